@@ -1,0 +1,80 @@
+package dataset
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+)
+
+// fuzzReader reads whatever comes.
+func fuzzReader(f *testing.F, read reader) {
+	f.Fuzz(func(t *testing.T, data []byte, bias bool, cols uint8) {
+		promises(t, read, data, Options{Bias: bias, Cols: int(cols)})
+	})
+}
+
+// promises checks what a reader promises for any input: an *Error, or a set that is sound.
+func promises(t *testing.T, read reader, data []byte, opt Options) {
+	s, err := read(bytes.NewReader(data), "fuzz", opt)
+	if err != nil {
+		e, ok := err.(*Error)
+		if !ok || e.Name != "fuzz" || e.Msg == "" || bytes.ContainsAny([]byte(e.Error()), "\n\r") {
+			t.Fatalf("%#v is not one line about the file", err)
+		}
+		return
+	}
+	sound(t, s, opt)
+	if _, d := s.X.Dims(); d > 1<<16 {
+		return // to compare every row with its zeros would take too long
+	}
+	var w bytes.Buffer
+	if err := WriteSVM(&w, s); err != nil {
+		t.Fatal(err)
+	}
+	text := w.String()
+	back, err := readSVM(&w, "back", Options{})
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	if !sameRows(rowsOf(s), rowsOf(back)) || !slices.EqualFunc(s.Y, back.Y, sameBits) {
+		t.Fatalf("%v %v was written as %q and read as %v %v", rowsOf(s), s.Y, text, rowsOf(back), back.Y)
+	}
+}
+
+func sound(t *testing.T, s *Set, opt Options) {
+	n, d := s.X.Dims()
+	if n == 0 || d == 0 || len(s.Y) != n || d < opt.Cols || s.Features != nil && len(s.Features) != d {
+		t.Fatalf("%d × %d with %d labels and %d names", n, d, len(s.Y), len(s.Features))
+	}
+	for i := range n {
+		idx, val := s.X.Row(i)
+		for k, v := range append(val[:len(val):len(val)], s.Y[i]) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Fatalf("row %d, value %d: %v", i, k, v)
+			}
+		}
+		for k, j := range idx {
+			if j < 0 || int(j) >= d || k > 0 && j <= idx[k-1] {
+				t.Fatalf("row %d has columns %v of %d", i, idx, d)
+			}
+		}
+		if opt.Bias && (val[len(val)-1] != 1 || idx != nil && int(idx[len(idx)-1]) != d-1) {
+			t.Fatalf("row %d ends in %v, not in a bias", i, val[len(val)-1])
+		}
+	}
+}
+
+func FuzzSVM(f *testing.F) { fuzzReader(f, readSVM) }
+func FuzzCSV(f *testing.F) { fuzzReader(f, readCSV) }
+func FuzzNPY(f *testing.F) { fuzzReader(f, readNPY) }
+func FuzzNPZ(f *testing.F) { fuzzReader(f, readNPZ) }
+
+// FuzzNPZArrays gets past the archive's checksums, which stop nearly every change FuzzNPZ makes.
+func FuzzNPZArrays(f *testing.F) {
+	f.Fuzz(func(t *testing.T, x, y []byte) {
+		promises(t, readNPZ, []byte(npz(entry{"X.npy", string(x)}, entry{"y.npy", string(y)})), Options{})
+	})
+}
+
+func FuzzParseFloat(f *testing.F) { f.Fuzz(sameAsStrconv) }

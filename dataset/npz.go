@@ -1,0 +1,105 @@
+package dataset
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// readNPZ reads the arrays X and y of a zip file, in either case. A zip file's contents are listed at its end,
+// so all of it is held in memory while it is read.
+func readNPZ(r io.Reader, name string, opt Options) (*Set, error) {
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return nil, failed(name, 0, err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		return nil, damaged(name, err)
+	}
+	s := &Set{Name: name}
+	err = member(z, name, "X", func(a *array) (err error) {
+		if len(a.shape) != 2 {
+			return a.fail("shape %s: want two dimensions, examples by features", a.dims())
+		}
+		x, _, err := a.matrix(false, opt)
+		s.X = x
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = member(z, name, "y", func(a *array) (err error) {
+		s.Y, err = a.vector()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n, _ := s.X.Dims(); n != len(s.Y) {
+		return nil, &Error{Name: name, Msg: fmt.Sprintf("X has %d examples but y has %d labels: save arrays of equal length", n, len(s.Y))}
+	}
+	return s, nil
+}
+
+// member opens an array of the archive and has it read.
+func member(z *zip.Reader, file, name string, read func(*array) error) error {
+	f, err := find(z, file, name)
+	if err != nil {
+		return err
+	}
+	r, err := f.Open()
+	if err != nil {
+		return damaged(file, err)
+	}
+	defer r.Close()
+	a, err := openArray(bufio.NewReaderSize(unpack{r, file}, peek), file, name)
+	if err != nil {
+		return err
+	}
+	return read(a)
+}
+
+// find returns the array of that name, spelt exactly so if there is one, else in the other case.
+func find(z *zip.Reader, file, name string) (*zip.File, error) {
+	var names []string
+	var found *zip.File
+	for _, f := range z.File {
+		n := strings.TrimSuffix(f.Name, ".npy")
+		names = append(names, n)
+		if n == name || found == nil && strings.EqualFold(n, name) {
+			found = f
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	has := "none"
+	if len(names) > 0 {
+		slices.Sort(names)
+		has = some(names)
+	}
+	return nil, &Error{Name: file, Msg: fmt.Sprintf("no array %s: save with numpy.savez(file, X=…, y=…); the file has %s", name, has)}
+}
+
+// unpack puts what is wrong with a zip file into words.
+type unpack struct {
+	r    io.Reader
+	file string
+}
+
+func (u unpack) Read(b []byte) (int, error) {
+	n, err := u.r.Read(b)
+	if err != nil && err != io.EOF {
+		err = damaged(u.file, err)
+	}
+	return n, err
+}
+
+func damaged(file string, err error) error {
+	return &Error{Name: file, Msg: "the npz archive is damaged (" + err.Error() + "): save or fetch it again", err: err}
+}

@@ -1,0 +1,103 @@
+package bregman
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bregman-ml/bregman"
+
+// house is the strict order of packages: one imports only from lines below its own.
+var house = [][]string{
+	{"cmd/bregman"},
+	{"web"},
+	{"paper"},
+	{"sweep"},
+	{"bench"},
+	{"job"},
+	{"report"},
+	{"train"},
+	{"runlog"},
+	{"margin"},
+	{"linear"},
+	{"dataset", "images"},
+	{"nets", "optim"},
+	{"engine", "engine/cpu"},
+	{"mirror", "matrix"},
+	{"internal/vec", "internal/safetensors", "internal/tfevents"},
+}
+
+// light packages never pull in the tensor framework.
+var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "runlog", "report"}
+
+func TestPackagesImportOnlyFromBelow(t *testing.T) {
+	line := map[string]int{}
+	for i, packages := range house {
+		for _, p := range packages {
+			line[p] = i
+		}
+	}
+	seen := 0
+	for _, p := range listPackages(t) {
+		name, ours := strings.CutPrefix(p.ImportPath, module+"/")
+		if !ours {
+			continue
+		}
+		seen++
+		at, ok := line[name]
+		if !ok {
+			t.Errorf("%s has no place in the house: add it to a line here and in CONTRIBUTING.md", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if dep, ours := strings.CutPrefix(imp, module+"/"); ours && line[dep] <= at {
+				t.Errorf("%s imports %s, which is not below it", name, dep)
+			}
+		}
+		for _, l := range light {
+			if l != name {
+				continue
+			}
+			for _, dep := range p.Deps {
+				if strings.HasPrefix(dep, "github.com/gomlx/") {
+					t.Errorf("%s depends on %s: who fits a linear model does not build a tensor framework", name, dep)
+				}
+			}
+		}
+	}
+	if seen < 8 {
+		t.Fatalf("saw %d of our packages: the test is not looking at the project", seen)
+	}
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func listPackages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports,Deps", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}

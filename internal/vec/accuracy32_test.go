@@ -1,0 +1,106 @@
+package vec
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+func exactly64(v *big.Float) float64 {
+	f, _ := v.Float64()
+	return f
+}
+
+// ulps32 returns |got − want| in units of the last place of want as a float32.
+func ulps32(got float32, want float64) float64 {
+	w := float32(want)
+	if got == w || got != got && w != w {
+		return 0
+	}
+	_, e := math.Frexp(want)
+	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
+}
+
+// worst32 reports the largest error over x, and fails above limit.
+func worst32(t *testing.T, limit float64, x, got []float32, err func(x, got float32) float64) {
+	t.Helper()
+	largest, where := 0.0, 0
+	for i := range x {
+		if e := err(x[i], got[i]); !(e <= largest) {
+			largest, where = e, i
+		}
+	}
+	t.Logf("largest error %.3g", largest)
+	if !(largest <= limit) {
+		t.Errorf("error %.3g at x = %v: got %v", largest, x[where], got[where])
+	}
+}
+
+func TestExp32IsWithinTwoUlp(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	x := []float32{0, 88.72283, 88.72284, -87.33, -103.2, -103.97, -103.98, -104, 1e30, -1e30}
+	for range 1500 {
+		x = append(x, float32(r.Float64()*195-105), float32(r.NormFloat64()))
+	}
+	implementations(t, func(t *testing.T) {
+		got := make([]float32, len(x))
+		Exp32(got, x)
+		worst32(t, 2, x, got, func(x, got float32) float64 {
+			return ulps32(got, exactly64(exactExp(real(min(max(float64(x), -200), 200)))))
+		})
+	})
+}
+
+func TestLog32IsWithinTwoUlp(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	x := []float32{1, 1e-45, 1e-40, 0x1p-126, math.MaxFloat32, math.Sqrt2, math.Sqrt2 / 2, 1 + 0x1p-23, 1 - 0x1p-24}
+	for range 1500 {
+		x = append(x, math.Float32frombits(r.Uint32N(0x7f800000)), 1+float32(r.NormFloat64()*math.Exp(-15*r.Float64())*0.1))
+	}
+	implementations(t, func(t *testing.T) {
+		got := make([]float32, len(x))
+		Log32(got, x)
+		worst32(t, 2, x, got, func(x, got float32) float64 { return ulps32(got, exactly64(exactLog(float64(x)))) })
+	})
+}
+
+func TestPow32RelativeErrorBelow4e7(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	implementations(t, func(t *testing.T) {
+		for _, y := range []float64{-1, 0.1, 0.2, -0.3, 0.5, 0.7, 1, 1.1, 1.5, 2, 2.5, 3, 10, 33, 64, -17.25, 1000, 1e6} {
+			var x []float32
+			for len(x) < 60 {
+				v := float32(math.Exp((2*r.Float64() - 1) * min(40/math.Abs(y), 88)))
+				if l := math.Abs(y * math.Log(float64(v))); l <= 40 && v > 0 && v <= math.MaxFloat32 {
+					x = append(x, v)
+				}
+			}
+			got := make([]float32, len(x))
+			err := func(x, got float32) float64 {
+				want := exactly64(exactPow(float64(x), y))
+				return math.Abs(float64(got)-want) / want
+			}
+			Pow32(got, x, y)
+			worst32(t, 4e-7, x, got, err)
+			PowerOf32(y).Abs(got, x)
+			worst32(t, 4e-7, x, got, err)
+		}
+	})
+}
+
+func TestPow32OverflowsAndUnderflowsAsItsRoundedValue(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	implementations(t, func(t *testing.T) {
+		for _, y := range []float64{0.4, -3.3, 9.9, 64, -50, 1e5, -1e9} {
+			var x []float32
+			for range 100 {
+				x = append(x, float32(math.Exp((2*r.Float64()-1)*min(120/math.Abs(y), 88))))
+			}
+			got := make([]float32, len(x))
+			Pow32(got, x, y)
+			// 2e-9 beside the rounding to float32, which is half an ulp.
+			worst32(t, 0.6, x, got, func(x, got float32) float64 { return ulps32(got, exactly64(exactPow(float64(x), y))) })
+		}
+	})
+}

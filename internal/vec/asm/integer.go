@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The kernels here need no care about zeros, infinities or NaN: multiplication and square root do the
+// right thing by themselves.
+
+// withSign writes a kernel that sets dst = body(|x|) | x&sign, computing in w on elements from g.
+func withSign(g group, w format, name, args, doc string, body func(v reg.VecVirtual) reg.VecVirtual) {
+	var sign reg.VecVirtual
+	g.write(elementwise{
+		name: name, args: args + fmt.Sprintf(", sign uint%d", 8*w.size), doc: name + " sets dst = " + doc + " | x&sign.",
+		prepare: func() { sign = w.broadcast("sign") },
+		body: func(x reg.VecVirtual) reg.VecVirtual {
+			s, v := YMM(), YMM()
+			w.and(sign, x, s)
+			w.and(w.bits(w.signBit()-1), x, v)
+			v = body(v)
+			w.or(s, v, v)
+			return v
+		},
+	})
+}
+
+// integerPower multiplies in float64 also for float32: the roundings of 63 multiplications would show.
+func integerPower(g group, name string) {
+	withSign(g, double, name, ", steps uint64", "|x|ᵏ, for the k given by steps,", raise)
+}
+
+// tenthPower is the integer power of p = 1.1, the exponent the library is used with most: ((x²)²·x)²
+// without the branches of raise.
+func tenthPower() {
+	withSign(fours, double, "tenthPowerAVX2", "", "x¹⁰", func(v reg.VecVirtual) reg.VecVirtual {
+		p := YMM()
+		VMULPD(v, v, p)
+		VMULPD(p, p, p)
+		VMULPD(v, p, p)
+		VMULPD(p, p, p)
+		return p
+	})
+}
+
+func square(w format) {
+	withSign(lanesOf(w), w, "square"+w.suffix+"AVX2", "", "x²", func(v reg.VecVirtual) reg.VecVirtual {
+		w.mul(v, v, v)
+		return v
+	})
+}
+
+func squareRoot(w format) {
+	withSign(lanesOf(w), w, "sqrt"+w.suffix+"AVX2", "", "√|x|", func(v reg.VecVirtual) reg.VecVirtual {
+		w.sqrt(v, v)
+		return v
+	})
+	withSign(lanesOf(w), w, "sqrtCube"+w.suffix+"AVX2", "", "|x|·√|x|", func(v reg.VecVirtual) reg.VecVirtual {
+		r := YMM()
+		w.sqrt(v, r)
+		w.mul(r, v, v)
+		return v
+	})
+}

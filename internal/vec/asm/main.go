@@ -1,0 +1,50 @@
+// Command asm writes the AVX2 kernels of package vec. It is a module of its own, so that nobody who
+// uses the library downloads the assembler generator.
+//
+// A kernel handles whole slices. Where an input lane is outside the domain a kernel is made for
+// (say a denormal, an infinity or a NaN for the logarithm), the kernel stops before that group of
+// lanes and returns how many elements are done; the caller does the group in Go and calls again.
+package main
+
+import (
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+)
+
+func main() {
+	ConstraintExpr("!purego")
+
+	for _, w := range []format{double, single} {
+		dot(w)
+		axpy(w)
+		scale(w)
+		sparseDot(w)
+		sparseAxpy(w)
+		square(w)
+		squareRoot(w)
+	}
+	mulCSR()
+	addMulTCSR()
+	mulDense()
+	addMulTDense()
+
+	exponential(double, -746, 710, 10)
+	exponential(single, -104, 89, 5)
+	logarithm(double, 7)
+	logarithm(single, 3)
+	pow64()
+	pow32()
+	root64()
+	tenthPower()
+	integerPower(fours, "powIntAVX2")
+	integerPower(widened, "powInt32AVX2")
+
+	Generate()
+}
+
+// kernel starts a function. Its slices do not escape, so that callers can keep theirs on the stack.
+func kernel(name, signature, doc string) {
+	TEXT(name, attr.NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(doc)
+}

@@ -1,0 +1,96 @@
+// Package job holds the commands: one settings struct each, with its checks and its Run.
+// The command line, run.json and whatever else describes a run are views of these structs.
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Console is where a command speaks: results on Out, progress and remarks on Err.
+type Console struct {
+	Out, Err io.Writer
+	Version  string
+	terminal bool
+}
+
+// NewConsole returns the console of the process.
+func NewConsole(version string) *Console {
+	return &Console{Out: os.Stdout, Err: os.Stderr, Version: version, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+}
+
+// Say prints a remark.
+func (c *Console) Say(format string, args ...any) { fmt.Fprintf(c.Err, format+"\n", args...) }
+
+// PrintJSON prints one JSON object.
+func (c *Console) PrintJSON(v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = c.Out.Write(append(data, '\n'))
+	return err
+}
+
+// Write writes a file the user asked for, "-" meaning standard output.
+func (c *Console) Write(path string, data []byte) error {
+	if path == "-" {
+		_, err := c.Out.Write(data)
+		return err
+	}
+	return runlog.WriteFile(path, data)
+}
+
+// Bar shows progress: a bar on a terminal, else a line every five seconds. It is not safe for concurrent use.
+type Bar struct {
+	c     *Console
+	label string
+	total int64
+	done  int64
+	bar   *progressbar.ProgressBar
+	start time.Time
+	last  time.Time
+}
+
+// Bar starts a progress bar over total units of work.
+func (c *Console) Bar(label string, total int64) *Bar {
+	b := &Bar{c: c, label: label, total: total, start: time.Now(), last: time.Now()}
+	if c.terminal {
+		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription(label),
+			progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowElapsedTimeOnFinish(),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
+	}
+	return b
+}
+
+// Set reports the work done so far.
+func (b *Bar) Set(done int64) {
+	b.done = done
+	if b.bar != nil {
+		b.bar.Set64(done)
+		return
+	}
+	if now := time.Now(); now.Sub(b.last) >= 5*time.Second && b.total > 0 {
+		b.last = now
+		left := time.Duration(float64(now.Sub(b.start)) * float64(b.total-done) / float64(max(done, 1)))
+		b.c.Say("%s: %d %%, about %v left", b.label, 100*done/b.total, left.Round(time.Second))
+	}
+}
+
+// Add reports more work done.
+func (b *Bar) Add(n int64) { b.Set(b.done + n) }
+
+// Done ends the bar.
+func (b *Bar) Done() {
+	if b.bar != nil {
+		b.bar.Finish()
+	}
+}

@@ -1,0 +1,158 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/report"
+)
+
+// builtin are the data sets that come with the program: name, or name:seed.
+var builtin = []struct {
+	name, about string
+	make        func(seed uint64) *dataset.Set
+}{
+	{"r2", "15 points in R², the paper's Figure 1 (0.15 read as a deviation)", func(s uint64) *dataset.Set { return dataset.R2(s, dataset.Deviation) }},
+	{"r2var", "the same with 0.15 read as a variance: not always separable", func(s uint64) *dataset.Set { return dataset.R2(s, dataset.Variance) }},
+	{"r100", "15 sparse points in R¹⁰⁰, the paper's tables", dataset.R100},
+}
+
+// Load reads a data file or makes a built-in set. A file of the same name goes first.
+func Load(spec string, opt dataset.Options) (*dataset.Set, error) {
+	name, seedText, hasSeed := strings.Cut(spec, ":")
+	for _, b := range builtin {
+		if b.name != name {
+			continue
+		}
+		if _, err := os.Stat(spec); err == nil {
+			break
+		}
+		if opt.Bias {
+			return nil, fmt.Errorf("%s: labels are absorbed, a bias makes no sense there", spec)
+		}
+		seed := uint64(1)
+		if hasSeed {
+			var err error
+			if seed, err = strconv.ParseUint(seedText, 10, 64); err != nil {
+				return nil, fmt.Errorf("%s: %q is not a seed: write for example %s:7", spec, seedText, name)
+			}
+		}
+		s := b.make(seed)
+		s.Name = fmt.Sprintf("%s:%d", name, seed)
+		return s, nil
+	}
+	s, err := dataset.Read(spec, opt)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w; `bregman data list` names the built-in sets", err)
+	}
+	return s, err
+}
+
+// DataList is `bregman data list`.
+type DataList struct {
+	JSON bool `kong:"name='json',help='Print JSON.'" json:"-"`
+}
+
+// Run prints the built-in data sets and the file formats.
+func (l *DataList) Run(con *Console) error {
+	if l.JSON {
+		type entry struct {
+			Name  string `json:"name"`
+			About string `json:"about"`
+		}
+		var out []entry
+		for _, b := range builtin {
+			out = append(out, entry{b.name, b.about})
+		}
+		return con.PrintJSON(map[string]any{"sets": out})
+	}
+	for _, b := range builtin {
+		fmt.Fprintf(con.Out, "%-8s %s\n", b.name, b.about)
+	}
+	fmt.Fprint(con.Out, `
+Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
+.npy or .npz with X and y; each also gzipped. "bregman data get r100 --out r100.svm" writes one.
+`)
+	return nil
+}
+
+// DataInfo is `bregman data info`.
+type DataInfo struct {
+	Data  string `kong:"arg,help='Data file or built-in set.'" json:"data"`
+	Label string `kong:"help='CSV column with the labels.',placeholder='NAME'" json:"label,omitempty"`
+	JSON  bool   `kong:"name='json',help='Print JSON.'" json:"-"`
+}
+
+// Run prints what a data set holds.
+func (d *DataInfo) Run(con *Console) error {
+	s, err := Load(d.Data, dataset.Options{Label: d.Label})
+	if err != nil {
+		return err
+	}
+	n, dim := s.X.Dims()
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i := range n {
+		_, val := s.X.Row(i)
+		for _, v := range val {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	counts := map[float64]int{}
+	for _, y := range s.Y {
+		counts[y]++
+	}
+	classes := s.Classes()
+	if d.JSON {
+		labels := map[string]int{}
+		for v, k := range counts {
+			labels[strconv.FormatFloat(v, 'g', -1, 64)] = k
+		}
+		return con.PrintJSON(map[string]any{"name": s.Name, "n": n, "d": dim, "entries": s.X.NNZ(), "min": lo, "max": hi,
+			"labels": labels, "row_norm_2": linear.Problem{X: s.X}.RowNorm(2), "hash": s.Hash})
+	}
+	fmt.Fprintf(con.Out, "%s\n  %d examples × %d features, %d entries stored (%.3g %% of the table), values from %.6g to %.6g\n",
+		s.Name, n, dim, s.X.NNZ(), 100*float64(s.X.NNZ())/float64(n)/float64(dim), lo, hi)
+	fmt.Fprintf(con.Out, "  largest row: ‖x‖₂ = %.6g\n", linear.Problem{X: s.X}.RowNorm(2))
+	switch {
+	case len(classes) == 1:
+		fmt.Fprintf(con.Out, "  one label, %v: taken as labels already absorbed\n", classes[0])
+	case len(classes) > 20:
+		fmt.Fprintf(con.Out, "  %d different labels from %v to %v: targets of a regression (fit --loss square)\n", len(classes), classes[0], classes[len(classes)-1])
+	default:
+		t := report.Table{Header: []string{"  label", "examples", "share"}}
+		for _, c := range classes {
+			t.Rows = append(t.Rows, []report.Cell{report.Text("  %v", c), report.Text("%d", counts[c]), report.Text("%.1f %%", 100*float64(counts[c])/float64(n))})
+		}
+		fmt.Fprint(con.Out, t.Text())
+	}
+	if s.Hash != "" {
+		fmt.Fprintf(con.Out, "  %s\n", s.Hash)
+	}
+	return nil
+}
+
+// DataGet is `bregman data get`.
+type DataGet struct {
+	Data string `kong:"arg,help='Built-in set, as name or name:seed, or a data file to convert.'" json:"data"`
+	Out  string `kong:"required,placeholder='FILE',help='svmlight file to write.'" json:"out"`
+}
+
+// Run writes a data set as svmlight text.
+func (g *DataGet) Run(_ context.Context, con *Console) error {
+	s, err := Load(g.Data, dataset.Options{})
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err := dataset.WriteSVM(&b, s); err != nil {
+		return err
+	}
+	return con.Write(g.Out, []byte(b.String()))
+}

@@ -1,0 +1,65 @@
+package job
+
+import (
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Document writes a run's report: what goes onto the page also goes into the run folder,
+// tables as CSV and Markdown, figures as SVG and PNG.
+type Document struct {
+	*report.Page
+	Run *runlog.Run
+}
+
+// NewDocument starts the report of a run.
+func NewDocument(run *runlog.Run, title, subtitle string) Document {
+	return Document{report.NewPage(title, subtitle), run}
+}
+
+// Named is a table with the name of its files.
+type Named struct {
+	Name  string
+	Table report.Table
+}
+
+// AddTables puts tables on the page, side by side where there is room, and into tables/.
+func (d Document) AddTables(ts ...Named) error {
+	var tables []report.Table
+	for _, t := range ts {
+		tables = append(tables, t.Table)
+		if err := d.SaveTable(t.Name, t.Table); err != nil {
+			return err
+		}
+	}
+	d.Tables(tables...)
+	return nil
+}
+
+// SaveTable puts a table into tables/ only.
+func (d Document) SaveTable(name string, t report.Table) error {
+	if err := d.Run.WriteFile("tables/"+name+".csv", t.CSV()); err != nil {
+		return err
+	}
+	return d.Run.WriteFile("tables/"+name+".md", t.Markdown())
+}
+
+// AddFigure puts figures, side by side, on the page and into figures/.
+func (d Document) AddFigure(name, caption string, figs ...report.Figure) error {
+	svg, err := report.SVG(figs...)
+	if err != nil {
+		return err
+	}
+	png, err := report.PNG(figs...)
+	if err != nil {
+		return err
+	}
+	d.Page.Figure(svg, caption)
+	if err := d.Run.WriteFile("figures/"+name+".svg", svg); err != nil {
+		return err
+	}
+	return d.Run.WriteFile("figures/"+name+".png", png)
+}
+
+// Save writes report.html.
+func (d Document) Save() error { return d.Run.WriteFile("report.html", d.Page.Bytes()) }

@@ -1,0 +1,109 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/linear"
+)
+
+// Predict is `bregman predict`: apply a model to data.
+type Predict struct {
+	Model  string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then the sign of the score).'" json:"model"`
+	Data   string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
+	Label  string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
+	Bias   bool   `kong:"help='npy weights only: the last weight belongs to a constant feature. A JSON model knows.'" json:"bias"`
+	Scores bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
+	Out    string `kong:"default='-',placeholder='FILE',help='Where the labels go, one a line; - is standard output.'" json:"out"`
+	JSON   bool   `kong:"name='json',help='Print one JSON object with the accuracy; labels only go to --out FILE.'" json:"-"`
+}
+
+// Help is shown by --help.
+func (*Predict) Help() string {
+	return `Example:
+  bregman predict --model model.json --data test.svm --out labels.txt
+
+Prints one label a line, and the accuracy on standard error. Labels that the data holds must be of two classes or more.`
+}
+
+// Run predicts.
+func (p *Predict) Run(_ context.Context, con *Console) error {
+	m, err := p.load()
+	if err != nil {
+		return err
+	}
+	set, err := Load(p.Data, dataset.Options{Label: p.Label, Bias: m.Bias, Cols: m.Dim()})
+	if err != nil {
+		return err
+	}
+	labels, scores, err := m.Predict(set.X)
+	if err != nil {
+		return fmt.Errorf("%s: %w: was it made for other data?", set.Name, err)
+	}
+	var acc *float64
+	classify := m.Loss != "square"
+	if classify {
+		if len(m.Classes) > 1 && len(set.Classes()) == 1 {
+			con.Say("all %d examples of %s have the label %v: the accuracy is that of one class", len(labels), set.Name, set.Y[0])
+		}
+		acc = accuracy(m, labels, set.Y)
+	}
+	var b bytes.Buffer
+	for i, v := range labels {
+		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+		if p.Scores {
+			for _, s := range scores {
+				b.WriteString(" " + strconv.FormatFloat(s[i], 'g', -1, 64))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	if !p.JSON || p.Out != "-" {
+		if err := con.Write(p.Out, b.Bytes()); err != nil {
+			return err
+		}
+	}
+	if p.JSON {
+		return con.PrintJSON(map[string]any{"n": len(labels), "accuracy": acc, "out": p.Out})
+	}
+	if acc != nil {
+		con.Say("accuracy %.4f (%d examples)", *acc, len(labels))
+	}
+	return nil
+}
+
+// load reads a model, or npy weights.
+func (p *Predict) load() (linear.Model, error) {
+	if strings.EqualFold(filepath.Ext(p.Model), ".npy") {
+		w, err := dataset.ReadWeights(p.Model)
+		if err != nil {
+			return linear.Model{}, err
+		}
+		if len(w) > 1 {
+			return linear.Model{}, fmt.Errorf("%s: %d weight vectors, and no classes to go with them: use the JSON model", p.Model, len(w))
+		}
+		return linear.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias}, nil
+	}
+	data, err := os.ReadFile(p.Model)
+	if errors.Is(err, os.ErrNotExist) {
+		return linear.Model{}, fmt.Errorf("%s: no such model: fit writes one with --out", p.Model)
+	}
+	if err != nil {
+		return linear.Model{}, err
+	}
+	m, err := linear.DecodeModel(data)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", p.Model, err)
+	}
+	if p.Bias && !m.Bias {
+		return m, fmt.Errorf("%s was fitted without --bias", p.Model)
+	}
+	return m, nil
+}

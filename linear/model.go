@@ -1,0 +1,101 @@
+package linear
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/bregman-ml/bregman/matrix"
+)
+
+// ModelFormat and ModelVersion mark a model file.
+const (
+	ModelFormat  = "bregman-linear"
+	ModelVersion = 1
+)
+
+// Model is a trained linear model as it is stored: one weight vector for two classes or a regression,
+// one per class (one against the rest) for more.
+type Model struct {
+	Format   string      `json:"format"`
+	Version  int         `json:"version"`
+	P        float64     `json:"p"`
+	Loss     string      `json:"loss"`
+	Method   string      `json:"method"`
+	Steps    int         `json:"steps"`
+	Bias     bool        `json:"bias"`              // the last weight belongs to a constant feature 1
+	Classes  []float64   `json:"classes,omitempty"` // labels in ascending order; none for a regression
+	Features []string    `json:"features,omitempty"`
+	Weights  [][]float64 `json:"weights"`
+}
+
+// Encode returns the model as JSON.
+func (m Model) Encode() ([]byte, error) {
+	m.Format, m.Version = ModelFormat, ModelVersion
+	data, err := json.Marshal(m)
+	return append(data, '\n'), err
+}
+
+// DecodeModel reads what Encode wrote, and refuses what it does not know.
+func DecodeModel(data []byte) (Model, error) {
+	var m Model
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, fmt.Errorf("not a model file: %w", err)
+	}
+	switch {
+	case m.Format != ModelFormat:
+		return m, fmt.Errorf("not a model file: its format is %q, want %q", m.Format, ModelFormat)
+	case m.Version != ModelVersion:
+		return m, fmt.Errorf("model version %d: this program reads version %d", m.Version, ModelVersion)
+	case len(m.Weights) == 0 || len(m.Weights[0]) == 0:
+		return m, errors.New("the model has no weights")
+	case len(m.Classes) <= 2 && len(m.Weights) != 1, len(m.Classes) > 2 && len(m.Weights) != len(m.Classes):
+		return m, fmt.Errorf("the model has %d weight vectors for %d classes", len(m.Weights), len(m.Classes))
+	}
+	for _, w := range m.Weights {
+		if len(w) != len(m.Weights[0]) {
+			return m, errors.New("the model's weight vectors differ in length")
+		}
+	}
+	return m, nil
+}
+
+// Dim returns the number of weights per vector.
+func (m Model) Dim() int { return len(m.Weights[0]) }
+
+// Predict returns for each row of x a label, or a value for a regression, and the scores ⟨x, w⟩ of each weight vector.
+// With one class only, whose labels were absorbed, the label is the sign of the score.
+func (m Model) Predict(x matrix.Matrix) (labels []float64, scores [][]float64, err error) {
+	n, d := x.Dims()
+	if d != m.Dim() {
+		return nil, nil, fmt.Errorf("the data has %d features, the model %d", d, m.Dim())
+	}
+	labels, scores = make([]float64, n), make([][]float64, len(m.Weights))
+	for k, w := range m.Weights {
+		scores[k] = make([]float64, n)
+		x.Mul(scores[k], w)
+	}
+	for i := range labels {
+		switch s := scores[0][i]; {
+		case len(m.Classes) > 2:
+			best := 0
+			for k := range scores {
+				if scores[k][i] > scores[best][i] {
+					best = k
+				}
+			}
+			labels[i] = m.Classes[best]
+		case len(m.Classes) == 2 && s > 0:
+			labels[i] = m.Classes[1]
+		case len(m.Classes) == 2:
+			labels[i] = m.Classes[0]
+		case len(m.Classes) == 1 && s > 0:
+			labels[i] = 1
+		case len(m.Classes) == 1:
+			labels[i] = -1
+		default:
+			labels[i] = s
+		}
+	}
+	return labels, scores, nil
+}

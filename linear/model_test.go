@@ -1,0 +1,72 @@
+package linear
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/matrix"
+)
+
+func TestModelsComeBackAsTheyWere(t *testing.T) {
+	m := Model{P: 1.5, Loss: "exp", Method: "pgd", Steps: 9, Bias: true, Classes: []float64{0, 4}, Features: []string{"a", "b"}, Weights: [][]float64{{0.1, -1e-300}}}
+	data, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.P != 1.5 || !back.Bias || !slices.Equal(back.Weights[0], m.Weights[0]) || !slices.Equal(back.Classes, m.Classes) || !slices.Equal(back.Features, m.Features) {
+		t.Errorf("came back as %+v", back)
+	}
+}
+
+func TestPredictionsUseTheClassesOfTheModel(t *testing.T) {
+	x := matrix.FromRows([][]float64{{1, 0}, {0, 1}, {-1, -1}})
+	for _, c := range []struct {
+		m    Model
+		want []float64
+	}{
+		{Model{Classes: []float64{3, 5}, Weights: [][]float64{{1, -1}}}, []float64{5, 3, 3}},
+		{Model{Classes: []float64{1, 2, 3}, Weights: [][]float64{{1, 0}, {0, 1}, {-1, -1}}}, []float64{1, 2, 3}},
+		{Model{Classes: []float64{1}, Weights: [][]float64{{1, -1}}}, []float64{1, -1, -1}},
+		{Model{Loss: "square", Weights: [][]float64{{2, 3}}}, []float64{2, 3, -5}},
+	} {
+		got, _, err := c.m.Predict(x)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%+v: %v (%v), want %v", c.m, got, err, c.want)
+		}
+	}
+	if _, _, err := (Model{Weights: [][]float64{{1}}}).Predict(x); err == nil {
+		t.Error("a model of one weight took data of two features")
+	}
+}
+
+func TestForeignModelFilesAreRefusedInWords(t *testing.T) {
+	for text, want := range map[string]string{
+		`hello`:              "not a model file",
+		`{"format":"other"}`: "its format is \"other\"",
+		`{"format":"bregman-linear","version":9}`:                                   "version 9",
+		`{"format":"bregman-linear","version":1}`:                                   "no weights",
+		`{"format":"bregman-linear","version":1,"classes":[1,2,3],"weights":[[1]]}`: "1 weight vectors for 3 classes",
+	} {
+		if _, err := DecodeModel([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+func FuzzDecodeModel(f *testing.F) {
+	f.Add([]byte(`{"format":"bregman-linear","version":1,"classes":[0,1],"weights":[[1,2]]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := DecodeModel(data)
+		if err != nil {
+			return
+		}
+		if _, _, err := m.Predict(matrix.NewDense(m.Dim(), make([]float64, m.Dim()))); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

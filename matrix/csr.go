@@ -1,0 +1,173 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bregman-ml/bregman/internal/vec"
+)
+
+// block is some rows in CSR form: row r has columns idx[ptr[r]:ptr[r+1]] and as many values.
+type block struct {
+	ptr []int32
+	idx []int32
+	val []float64
+}
+
+// CSR is a sparse matrix in blocks of rows. Columns are 32-bit and ascend within a row.
+type CSR struct {
+	cols   int
+	blocks []block
+	first  starts
+}
+
+var _ Matrix = (*CSR)(nil)
+
+// Dims returns the number of rows and columns.
+func (m *CSR) Dims() (n, d int) { return m.first.rows(), m.cols }
+
+// NNZ returns the number of stored entries.
+func (m *CSR) NNZ() int {
+	nnz := 0
+	for _, b := range m.blocks {
+		nnz += len(b.val)
+	}
+	return nnz
+}
+
+// Mul sets dst = A·x.
+func (m *CSR) Mul(dst, x []float64) {
+	x = x[:m.cols] // the kernels do not check columns one by one
+	for b := range m.blocks {
+		k := &m.blocks[b]
+		vec.MulCSR(dst[m.first[b]:m.first[b+1]], k.ptr, k.idx, k.val, x)
+	}
+}
+
+// AddMulT adds Aᵀ·c to dst.
+func (m *CSR) AddMulT(dst, c []float64) {
+	dst = dst[:m.cols]
+	for b := range m.blocks {
+		k := &m.blocks[b]
+		vec.AddMulTCSR(dst, k.ptr, k.idx, k.val, c[m.first[b]:m.first[b+1]])
+	}
+}
+
+// MulRows sets dst[k] = ⟨A[rows[k]], x⟩.
+func (m *CSR) MulRows(dst []float64, rows []int, x []float64) {
+	x = x[:m.cols]
+	for k, i := range rows {
+		idx, val := m.Row(i)
+		dst[k] = vec.SparseDot(val, idx, x)
+	}
+}
+
+// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
+func (m *CSR) AddMulTRows(dst []float64, rows []int, c []float64) {
+	dst = dst[:m.cols]
+	for k, i := range rows {
+		idx, val := m.Row(i)
+		vec.SparseAxpy(c[k], val, idx, dst)
+	}
+}
+
+// Row returns the columns and values of row i.
+func (m *CSR) Row(i int) (idx []int32, val []float64) {
+	b, r := m.first.find(i)
+	k := &m.blocks[b]
+	lo, hi := k.ptr[r], k.ptr[r+1]
+	return k.idx[lo:hi], k.val[lo:hi]
+}
+
+// blockEntries is how many entries a builder puts into a block before it starts the next:
+// 768 KiB of columns and values, so that the unused end of the last one is small beside real data.
+const blockEntries = 1 << 16
+
+// Builder makes a CSR matrix entry by entry. The zero value is ready to use.
+type Builder struct {
+	blocks []block
+	first  starts
+	cur    block
+	cols   int // largest column seen + 1
+}
+
+// Add appends an entry to the current row. Columns ascend within a row: Add panics where they do not.
+func (b *Builder) Add(col int32, v float64) {
+	c := &b.cur
+	if c.ptr == nil {
+		c.ptr = append(c.ptr, 0)
+	}
+	if n := len(c.idx); n > int(c.ptr[len(c.ptr)-1]) && c.idx[n-1] >= col || col < 0 {
+		panic(fmt.Sprintf("matrix: column %d out of order", col))
+	}
+	if len(c.idx) == cap(c.idx) {
+		b.grow()
+		c = &b.cur
+	}
+	c.idx = append(c.idx, col)
+	c.val = append(c.val, v)
+	b.cols = max(b.cols, int(col)+1)
+}
+
+// grow makes room for one more entry. Small blocks double; a full block is closed at the end of its last
+// whole row, and the row under way moves to a new block.
+func (b *Builder) grow() {
+	c := &b.cur
+	start := int(c.ptr[len(c.ptr)-1])
+	if len(c.idx) < blockEntries || start == 0 { // small, or one row longer than a block
+		n := max(64, len(c.idx))
+		if len(c.idx) < blockEntries {
+			n = min(n, blockEntries-len(c.idx))
+		}
+		c.idx = grown(c.idx, n)
+		c.val = grown(c.val, n)
+		return
+	}
+	row := len(c.idx) - start
+	next := block{
+		ptr: append(make([]int32, 0, cap(c.ptr)), 0),
+		idx: append(make([]int32, 0, max(blockEntries, 2*row)), c.idx[start:]...),
+		val: append(make([]float64, 0, max(blockEntries, 2*row)), c.val[start:]...),
+	}
+	c.idx, c.val = c.idx[:start], c.val[:start]
+	b.close()
+	b.cur = next
+}
+
+// grown returns s with room for n more; append would round the room up to a size of its own.
+func grown[T any](s []T, n int) []T { return append(make([]T, 0, len(s)+n), s...) }
+
+// EndRow closes the current row, which may be empty.
+func (b *Builder) EndRow() {
+	if b.cur.ptr == nil {
+		b.cur.ptr = append(b.cur.ptr, 0)
+	}
+	b.cur.ptr = append(b.cur.ptr, int32(len(b.cur.idx)))
+}
+
+// Cols returns the number of columns seen so far: the largest plus one.
+func (b *Builder) Cols() int { return b.cols }
+
+func (b *Builder) close() {
+	if len(b.first) == 0 {
+		b.first = starts{0}
+	}
+	if rows := len(b.cur.ptr) - 1; rows > 0 {
+		b.cur.ptr = slices.Clip(b.cur.ptr)
+		b.blocks = append(b.blocks, b.cur)
+		b.first = append(b.first, b.first.rows()+rows)
+	}
+	b.cur = block{}
+}
+
+// Build returns the matrix, with at least the given number of columns, and resets the builder.
+// A row that was not ended is dropped.
+func (b *Builder) Build(cols int) *CSR {
+	if p := b.cur.ptr; len(p) > 0 {
+		b.cur.idx, b.cur.val = b.cur.idx[:p[len(p)-1]], b.cur.val[:p[len(p)-1]]
+	}
+	b.close()
+	m := &CSR{cols: max(cols, b.cols), blocks: b.blocks, first: b.first}
+	*b = Builder{}
+	return m
+}

@@ -1,0 +1,87 @@
+package matrix
+
+import (
+	"fmt"
+
+	"github.com/bregman-ml/bregman/internal/vec"
+)
+
+// Dense is a dense matrix in blocks of rows, each row-major.
+type Dense struct {
+	cols   int
+	blocks [][]float64
+	first  starts
+}
+
+var _ Matrix = (*Dense)(nil)
+
+// NewDense wraps row-major blocks of the given number of columns, without copying them.
+func NewDense(cols int, blocks ...[]float64) *Dense {
+	m := &Dense{cols: cols, first: starts{0}}
+	for _, b := range blocks {
+		if cols == 0 || len(b)%cols != 0 {
+			panic(fmt.Sprintf("matrix: a block of %d values is not whole rows of %d columns", len(b), cols))
+		}
+		m.blocks = append(m.blocks, b)
+		m.first = append(m.first, m.first.rows()+len(b)/cols)
+	}
+	return m
+}
+
+// FromRows copies rows of equal length into a dense matrix of one block.
+func FromRows(rows [][]float64) *Dense {
+	if len(rows) == 0 {
+		return NewDense(1)
+	}
+	d := len(rows[0])
+	data := make([]float64, 0, len(rows)*d)
+	for i, r := range rows {
+		if len(r) != d {
+			panic(fmt.Sprintf("matrix: row %d has %d values, the first has %d", i, len(r), d))
+		}
+		data = append(data, r...)
+	}
+	return NewDense(d, data)
+}
+
+// Dims returns the number of rows and columns.
+func (m *Dense) Dims() (n, d int) { return m.first.rows(), m.cols }
+
+// NNZ returns n·d.
+func (m *Dense) NNZ() int { return m.first.rows() * m.cols }
+
+// Mul sets dst = A·x.
+func (m *Dense) Mul(dst, x []float64) {
+	for b, a := range m.blocks {
+		vec.MulDense(dst[m.first[b]:m.first[b+1]], a, x)
+	}
+}
+
+// AddMulT adds Aᵀ·c to dst.
+func (m *Dense) AddMulT(dst, c []float64) {
+	for b, a := range m.blocks {
+		vec.AddMulTDense(dst, a, c[m.first[b]:m.first[b+1]])
+	}
+}
+
+// MulRows sets dst[k] = ⟨A[rows[k]], x⟩.
+func (m *Dense) MulRows(dst []float64, rows []int, x []float64) {
+	for k, i := range rows {
+		_, r := m.Row(i)
+		dst[k] = vec.Dot(r, x)
+	}
+}
+
+// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
+func (m *Dense) AddMulTRows(dst []float64, rows []int, c []float64) {
+	for k, i := range rows {
+		_, r := m.Row(i)
+		vec.Axpy(c[k], r, dst)
+	}
+}
+
+// Row returns row i; its columns are nil, meaning all.
+func (m *Dense) Row(i int) (idx []int32, val []float64) {
+	b, r := m.first.find(i)
+	return nil, m.blocks[b][r*m.cols : (r+1)*m.cols]
+}

@@ -1,0 +1,254 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/report"
+)
+
+// bias is the paper's experiment in R¹⁰⁰: each p-GD classifier, rescaled to margin 1, in eight norms.
+// Theorem: p-GD has the smallest ℓₚ norm of all, the diagonal of the table.
+type bias struct {
+	steps  int
+	early  int // the step count of the paper's text, a quarter of the appendix's
+	trials []*trial
+}
+
+// trial is one data set with one reading of w₀ ~ N(0, 0.1·I).
+type trial struct {
+	Seed    uint64
+	Reading dataset.Reading
+	Early   [][]float64 // [p][norm] after a quarter of the steps
+	Final   [][]float64 // [p][norm]
+}
+
+func newBias(steps, seeds int, first uint64) *bias {
+	b := &bias{steps: steps, early: steps / 4}
+	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
+		for k := range seeds {
+			b.trials = append(b.trials, &trial{Seed: first + uint64(k), Reading: reading,
+				Early: make([][]float64, len(Ps)), Final: make([][]float64, len(Ps))})
+		}
+	}
+	return b
+}
+
+func (b *bias) tasks() []task {
+	var tasks []task
+	for _, t := range b.trials {
+		for k := range Ps {
+			tasks = append(tasks, task{b.steps, func(ctx context.Context, progress func(int)) (any, error) {
+				return b.run(ctx, t, k, progress)
+			}})
+		}
+	}
+	return tasks
+}
+
+// run trains one classifier and measures it twice.
+func (b *bias) run(ctx context.Context, t *trial, k int, progress func(int)) (any, error) {
+	deviation := 0.1
+	if t.Reading == dataset.Variance {
+		deviation = math.Sqrt(0.1)
+	}
+	prob := linear.Problem{X: dataset.R100(t.Seed).X}
+	_, d := prob.Dims()
+	s, err := linear.Descent{Potential: mirror.Power(Ps[k]), Eta: eta}.Start(prob, start(t.Seed, streamStart100, d, deviation))
+	if err != nil {
+		return nil, err
+	}
+	if err := runTo(ctx, s, b.early, progress); err != nil {
+		return nil, err
+	}
+	t.Early[k] = atMarginOne(prob, s.W)
+	if err := runTo(ctx, s, b.steps, progress); err != nil {
+		return nil, err
+	}
+	t.Final[k] = atMarginOne(prob, s.W)
+	pt := s.Measure(Ps[k], nil)
+	return map[string]any{"experiment": "bias", "p": Ps[k], "seed": t.Seed, "start": t.Reading.String(), "step": s.T, "loss": pt.Loss, "margin": pt.Margin,
+		"norms": finite(t.Final[k])}, nil
+}
+
+// atMarginOne returns the norms of w rescaled to margin 1, NaN where it does not separate the data.
+func atMarginOne(prob linear.Problem, w []float64) []float64 {
+	m, _ := prob.Margin(w)
+	out := make([]float64, len(Norms))
+	for j, p := range Norms {
+		if out[j] = mirror.Norm(w, p) / m; m <= 0 {
+			out[j] = math.NaN()
+		}
+	}
+	return out
+}
+
+// finite turns NaN into nil, for JSON.
+func finite(x []float64) []*float64 {
+	out := make([]*float64, len(x))
+	for i := range x {
+		if !math.IsNaN(x[i]) {
+			out[i] = &x[i]
+		}
+	}
+	return out
+}
+
+// diagonal returns for each p whether its row is the least in the column of its norm.
+func diagonal(rows [][]float64) []bool {
+	out := make([]bool, len(Ps))
+	for k, p := range Ps {
+		j := normColumn(p)
+		out[k] = !math.IsNaN(rows[k][j])
+		for _, r := range rows {
+			if r[j] < rows[k][j] {
+				out[k] = false
+			}
+		}
+	}
+	return out
+}
+
+func normColumn(p float64) int {
+	for j, q := range Norms {
+		if q == p {
+			return j
+		}
+	}
+	panic(fmt.Sprintf("paper: no norm %v", p))
+}
+
+// frequencies counts over the trials of a reading how often each diagonal entry is its column's least.
+func (b *bias) frequencies(reading dataset.Reading, early bool) (counts []int, of int) {
+	counts = make([]int, len(Ps))
+	for _, t := range b.trials {
+		if t.Reading != reading {
+			continue
+		}
+		of++
+		rows := t.Final
+		if early {
+			rows = t.Early
+		}
+		for k, ok := range diagonal(rows) {
+			if ok {
+				counts[k]++
+			}
+		}
+	}
+	return counts, of
+}
+
+func (b *bias) frequencyTable() report.Table {
+	t := report.Table{Title: "How often p-GD has the smallest ℓₚ norm of the six classifiers", Header: []string{"w₀ ~ N(0, 0.1·I), steps"},
+		Note: "The paper's own two trials: yes for every p but 1.1 (by its marks), and by its digits no for p = 6 in trial 1."}
+	for _, p := range Ps {
+		t.Header = append(t.Header, fmt.Sprintf("%s: p = %v", normName(p), p))
+	}
+	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
+		for _, early := range []bool{true, false} {
+			steps := b.steps
+			if early {
+				steps = b.early
+			}
+			counts, of := b.frequencies(reading, early)
+			row := []report.Cell{report.Text("0.1 is the %v, %s steps", reading, thousands(steps))}
+			for _, c := range counts {
+				row = append(row, report.Cell{Text: fmt.Sprintf("%d of %d", c, of), Value: float64(c), Best: c == of})
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	for k, rows := range publishedNorms() {
+		row := []report.Cell{report.Text("paper, trial %d, by its digits", k+1)}
+		for _, ok := range diagonal(rows) {
+			row = append(row, report.Text("%s", map[bool]string{true: "yes", false: "no"}[ok]))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// normsTable is a 6 × 8 table, the least of each column bold and the diagonal marked.
+func normsTable(title, note string, rows [][]float64, digits int) report.Table {
+	t := report.Table{Title: title, Note: note, Header: []string{""}}
+	for _, p := range Norms {
+		t.Header = append(t.Header, normName(p))
+	}
+	for k, p := range Ps {
+		row := []report.Cell{report.Text("p = %v", p)}
+		for j, v := range rows[k] {
+			c := report.Number(v, digits)
+			c.Mark = Norms[j] == p
+			row = append(row, c)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.MarkLeast()
+	return t
+}
+
+// relative is the geometric mean over the trials of a reading of each entry divided by its column's least.
+func (b *bias) relative(reading dataset.Reading) [][]float64 {
+	sum, n := make([][]float64, len(Ps)), 0.0
+	for k := range sum {
+		sum[k] = make([]float64, len(Norms))
+	}
+	for _, t := range b.trials {
+		if t.Reading != reading {
+			continue
+		}
+		n++
+		for j := range Norms {
+			least := math.Inf(1)
+			for _, r := range t.Final {
+				least = min(least, r[j])
+			}
+			for k, r := range t.Final {
+				sum[k][j] += math.Log(r[j] / least)
+			}
+		}
+	}
+	for _, r := range sum {
+		for j := range r {
+			r[j] = math.Exp(r[j] / n)
+		}
+	}
+	return sum
+}
+
+// all is every number, for CSV.
+func (b *bias) all() report.Table {
+	t := report.Table{Header: []string{"start", "seed", "steps", "p"}}
+	for _, p := range Norms {
+		t.Header = append(t.Header, normName(p))
+	}
+	for _, tr := range b.trials {
+		for _, m := range []struct {
+			steps int
+			rows  [][]float64
+		}{{b.early, tr.Early}, {b.steps, tr.Final}} {
+			for k, p := range Ps {
+				row := []report.Cell{report.Text("%v", tr.Reading), report.Text("%d", tr.Seed), report.Text("%d", m.steps), report.Text("%v", p)}
+				for _, v := range m.rows[k] {
+					row = append(row, report.Short(v, 6))
+				}
+				t.Rows = append(t.Rows, row)
+			}
+		}
+	}
+	return t
+}
+
+// thousands writes 1000000 as 1,000,000.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,58 @@
+// Package paper is the paper this project implements, Sun, Ahn, Thrampoulidis and Azizan, "Mirror Descent Maximizes
+// Generalized Margin and Can Be Implemented Efficiently" (NeurIPS 2022): its settings, its published numbers and
+// their reproduction.
+package paper
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Ps are the six geometries of the paper's experiments.
+var Ps = []float64{1.1, 1.5, 2, 3, 6, 10}
+
+// Norms are the eight norms its tables measure each classifier in.
+var Norms = []float64{1, 1.1, 1.5, 2, 3, 6, 10, math.Inf(1)}
+
+// The published tables of the R¹⁰⁰ experiment, a row per p and a column per norm.
+var (
+	//go:embed linear_trial1.csv
+	trial1 string
+	//go:embed linear_trial2.csv
+	trial2 string
+)
+
+// publishedNorms returns the two published trials: [trial][p][norm].
+func publishedNorms() [2][][]float64 {
+	var out [2][][]float64
+	for k, text := range []string{trial1, trial2} {
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			panic(err) // an embedded file
+		}
+		for _, r := range rows[1:] {
+			var row []float64
+			for _, c := range r[1:] {
+				v, err := strconv.ParseFloat(c, 64)
+				if err != nil {
+					panic(err)
+				}
+				row = append(row, v)
+			}
+			out[k] = append(out[k], row)
+		}
+	}
+	return out
+}
+
+// normName writes a norm as the paper does.
+func normName(p float64) string {
+	if math.IsInf(p, 1) {
+		return "ℓ∞"
+	}
+	sub := strings.NewReplacer("0", "₀", "1", "₁", "2", "₂", "3", "₃", "6", "₆", "5", "₅")
+	return "ℓ" + sub.Replace(strconv.FormatFloat(p, 'g', -1, 64))
+}

@@ -1,0 +1,297 @@
+// Package report makes tables, figures and pages, each returned as bytes.
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Figure is a plot with axes. The zero value of each field is a sensible default.
+type Figure struct {
+	Title, X, Y string
+	LogX, LogY  bool
+	Series      []Series
+	Min, Max    [2]float64 // fixed ranges of x and y where Min < Max
+	Square      bool       // one unit is equally long on both axes (needs Min and Max)
+	LegendLeft  bool
+	LegendLow   bool
+}
+
+// Series is a curve or a set of marks. Points that a logarithmic axis cannot show are left out.
+type Series struct {
+	Name  string // in the legend; empty: not there
+	X, Y  []float64
+	Color color.Color
+	Style Style
+}
+
+// Style is how a series is drawn.
+type Style int
+
+// Styles: curves solid, dashed or dotted; marks as discs or crosses.
+const (
+	Solid Style = iota
+	Dashed
+	Dotted
+	Discs
+	Crosses
+)
+
+// Width and Height are the size of one figure, in points: a third of a wide page.
+const (
+	Width  = 340
+	Height = 290
+)
+
+// SVG draws the figures side by side.
+func SVG(figs ...Figure) ([]byte, error) {
+	c := vgsvg.New(Width*vg.Length(len(figs)), Height)
+	if err := drawRow(draw.New(c), figs); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if _, err := c.WriteTo(&buf); err != nil {
+		return nil, err
+	}
+	return portableSVG(buf.Bytes()), nil
+}
+
+// PNG draws the figures side by side, at twice the resolution of a screen.
+func PNG(figs ...Figure) ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(Width*vg.Length(len(figs)), Height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(color.White))
+	if err := drawRow(draw.New(c), figs); err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&buf); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// portableSVG names fonts every browser has: Liberation Sans has the widths of Arial and Helvetica.
+func portableSVG(svg []byte) []byte {
+	out := strings.NewReplacer(
+		"font-family:Liberation Sans;font-variant:normal", "font-family:Arial,Helvetica,'Liberation Sans',sans-serif",
+		"font-family:Liberation Sans", "font-family:Arial,Helvetica,'Liberation Sans',sans-serif",
+	).Replace(string(svg))
+	if i := strings.Index(out, "<svg"); i > 0 { // no XML prelude: the page has it inline
+		out = out[i:]
+	}
+	return []byte(out)
+}
+
+func drawRow(c draw.Canvas, figs []Figure) error {
+	tiles := draw.Tiles{Rows: 1, Cols: len(figs)}
+	for i, f := range figs {
+		p, err := f.plot()
+		if err != nil {
+			return fmt.Errorf("figure %q: %w", f.Title, err)
+		}
+		tile := draw.Crop(tiles.At(c, i, 0), 4, -12, 4, -6)
+		if f.Square {
+			tile = f.square(tile)
+		}
+		p.Draw(tile)
+	}
+	return nil
+}
+
+// square narrows a canvas so that the plot's area, without about 46 by 56 points of labels, has the ranges' shape.
+func (f Figure) square(c draw.Canvas) draw.Canvas {
+	size := c.Size()
+	w, h := size.X-46, size.Y-56
+	want := h * vg.Length((f.Max[0]-f.Min[0])/(f.Max[1]-f.Min[1]))
+	if want < w {
+		cut := (w - want) / 2
+		return draw.Crop(c, cut, -cut, 0, 0)
+	}
+	cut := (h - w*vg.Length((f.Max[1]-f.Min[1])/(f.Max[0]-f.Min[0]))) / 2
+	return draw.Crop(c, 0, 0, cut, -cut)
+}
+
+var (
+	sans   = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	ink    = color.RGBA{0x22, 0x22, 0x22, 0xff}
+	grid   = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
+	dashes = map[Style][]vg.Length{Dashed: {6, 4}, Dotted: {1.5, 3}}
+)
+
+func (f Figure) plot() (*plot.Plot, error) {
+	if err := f.checkGlyphs(); err != nil {
+		return nil, err
+	}
+	p := plot.New()
+	handler := text.Plain{Fonts: font.DefaultCache}
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
+	for _, st := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		st.Font, st.Handler, st.Color = font.From(sans, 10), handler, ink
+	}
+	p.Title.TextStyle.Font = font.From(sans, 12)
+	p.Title.Padding = 8
+	p.X.Label.Padding, p.Y.Label.Padding = 4, 4
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.LineStyle.Color, a.Tick.LineStyle.Color = ink, ink
+		a.Padding = 0
+	}
+	if f.LogX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
+	}
+	if f.LogY {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
+	}
+	g := plotter.NewGrid()
+	g.Vertical.Color, g.Horizontal.Color = grid, grid
+	p.Add(g)
+
+	shown := 0
+	for _, s := range f.Series {
+		var thumb plot.Thumbnailer
+		for _, xy := range f.visible(s) {
+			shown++
+			thumb = s.plotTo(p, xy)
+		}
+		if s.Name != "" && thumb != nil {
+			p.Legend.Add(s.Name, thumb)
+		}
+	}
+	if shown == 0 {
+		return nil, fmt.Errorf("nothing to draw")
+	}
+	p.Legend.Left, p.Legend.Top = f.LegendLeft, !f.LegendLow
+	p.Legend.Padding, p.Legend.ThumbnailWidth = 3, 22
+	p.Legend.XOffs, p.Legend.YOffs = -4, -4
+	if f.LegendLeft {
+		p.Legend.XOffs = 8
+	}
+	if f.LegendLow {
+		p.Legend.YOffs = 6
+	}
+	if f.Min[0] < f.Max[0] {
+		p.X.Min, p.X.Max = f.Min[0], f.Max[0]
+	}
+	if f.Min[1] < f.Max[1] {
+		p.Y.Min, p.Y.Max = f.Min[1], f.Max[1]
+	}
+	return p, nil
+}
+
+// visible returns the points that are finite, positive on logarithmic axes and within fixed ranges.
+// A curve falls into pieces where points between are left out.
+func (f Figure) visible(s Series) []plotter.XYs {
+	var pieces []plotter.XYs
+	whole := false
+	for i := range s.X {
+		if !f.shows(s.X[i], s.Y[i]) {
+			whole = false
+			continue
+		}
+		if !whole {
+			pieces = append(pieces, nil)
+			whole = true
+		}
+		last := &pieces[len(pieces)-1]
+		*last = append(*last, plotter.XY{X: s.X[i], Y: s.Y[i]})
+	}
+	return pieces
+}
+
+func (f Figure) shows(x, y float64) bool {
+	if math.IsNaN(x-x) || math.IsNaN(y-y) || f.LogX && x <= 0 || f.LogY && y <= 0 {
+		return false
+	}
+	for k, v := range [2]float64{x, y} {
+		if f.Min[k] < f.Max[k] && (v < f.Min[k] || v > f.Max[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
+	col := s.Color
+	if col == nil {
+		col = ink
+	}
+	if s.Style == Discs || s.Style == Crosses {
+		sc := &plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: col, Radius: 3.2, Shape: draw.CircleGlyph{}}}
+		if s.Style == Crosses {
+			sc.GlyphStyle.Shape, sc.GlyphStyle.Radius = draw.CrossGlyph{}, 3.6
+		}
+		p.Add(sc)
+		return sc
+	}
+	l := &plotter.Line{XYs: xy, LineStyle: draw.LineStyle{Color: col, Width: 1.6, Dashes: dashes[s.Style]}}
+	if s.Style != Solid {
+		l.LineStyle.Width = 1.1
+	}
+	p.Add(l)
+	return l
+}
+
+// decades marks powers of ten on a logarithmic axis, every other one or fewer where there are many.
+// Within two decades it marks 2 and 5 as well.
+type decades struct{}
+
+func (decades) Ticks(lo, hi float64) []plot.Tick {
+	a, b := math.Floor(math.Log10(lo)), math.Ceil(math.Log10(hi))
+	every := math.Ceil((b - a) / 7)
+	var ticks []plot.Tick
+	for e := a; e <= b; e++ {
+		for _, m := range []float64{1, 2, 5} {
+			v := m * math.Pow(10, e)
+			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
+				continue
+			}
+			t := plot.Tick{Value: v}
+			if m == 1 && math.Mod(e-a, every) == 0 || m > 1 && b-a <= 2 {
+				t.Label = decadeLabel(v)
+			}
+			if m == 1 || b-a <= 2 {
+				ticks = append(ticks, t)
+			}
+		}
+	}
+	return ticks
+}
+
+// decadeLabel writes 0.01 to 1000 in full and others as 1e−4: the font has no raised minus.
+func decadeLabel(v float64) string {
+	if v >= 0.0099 && v < 9999 {
+		return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
+	}
+	e := int(math.Floor(math.Log10(v) + 1e-9))
+	m := math.Round(v / math.Pow(10, float64(e)))
+	return strings.Replace(fmt.Sprintf("%ge%d", m, e), "-", "−", 1)
+}
+
+// checkGlyphs returns an error for a text the font cannot show: in a PNG it would silently be missing.
+func (f Figure) checkGlyphs() error {
+	face := font.DefaultCache.Lookup(sans, 10).Face
+	texts := []string{f.Title, f.X, f.Y}
+	for _, s := range f.Series {
+		texts = append(texts, s.Name)
+	}
+	for _, t := range texts {
+		for _, r := range t {
+			if i, err := face.GlyphIndex(nil, r); err != nil || i == 0 {
+				return fmt.Errorf("the font has no %q, in %q", r, t)
+			}
+		}
+	}
+	return nil
+}
