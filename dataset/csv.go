@@ -21,8 +21,11 @@ type csv struct {
 }
 
 func readCSV(r io.Reader, name string, opt Options) (*Set, error) {
+	return parseCSV(newText(r, window), name, opt)
+}
+
+func parseCSV(t *text, name string, opt Options) (*Set, error) {
 	p := &csv{name: name}
-	t := newText(r)
 	for {
 		line, err := p.next(t)
 		switch {

@@ -2,6 +2,9 @@ package dataset
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"slices"
 	"testing"
@@ -65,8 +68,34 @@ func sound(t *testing.T, s *Set, opt Options) {
 	}
 }
 
-func FuzzSVM(f *testing.F) { fuzzReader(f, readSVM) }
-func FuzzCSV(f *testing.F) { fuzzReader(f, readCSV) }
+// anyWindow reads text through windows of all sizes from a few bytes up, which must make no difference.
+func anyWindow(f *testing.F, parse func(*text, string, Options) (*Set, error)) {
+	f.Fuzz(func(t *testing.T, data []byte, bias bool, cols uint8) {
+		opt := Options{Bias: bias, Cols: int(cols)}
+		read := func(size int) reader {
+			return func(r io.Reader, name string, opt Options) (*Set, error) { return parse(newText(r, size), name, opt) }
+		}
+		promises(t, read(window), data, opt)
+		s, err := read(window)(bytes.NewReader(data), "fuzz", opt)
+		small, smallErr := read(4+len(data)%29)(bytes.NewReader(data), "fuzz", opt)
+		if err != nil || smallErr != nil {
+			if fmt.Sprint(err) != fmt.Sprint(smallErr) {
+				t.Fatalf("%v, but through a small window %v", err, smallErr)
+			}
+			return
+		}
+		var a, b bytes.Buffer
+		if err := errors.Join(WriteSVM(&a, s), WriteSVM(&b, small)); err != nil {
+			t.Fatal(err)
+		}
+		if a.String() != b.String() {
+			t.Fatalf("%q, but through a small window %q", a.String(), b.String())
+		}
+	})
+}
+
+func FuzzSVM(f *testing.F) { anyWindow(f, parseSVM) }
+func FuzzCSV(f *testing.F) { anyWindow(f, parseCSV) }
 func FuzzNPY(f *testing.F) { fuzzReader(f, readNPY) }
 func FuzzNPZ(f *testing.F) { fuzzReader(f, readNPZ) }
 

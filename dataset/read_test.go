@@ -187,6 +187,7 @@ func TestFilesThatCannotBeReadSayWhy(t *testing.T) {
 		{"a.csv", "\xff\xfea\x00", "a.csv: cannot read: UTF-16 text: save the file as UTF-8"},
 		{"a.svm.bz2", "BZh91AY", "a.svm.bz2: cannot read: compressed, but not with gzip: decompress it first"},
 		{"a", "three words here\n", "a: cannot read: neither svmlight (label index:value …) nor CSV with a header: check the file, or name it .svm or .csv"},
+		{"a", "1\n-1\n", "a: no features: every example has a label and nothing else"},
 		{"a.npy", "1 2:3\n", "a.npy: cannot read: not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez"},
 	} {
 		wantError(t, c.data, c.name, Options{}, c.want)
@@ -249,4 +250,8 @@ func TestDashIsStandardInput(t *testing.T) {
 	if s.Name != "stdin" {
 		t.Errorf("Name = %q", s.Name)
 	}
+}
+
+func TestMoreColumnsThanAnIndexCanCountAreRefused(t *testing.T) {
+	wantError(t, smallSVM, "a.svm", Options{Cols: 1 << 31}, "a.svm: 2147483648 columns wanted: at most 2147483647 are possible")
 }

@@ -60,3 +60,17 @@ func TestASetNoFileCanHoldIsNotWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestAWriterThatFailsIsNoticed(t *testing.T) {
+	full := errors.New("disk full")
+	small, large := R100(1), mustRead(t, string(svmText(2*window, 100, valueKinds[3].value)), "a.svm", Options{})
+	for _, s := range []*Set{small, large} {
+		if err := WriteSVM(failing{full}, s); !errors.Is(err, full) {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }

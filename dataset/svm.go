@@ -33,8 +33,11 @@ type svm struct {
 const maxToken = 64 << 10
 
 func readSVM(r io.Reader, name string, opt Options) (*Set, error) {
+	return parseSVM(newText(r, window), name, opt)
+}
+
+func parseSVM(t *text, name string, opt Options) (*Set, error) {
 	p := &svm{name: name, bias: opt.Bias, line: 1}
-	t := newText(r)
 	for {
 		if c := p.piece(t); len(c) > 0 {
 			if err := p.parse(c); err != nil {

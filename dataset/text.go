@@ -1,8 +1,6 @@
 package dataset
 
-import (
-	"io"
-)
+import "io"
 
 // text is a window on a stream: buf[lo:hi] has been read and not yet been used.
 type text struct {
@@ -15,8 +13,8 @@ type text struct {
 // window is how much of a file is looked at at once: enough to make reads rare, little enough for the cache.
 const window = 256 << 10
 
-func newText(r io.Reader) *text {
-	t := &text{r: r, buf: make([]byte, window)}
+func newText(r io.Reader, size int) *text {
+	t := &text{r: r, buf: make([]byte, size)}
 	t.more()
 	if string(t.buf[:min(t.hi, len(bom))]) == bom {
 		t.lo = len(bom)

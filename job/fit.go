@@ -26,7 +26,7 @@ type Fit struct {
 	Method string  `kong:"default='pgd',enum='pgd,normalized,steepest',help='pgd: constant step; normalized: step divided by the loss; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
 	Steps  int     `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
 	Gap    float64 `kong:"default='0',help='Stop once the margin is certified to be within this relative distance of the best possible, e.g. 1e-2.'" toml:"gap" json:"gap"`
-	LR     float64 `kong:"name='lr',default='0',help='Step size; 0 scales it to the data. The paper uses 1e-4.'" toml:"lr" json:"lr"`
+	LR     float64 `kong:"name='lr',default='0',help='Step size; 0 finds one that suits the data. The paper uses 1e-4.'" toml:"lr" json:"lr"`
 	Batch  int     `kong:"default='0',help='Examples per step, 0 for all of them.'" toml:"batch" json:"batch"`
 	Init   string  `kong:"default='zero',help='Start: zero, normal:DEVIATION, or an npy file.'" toml:"init" json:"init"`
 	Seed   uint64  `kong:"default='1',help='Decides random starts and mini-batches.'" toml:"seed" json:"seed"`
@@ -81,7 +81,7 @@ func (f *Fit) Check() error {
 	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1):
 		return fmt.Errorf("--gap %v: want a positive number such as 1e-2, or 0 for none", f.Gap)
 	case !(f.LR >= 0) || math.IsInf(f.LR, 1):
-		return fmt.Errorf("--lr %v: want a positive number, or 0 to scale it to the data", f.LR)
+		return fmt.Errorf("--lr %v: want a positive number, or 0 to have one found", f.LR)
 	case f.Batch < 0:
 		return fmt.Errorf("--batch %d: want a positive number, or 0 for all examples", f.Batch)
 	case f.Gap > 0 && f.Loss == "square":
@@ -134,6 +134,7 @@ type fitting struct {
 	classes []float64
 	targets [][]float64 // labels or targets of each weight vector
 	w0      []float64
+	eta     float64 // the step in use
 	run     *runlog.Run
 
 	model   linear.Model
@@ -153,6 +154,8 @@ func (w *fitting) prepare() error {
 		switch n := len(w.set.Y); {
 		case len(w.classes) == 1:
 			w.targets = [][]float64{nil}
+		case len(w.classes) == 2 && w.classes[0] == -1 && w.classes[1] == 1:
+			w.targets = [][]float64{w.set.Y}
 		case len(w.classes) == 2:
 			w.targets = [][]float64{against(w.set.Y, w.classes[1])}
 		case len(w.classes) > max(20, n/4):
@@ -167,12 +170,23 @@ func (w *fitting) prepare() error {
 	if w.Batch > n {
 		return fmt.Errorf("--batch %d: there are only %d examples", w.Batch, n)
 	}
-	if w.LR == 0 {
-		w.LR = linear.Problem{X: w.set.X}.DefaultStep(w.P)
-	}
 	var err error
-	w.w0, err = startAt(w.Init, d, w.Seed)
+	if w.w0, err = startAt(w.Init, d, w.Seed); err != nil {
+		return err
+	}
+	if w.eta = w.LR; w.eta == 0 {
+		w.eta, err = w.descent().FindStep(linear.Problem{X: w.set.X, Y: w.targets[0]}, w.w0)
+	}
 	return err
+}
+
+// descent is the settings as linear takes them.
+func (w *fitting) descent() linear.Descent {
+	d := linear.Descent{Potential: mirror.Power(w.P), Loss: w.loss, Eta: w.eta, Normalized: w.Method == "normalized", Batch: w.Batch, Seed: w.Seed}
+	if w.Method == "steepest" {
+		d.Steepest = w.P
+	}
+	return d
 }
 
 // against returns +1 for the examples of class c and −1 for the rest.
@@ -221,11 +235,7 @@ func (w *fitting) fit(ctx context.Context) error {
 	defer bar.Done()
 	for k, y := range w.targets {
 		prob := linear.Problem{X: w.set.X, Y: y}
-		d := linear.Descent{Potential: mirror.Power(w.P), Loss: w.loss, Eta: w.LR, Normalized: w.Method == "normalized", Batch: w.Batch, Seed: w.Seed}
-		if w.Method == "steepest" {
-			d.Steepest = w.P
-		}
-		s, err := d.Start(prob, w.w0)
+		s, err := w.descent().Start(prob, w.w0)
 		if err != nil {
 			return err
 		}

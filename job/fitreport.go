@@ -17,7 +17,7 @@ import (
 func (w *fitting) finish(opt dataset.Options, begin time.Time) error {
 	n, d := w.set.X.Dims()
 	r := &w.result
-	r.P, r.Method, r.LossName, r.LR, r.N, r.D, r.Seconds = w.P, w.Method, w.Loss, w.LR, n, d, w.seconds
+	r.P, r.Method, r.LossName, r.LR, r.N, r.D, r.Seconds = w.P, w.Method, w.Loss, w.eta, n, d, w.seconds
 	w.margins()
 	if len(w.model.Weights) == len(w.targets) {
 		if err := w.accuracies(opt); err != nil {
@@ -171,7 +171,7 @@ func (r *FitResult) text() string {
 
 // writeReport writes tables, figures and report.html into the run folder.
 func (w *fitting) writeReport() error {
-	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", w.set.Name, w.P), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
+	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.P), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
 	t := report.Table{Header: []string{"", "result"}}
 	for _, row := range w.result.rows() {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})

@@ -16,13 +16,14 @@ import (
 
 // Predict is `bregman predict`: apply a model to data.
 type Predict struct {
-	Model  string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then the sign of the score).'" json:"model"`
-	Data   string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
-	Label  string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	Bias   bool   `kong:"help='npy weights only: the last weight belongs to a constant feature. A JSON model knows.'" json:"bias"`
-	Scores bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
-	Out    string `kong:"default='-',placeholder='FILE',help='Where the labels go, one a line; - is standard output.'" json:"out"`
-	JSON   bool   `kong:"name='json',help='Print one JSON object with the accuracy; labels only go to --out FILE.'" json:"-"`
+	Model     string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then the sign of the score).'" json:"model"`
+	Data      string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
+	Label     string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
+	Bias      bool   `kong:"help='npy weights only: the last weight belongs to a constant feature. A JSON model knows.'" json:"bias"`
+	Unlabeled bool   `kong:"help='The labels in the data mean nothing: predict only.'" json:"unlabeled"`
+	Scores    bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
+	Out       string `kong:"default='-',placeholder='FILE',help='Where the labels go, one a line; - is standard output.'" json:"out"`
+	JSON      bool   `kong:"name='json',help='Print one JSON object with the accuracy; labels only go to --out FILE.'" json:"-"`
 }
 
 // Help is shown by --help.
@@ -30,7 +31,8 @@ func (*Predict) Help() string {
 	return `Example:
   bregman predict --model model.json --data test.svm --out labels.txt
 
-Prints one label a line, and the accuracy on standard error. Labels that the data holds must be of two classes or more.`
+Prints one label a line, and the accuracy on standard error. Data without labels still needs a label column, of any
+number: say --unlabeled.`
 }
 
 // Run predicts.
@@ -48,12 +50,11 @@ func (p *Predict) Run(_ context.Context, con *Console) error {
 		return fmt.Errorf("%s: %w: was it made for other data?", set.Name, err)
 	}
 	var acc *float64
-	classify := m.Loss != "square"
-	if classify {
-		if len(m.Classes) > 1 && len(set.Classes()) == 1 {
-			con.Say("all %d examples of %s have the label %v: the accuracy is that of one class", len(labels), set.Name, set.Y[0])
+	var noAccuracy error
+	if m.Loss != "square" && !p.Unlabeled {
+		if acc = accuracy(m, labels, set.Y); len(m.Classes) > 1 && len(set.Classes()) == 1 {
+			acc, noAccuracy = nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none", set.Name, set.Y[0])
 		}
-		acc = accuracy(m, labels, set.Y)
 	}
 	var b bytes.Buffer
 	for i, v := range labels {
@@ -69,6 +70,9 @@ func (p *Predict) Run(_ context.Context, con *Console) error {
 		if err := con.Write(p.Out, b.Bytes()); err != nil {
 			return err
 		}
+	}
+	if noAccuracy != nil {
+		return noAccuracy
 	}
 	if p.JSON {
 		return con.PrintJSON(map[string]any{"n": len(labels), "accuracy": acc, "out": p.Out})

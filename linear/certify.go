@@ -27,65 +27,86 @@ func (c Certificate) Gap() float64 {
 //
 // It is scale-free in w and a, for 1 ≤ p ≤ ∞.
 func Certify(prob Problem, p float64, w, a []float64) Certificate {
-	n, d := prob.Dims()
-	m, v := make([]float64, n), make([]float64, d)
-	prob.Margins(m, w)
-	c := Certificate{Lower: minOf(m) / mirror.Norm(w, p)}
-	var sum float64
-	for _, ai := range a {
-		sum += ai
-	}
-	prob.addAbsorbed(v, a, m)
-	c.Upper = mirror.Norm(v, mirror.Conjugate(p)) / sum
-	return c
+	c := newCertifier(prob, p)
+	prob.Margins(c.m, w)
+	copy(c.a, a)
+	return Certificate{Lower: minOf(c.m) / mirror.Norm(w, p), Upper: c.upper()}
 }
 
 // CertifyWeights is Certify with dual weights read off w itself: a = softmax(−s·margins), the examples' weights
 // in the gradient of the exponential loss at s·w. The s that gives the least upper bound is searched for:
 // a small w has not yet told the support vectors from the rest, but its direction has.
 func CertifyWeights(prob Problem, p float64, w []float64) Certificate {
-	n, _ := prob.Dims()
-	m, a := make([]float64, n), make([]float64, n)
-	prob.Margins(m, w)
-	spread := maxOf(m) - minOf(m)
-	best := Certificate{Lower: math.NaN(), Upper: math.Inf(1)}
-	try := func(s float64) float64 {
-		vec.Scale(a, s, m)
-		Exponential{}.Normalized(a, a)
-		c := Certify(prob, p, w, a)
-		best = Certificate{Lower: c.Lower, Upper: min(best.Upper, c.Upper)}
-		return c.Upper
+	return newCertifier(prob, p).weights(w)
+}
+
+// certifier keeps the vectors of a certificate and, for the next along a run, what was found the last time.
+type certifier struct {
+	prob     Problem
+	p        float64
+	m, a     []float64 // of the examples
+	v        []float64 // of the features
+	exponent float64   // s·spread = 10^exponent was best
+	known    bool
+}
+
+func newCertifier(prob Problem, p float64) *certifier {
+	n, d := prob.Dims()
+	return &certifier{prob: prob, p: p, m: make([]float64, n), a: make([]float64, n), v: make([]float64, d)}
+}
+
+// upper returns ‖Σ aᵢyᵢxᵢ‖_q / Σaᵢ, and spoils a.
+func (c *certifier) upper() float64 {
+	var sum float64
+	for _, ai := range c.a {
+		sum += ai
 	}
+	clear(c.v)
+	c.prob.addAbsorbed(c.v, c.a)
+	return mirror.Norm(c.v, mirror.Conjugate(c.p)) / sum
+}
+
+func (c *certifier) weights(w []float64) Certificate {
+	c.prob.Margins(c.m, w)
+	out := Certificate{Lower: minOf(c.m) / mirror.Norm(w, c.p), Upper: math.Inf(1)}
+	spread := maxOf(c.m) - minOf(c.m)
 	if !(spread > 0) {
-		try(1)
-		return best
+		spread = 1 // all margins are equal, and so are the weights for every s
 	}
-	// s·spread from 0.1 (all examples count) to 10⁵ (only the closest): a coarse walk, then a finer one around its best.
-	at, least := 0.0, math.Inf(1)
-	for e := -1.0; e <= 5; e += 0.5 {
-		if u := try(math.Pow(10, e) / spread); u < least {
-			at, least = e, u
+	try := func(exponent float64) {
+		vec.Scale(c.a, math.Pow(10, exponent)/spread, c.m)
+		Exponential{}.Normalized(c.a, c.a)
+		if u := c.upper(); u < out.Upper {
+			out.Upper, c.exponent = u, exponent
 		}
 	}
-	for e := at - 0.4; e < at+0.45; e += 0.1 {
-		try(math.Pow(10, e) / spread)
+	width := 0.25
+	if !c.known { // from 10^−1 (all examples count) to 10⁵ (only the closest)
+		for e := -1.0; e <= 5; e += 0.5 {
+			try(e)
+		}
+		c.known = true
 	}
-	return best
+	for at, e := c.exponent, -2.0; e <= 2; e++ {
+		try(at + e*width)
+	}
+	return out
 }
 
 // Certify is CertifyWeights of the current state, improved for normalized mirror descent by a second upper bound:
 // its dual vector is a sum of examples, Z − z₀ = Σ aᵢyᵢxᵢ with a the coefficients of all steps, so that
 // γₚ ≤ ‖Z − z₀‖_q/Σaᵢ.
 func (s *State) Certify(p float64) Certificate {
-	c := CertifyWeights(s.prob, p, s.W)
+	if s.cert == nil || s.cert.p != p {
+		s.cert = newCertifier(s.prob, p)
+	}
+	c := s.cert.weights(s.W)
 	if s.z0 != nil && s.mass > 0 {
-		v := make([]float64, len(s.Z))
+		v := s.cert.v
 		for j := range v {
 			v[j] = s.Z[j] - s.z0[j]
 		}
-		if u := mirror.Norm(v, mirror.Conjugate(p)) / s.mass; u < c.Upper {
-			c.Upper = u
-		}
+		c.Upper = min(c.Upper, mirror.Norm(v, mirror.Conjugate(p))/s.mass)
 	}
 	return c
 }

@@ -47,6 +47,7 @@ type State struct {
 	move  []float64 // the direction of steepest descent
 	z0    []float64 // where Z started, and the sum of all coefficients since, of normalized mirror descent:
 	mass  float64   // (Z − z0)/mass is a weighted mean of examples, which bounds the margin
+	cert  *certifier
 }
 
 // Start checks the settings and returns the state at w0, which is copied; nil means the potential's own start.

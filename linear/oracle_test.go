@@ -95,7 +95,7 @@ func TestCertificateEnclosesTheTrueMargin(t *testing.T) {
 		prob := problem(t, o.set)
 		n, d := prob.Dims()
 		gamma := 1 / o.norm
-		s, err := linear.Descent{Potential: mirror.Power(o.p), Normalized: true, Eta: prob.DefaultStep(o.p)}.Start(prob, nil)
+		s, err := found(linear.Descent{Potential: mirror.Power(o.p), Normalized: true}, prob)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestNormalizedDescentReachesTheMaximumMargin(t *testing.T) {
 			continue // for large p the norm grows too slowly: see the package documentation
 		}
 		prob := problem(t, o.set)
-		s, err := linear.Descent{Potential: mirror.Power(o.p), Normalized: true, Eta: prob.DefaultStep(o.p)}.Start(prob, nil)
+		s, err := found(linear.Descent{Potential: mirror.Power(o.p), Normalized: true}, prob)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,6 +145,15 @@ func TestNormalizedDescentReachesTheMaximumMargin(t *testing.T) {
 			t.Errorf("p = %v: certified gap %v, true gap %v", o.p, last.Gap, truth)
 		}
 	}
+}
+
+// found starts a descent with the step FindStep finds.
+func found(d linear.Descent, prob linear.Problem) (*linear.State, error) {
+	var err error
+	if d.Eta, err = d.FindStep(prob, nil); err != nil {
+		return nil, err
+	}
+	return d.Start(prob, nil)
 }
 
 func TestPlaneMarginIsExact(t *testing.T) {

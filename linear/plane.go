@@ -19,7 +19,7 @@ func PlaneMargin(prob Problem, p float64) (u []float64, margin float64, err erro
 		e := make([]float64, n)
 		e[i] = 1
 		rows[i] = make([]float64, 2)
-		prob.addAbsorbed(rows[i], e, make([]float64, n))
+		prob.addAbsorbed(rows[i], e)
 	}
 	u, w := make([]float64, 2), make([]float64, 2)
 	try := func() {

@@ -51,13 +51,10 @@ func (p Problem) Margin(w []float64) (margin, accuracy float64) {
 	return minOf(m), positive(m)
 }
 
-// addAbsorbed adds Σ c[i]·yᵢ·xᵢ to dst; scratch is as long as c.
-func (p Problem) addAbsorbed(dst, c, scratch []float64) {
-	if p.Y != nil {
-		for i, y := range p.Y {
-			scratch[i] = c[i] * y
-		}
-		c = scratch
+// addAbsorbed adds Σ c[i]·yᵢ·xᵢ to dst, and turns c into c·y.
+func (p Problem) addAbsorbed(dst, c []float64) {
+	for i, y := range p.Y {
+		c[i] *= y
 	}
 	p.X.AddMulT(dst, c)
 }
@@ -89,14 +86,4 @@ func (p Problem) RowNorm(q float64) float64 {
 		c = max(c, mirror.Norm(val, q))
 	}
 	return c
-}
-
-// DefaultStep returns a step η for p-GD that suits the scale of the data: (p−1)^(p−1)·C^(−p) with C = maxᵢ‖xᵢ‖_q.
-//
-// A first step from 0 then gives coordinates of about r = (p−1)/C. There ψ″ = (p−1)r^(p−2), and η times the
-// curvature of an exponential loss of 1, ηC², is just as large: the bound of Lemma 2, below which the loss does not rise.
-// For p = 2 it is the familiar 1/C².
-func (p Problem) DefaultStep(pnorm float64) float64 {
-	c := p.RowNorm(mirror.Conjugate(pnorm))
-	return min(max(math.Pow((pnorm-1)/c, pnorm-1)/c, 1e-290), 1e290)
 }

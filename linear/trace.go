@@ -49,7 +49,8 @@ type Trace struct {
 	Each      func(Point) // called at each point, if not nil
 	Points    []Point
 
-	upper float64 // the least upper bound on the maximum margin so far
+	upper     float64 // the least upper bound on the maximum margin so far
+	certified int     // the step of the last certificate
 }
 
 // Run runs s to the given step and records a point at the start, at logarithmically spaced steps and at the end.
@@ -62,8 +63,8 @@ func (t *Trace) Run(ctx context.Context, s *State, steps int) error {
 		t.PerDecade = 20
 	}
 	t.Certify = t.Certify || t.StopGap > 0
-	if s.T == 0 && t.record(s) {
-		return nil
+	if s.T == 0 {
+		t.record(s, false)
 	}
 	for _, at := range LogSteps(steps, t.PerDecade) {
 		if at <= s.T {
@@ -71,21 +72,26 @@ func (t *Trace) Run(ctx context.Context, s *State, steps int) error {
 		}
 		if err := s.Run(ctx, at); err != nil {
 			if n := len(t.Points); s.T > 0 && (n == 0 || t.Points[n-1].Step < s.T) {
-				t.record(s)
+				t.record(s, true)
 			}
 			return err
 		}
-		if t.record(s) {
+		if t.record(s, at == steps) {
 			return nil
 		}
 	}
 	return nil
 }
 
+// certifyEvery is the fewest steps between two certificates: one costs about six products with the data, as
+// much as three steps.
+const certifyEvery = 10
+
 // record appends the point of s and says whether the gap is reached.
-func (t *Trace) record(s *State) (done bool) {
+func (t *Trace) record(s *State, last bool) (done bool) {
 	pt := s.Measure(t.P, t.Reference)
-	if t.Certify && pt.Norm > 0 && !s.d.Loss.Residual() {
+	if t.Certify && pt.Norm > 0 && !s.d.Loss.Residual() && (last || s.T-t.certified >= certifyEvery) {
+		t.certified = s.T
 		if c := s.Certify(t.P); t.upper == 0 || c.Upper < t.upper {
 			t.upper = c.Upper
 		}
@@ -110,7 +116,10 @@ func (t *Trace) Upper() float64 {
 func (s *State) Measure(p float64, reference []float64) Point {
 	pt := Point{Step: s.T, Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN(), Gap: math.NaN()}
 	pt.Norm = mirror.Norm(s.W, p)
-	score := make([]float64, s.n)
+	score := s.score // scratch between steps
+	if len(score) < s.n {
+		score = make([]float64, s.n)
+	}
 	s.prob.X.Mul(score, s.W)
 	s.label(score, nil, s.d.Loss.Residual())
 	pt.Loss = s.d.Loss.Sum(score) / float64(s.n)

@@ -40,6 +40,9 @@ func (s *power) Inverse(dst, z []float64) { s.down.Signed(dst, z) }
 func (s *power) Start(dst []float64)      { clear(dst) }
 func (s *power) Check(w []float64) error  { return checkFinite(w) }
 
+// Exponent returns p.
+func (s *power) Exponent() float64 { return s.p }
+
 func (s *power) Value(w []float64) float64 { return sumPower(s.ofValue, w) / s.p }
 
 // divergence sums coordinate-wise terms, none of which is negative, so that nothing cancels between coordinates.

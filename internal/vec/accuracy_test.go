@@ -120,6 +120,21 @@ func TestPowRelativeErrorBelow1e14(t *testing.T) {
 	})
 }
 
+// The general power carries its logarithm in two parts, and is much better than promised.
+func TestGeneralPowerIsWithinAFewUlp(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	implementations(t, func(t *testing.T) {
+		for _, y := range []float64{0.3, 0.7, 2.7, -9.3, 77.7, 1000.1} {
+			for _, c := range []struct{ most, limit float64 }{{1, 2.5e-16}, {40, 4e-16}, {700, 6e-15}} {
+				x := bases(r, 400, y, c.most)
+				got := make([]float64, len(x))
+				PowerOf(y).Abs(got, x)
+				worst(t, c.limit, x, got, func(x, got float64) float64 { return relative(got, exactPow(x, y)) })
+			}
+		}
+	})
+}
+
 func TestEveryPowerPlanHasRelativeErrorBelow1e14(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var exponents []float64

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -61,8 +62,42 @@ func BenchmarkPower(b *testing.B) {
 	}
 }
 
+func BenchmarkIn32Bits(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 1000
+	x, dst := make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i] = float32(math.Exp(r.NormFloat64()))
+	}
+	tenth, root := PowerOf32(10), PowerOf32(1.0/9)
+	for _, k := range []struct {
+		name string
+		f    func(dst, x []float32)
+	}{
+		{"Exp", Exp32},
+		{"Log", Log32},
+		{"Pow", func(dst, x []float32) { Pow32(dst, x, 0.3) }},
+		{"Tenth", tenth.Signed},
+		{"NinthRoot", root.Signed},
+		{"Dot", func(dst, x []float32) { dst[0] = Dot32(dst, x) }},
+		{"Axpy", func(dst, x []float32) { Axpy32(1e-9, x, dst) }},
+		{"Scale", func(dst, x []float32) { Scale32(dst, 0.5, x) }},
+	} {
+		b.Run(k.name, func(b *testing.B) {
+			benchBoth(b, n, func(b *testing.B) {
+				for b.Loop() {
+					k.f(dst, x)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/element")
+			})
+		})
+	}
+}
+
 func BenchmarkDot(b *testing.B) {
-	benchElements(b, nil, func(dst, x []float64) { dst[0] = Dot(dst, x) })
+	var sum float64
+	benchElements(b, nil, func(dst, x []float64) { sum += Dot(dst, x) })
+	runtime.KeepAlive(sum)
 }
 
 func BenchmarkAxpy(b *testing.B) {
@@ -123,7 +158,7 @@ func BenchmarkDense15(b *testing.B) {
 	const rows = 15
 	for _, d := range []int{1, 2, 3, 4, 5, 8, 100} {
 		a, c, x := normal(r, rows*d), normal(r, rows), normal(r, d)
-		b.Run("Mul", func(b *testing.B) {
+		b.Run(fmt.Sprint("Mul", d), func(b *testing.B) {
 			benchBoth(b, d, func(b *testing.B) {
 				for b.Loop() {
 					MulDense(c, a, x)
@@ -131,7 +166,7 @@ func BenchmarkDense15(b *testing.B) {
 			})
 		})
 		clear(c)
-		b.Run("AddMulT", func(b *testing.B) {
+		b.Run(fmt.Sprint("AddMulT", d), func(b *testing.B) {
 			benchBoth(b, d, func(b *testing.B) {
 				for b.Loop() {
 					AddMulTDense(x, a, c)

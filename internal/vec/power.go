@@ -14,7 +14,8 @@ type Power struct {
 	steps uint64 // the multiplications of an integer power, or of the inverse of a root
 }
 
-// PowerOf returns the power with exponent y, or the exponent nearby that y stands for (see nearby).
+// PowerOf returns the power with exponent y. A y that differs by a few roundings from a small integer, from
+// one over such an integer or from 3/2 is taken for it: that is what is left of it in 1/(p−1).
 func PowerOf(y float64) Power { return exactly(nearby(y)) }
 
 // exactly returns the power with exponent y.

@@ -7,7 +7,8 @@ import (
 )
 
 var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, -2, 3, -7.5, math.Inf(1), math.Inf(-1), math.NaN(),
-	5e-324, -5e-324, 1e-310, 0x1p-1022, -0x1p-1022, math.MaxFloat64, -math.MaxFloat64, 1e300, 1e-300, -1e-300, 0.999999, 1.000001}
+	5e-324, -5e-324, 1e-310, 0x1p-1022, -0x1p-1022, math.MaxFloat64, -math.MaxFloat64, 1e300, 1e-300, -1e-300, 0.999999, 1.000001,
+	0.1, math.NaN(), 0.3, 0.7, 1.7, math.Inf(1), 4.9, 5.3, 1e10, 1e-320, 12.7, 99.1}
 
 // alike says whether a and b are the same special value, or finite, of equal sign and close.
 func alike(a, b, tolerance float64) bool {
@@ -73,20 +74,21 @@ func TestSpecialValuesAreThoseOfMath(t *testing.T) {
 	})
 }
 
-func TestSpecialValuesAreThoseOfMathIn32Bits(t *testing.T) {
-	// through32 makes a function of float32 vectors one of float64 vectors.
-	through32 := func(f func(dst, x []float32)) func(dst, x []float64) {
-		return func(dst, x []float64) {
-			s := make([]float32, len(x))
-			for i, v := range x {
-				s[i] = float32(v)
-			}
-			f(s, s)
-			for i, v := range s {
-				dst[i] = float64(v)
-			}
+// in32 makes a function of float32 vectors, applied in place, one of float64 vectors.
+func in32(f func(dst, x []float32)) func(dst, x []float64) {
+	return func(dst, x []float64) {
+		s := make([]float32, len(x))
+		for i, v := range x {
+			s[i] = float32(v)
+		}
+		f(s, s)
+		for i, v := range s {
+			dst[i] = float64(v)
 		}
 	}
+}
+
+func TestSpecialValuesAreThoseOfMathIn32Bits(t *testing.T) {
 	compare := func(t *testing.T, what string, f func(dst, x []float32), want func(float64) float64) {
 		t.Helper()
 		for _, x := range append([]float64{1e-45, -1e-45, 1e-40, 0x1p-126, math.MaxFloat32, 104, -103, 88.7, 88.8}, specials...) {
@@ -97,7 +99,7 @@ func TestSpecialValuesAreThoseOfMathIn32Bits(t *testing.T) {
 				}
 				in[n-1] = x
 				got := make([]float64, n)
-				through32(f)(got, in)
+				in32(f)(got, in)
 				w := float64(float32(want(float64(float32(x)))))
 				if g := got[n-1]; !alike(g, w, 1e-6) && math.Abs(g-w) > 1.5e-45 {
 					t.Errorf("%s of %v in %d is %v, want %v", what, float32(x), n, g, w)

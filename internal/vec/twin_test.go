@@ -222,7 +222,7 @@ func TestCSRRowsMayStartAnywhere(t *testing.T) {
 }
 
 func TestShortDestinationPanics(t *testing.T) {
-	x, short := make([]float64, 5), make([]float64, 4, 4)
+	x, short := make([]float64, 5), make([]float64, 4)
 	for name, f := range map[string]func(){
 		"Exp":          func() { Exp(short, x) },
 		"Log":          func() { Log(short, x) },

@@ -2,6 +2,10 @@
 //
 // dst comes first, may be the same slice as an input, and nothing allocates. All slices of one call
 // have the same length unless the comment says otherwise; a shorter one panics, as in plain Go.
+//
+// Every kernel is there twice: in Go, which is the reference, and in assembly for amd64 with AVX2 and FMA, written
+// by the program in asm and chosen at run time. The build tag purego leaves the assembly out. Both keep
+// the error bounds stated; sums may differ in the order of their terms.
 package vec
 
 // Dot returns Σ xᵢyᵢ.
@@ -33,15 +37,15 @@ func SparseAxpy(a float64, val []float64, idx []int32, y []float64) {
 	sparseAxpy(a, val, idx[:len(val)], y)
 }
 
-// MulCSR sets dst[i] = Σ val[k]·x[idx[k]] over k in ptr[i]..ptr[i+1]; len(ptr) = len(dst)+1, ptr ascends.
-// It trusts ptr and idx.
+// MulCSR sets dst[i] = Σ val[k]·x[idx[k]] over k in ptr[i]..ptr[i+1]; len(ptr) = len(dst)+1.
+// It trusts that ptr ascends, and that 0 ≤ idx[k] < len(x).
 func MulCSR(dst []float64, ptr, idx []int32, val, x []float64) {
 	end := ptr[len(dst)]
 	mulCSR(dst, ptr[:len(dst)+1], idx[:end], val[:end], x)
 }
 
-// AddMulTCSR adds c[i]·val[k] to y[idx[k]] for each row i and k in ptr[i]..ptr[i+1]; len(ptr) = len(c)+1,
-// ptr ascends. It trusts ptr and idx.
+// AddMulTCSR adds c[i]·val[k] to y[idx[k]] for each row i and k in ptr[i]..ptr[i+1]; len(ptr) = len(c)+1.
+// It trusts that ptr ascends, and that 0 ≤ idx[k] < len(y).
 func AddMulTCSR(y []float64, ptr, idx []int32, val, c []float64) {
 	end := ptr[len(c)]
 	addMulTCSR(y, ptr[:len(c)+1], idx[:end], val[:end], c)

@@ -199,15 +199,17 @@ TEXT ·sparseDotAVX2(SB), NOSPLIT, $0-80
 	JL     pair
 
 four:
-	MOVL        (AX), SI
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
 	VMOVSD      (BX)(SI*8), X2
-	MOVL        4(AX), SI
-	VMOVHPD     (BX)(SI*8), X2, X2
+	VMOVHPD     (BX)(DI*8), X2, X2
 	VFMADD231PD (CX), X2, X0
-	MOVL        8(AX), SI
+	MOVQ        8(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
 	VMOVSD      (BX)(SI*8), X2
-	MOVL        12(AX), SI
-	VMOVHPD     (BX)(SI*8), X2, X2
+	VMOVHPD     (BX)(DI*8), X2, X2
 	VFMADD231PD 16(CX), X2, X1
 	ADDQ        $0x10, AX
 	ADDQ        $0x20, CX
@@ -217,10 +219,11 @@ four:
 pair:
 	TESTQ       $0x00000002, DX
 	JZ          odd
-	MOVL        (AX), SI
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
 	VMOVSD      (BX)(SI*8), X2
-	MOVL        4(AX), SI
-	VMOVHPD     (BX)(SI*8), X2, X2
+	VMOVHPD     (BX)(DI*8), X2, X2
 	VFMADD231PD (CX), X2, X0
 	ADDQ        $0x08, AX
 	ADDQ        $0x10, CX
@@ -254,22 +257,28 @@ TEXT ·sparseAxpyAVX2(SB), NOSPLIT, $0-80
 	JL    rest
 
 four:
-	MOVL        (AX), SI
-	VMOVSD      (BX)(SI*8), X1
-	VFMADD231SD (CX), X0, X1
-	VMOVSD      X1, (BX)(SI*8)
-	MOVL        4(AX), SI
-	VMOVSD      (BX)(SI*8), X1
-	VFMADD231SD 8(CX), X0, X1
-	VMOVSD      X1, (BX)(SI*8)
-	MOVL        8(AX), SI
-	VMOVSD      (BX)(SI*8), X1
-	VFMADD231SD 16(CX), X0, X1
-	VMOVSD      X1, (BX)(SI*8)
-	MOVL        12(AX), SI
-	VMOVSD      (BX)(SI*8), X1
-	VFMADD231SD 24(CX), X0, X1
-	VMOVSD      X1, (BX)(SI*8)
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVUPD     (CX), X1
+	VUNPCKHPD   X1, X1, X2
+	VMOVSD      (BX)(SI*8), X3
+	VFMADD231SD X1, X0, X3
+	VMOVSD      X3, (BX)(SI*8)
+	VMOVSD      (BX)(DI*8), X1
+	VFMADD231SD X2, X0, X1
+	VMOVSD      X1, (BX)(DI*8)
+	MOVQ        8(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVUPD     16(CX), X1
+	VUNPCKHPD   X1, X1, X2
+	VMOVSD      (BX)(SI*8), X3
+	VFMADD231SD X1, X0, X3
+	VMOVSD      X3, (BX)(SI*8)
+	VMOVSD      (BX)(DI*8), X1
+	VFMADD231SD X2, X0, X1
+	VMOVSD      X1, (BX)(DI*8)
 	ADDQ        $0x10, AX
 	ADDQ        $0x20, CX
 	SUBQ        $0x04, DX
@@ -278,14 +287,17 @@ four:
 rest:
 	TESTQ       $0x00000002, DX
 	JZ          odd
-	MOVL        (AX), SI
-	VMOVSD      (BX)(SI*8), X1
-	VFMADD231SD (CX), X0, X1
-	VMOVSD      X1, (BX)(SI*8)
-	MOVL        4(AX), SI
-	VMOVSD      (BX)(SI*8), X1
-	VFMADD231SD 8(CX), X0, X1
-	VMOVSD      X1, (BX)(SI*8)
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVUPD     (CX), X1
+	VUNPCKHPD   X1, X1, X2
+	VMOVSD      (BX)(SI*8), X3
+	VFMADD231SD X1, X0, X3
+	VMOVSD      X3, (BX)(SI*8)
+	VMOVSD      (BX)(DI*8), X1
+	VFMADD231SD X2, X0, X1
+	VMOVSD      X1, (BX)(DI*8)
 	ADDQ        $0x08, AX
 	ADDQ        $0x10, CX
 
@@ -709,16 +721,18 @@ TEXT ·sparseDot32AVX2(SB), NOSPLIT, $0-76
 	JL     pair
 
 four:
-	MOVL        (AX), SI
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
 	VMOVSS      (BX)(SI*4), X2
-	MOVL        4(AX), SI
-	VINSERTPS   $0x10, (BX)(SI*4), X2, X2
+	VINSERTPS   $0x10, (BX)(DI*4), X2, X2
 	VMOVSD      (CX), X3
 	VFMADD231PS X3, X2, X0
-	MOVL        8(AX), SI
+	MOVQ        8(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
 	VMOVSS      (BX)(SI*4), X2
-	MOVL        12(AX), SI
-	VINSERTPS   $0x10, (BX)(SI*4), X2, X2
+	VINSERTPS   $0x10, (BX)(DI*4), X2, X2
 	VMOVSD      8(CX), X3
 	VFMADD231PS X3, X2, X1
 	ADDQ        $0x10, AX
@@ -729,10 +743,11 @@ four:
 pair:
 	TESTQ       $0x00000002, DX
 	JZ          odd
-	MOVL        (AX), SI
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
 	VMOVSS      (BX)(SI*4), X2
-	MOVL        4(AX), SI
-	VINSERTPS   $0x10, (BX)(SI*4), X2, X2
+	VINSERTPS   $0x10, (BX)(DI*4), X2, X2
 	VMOVSD      (CX), X3
 	VFMADD231PS X3, X2, X0
 	ADDQ        $0x08, AX
@@ -767,22 +782,28 @@ TEXT ·sparseAxpy32AVX2(SB), NOSPLIT, $0-80
 	JL    rest
 
 four:
-	MOVL        (AX), SI
-	VMOVSS      (BX)(SI*4), X1
-	VFMADD231SS (CX), X0, X1
-	VMOVSS      X1, (BX)(SI*4)
-	MOVL        4(AX), SI
-	VMOVSS      (BX)(SI*4), X1
-	VFMADD231SS 4(CX), X0, X1
-	VMOVSS      X1, (BX)(SI*4)
-	MOVL        8(AX), SI
-	VMOVSS      (BX)(SI*4), X1
-	VFMADD231SS 8(CX), X0, X1
-	VMOVSS      X1, (BX)(SI*4)
-	MOVL        12(AX), SI
-	VMOVSS      (BX)(SI*4), X1
-	VFMADD231SS 12(CX), X0, X1
-	VMOVSS      X1, (BX)(SI*4)
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSD      (CX), X1
+	VMOVSHDUP   X1, X2
+	VMOVSS      (BX)(SI*4), X3
+	VFMADD231SS X1, X0, X3
+	VMOVSS      X3, (BX)(SI*4)
+	VMOVSS      (BX)(DI*4), X1
+	VFMADD231SS X2, X0, X1
+	VMOVSS      X1, (BX)(DI*4)
+	MOVQ        8(AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSD      8(CX), X1
+	VMOVSHDUP   X1, X2
+	VMOVSS      (BX)(SI*4), X3
+	VFMADD231SS X1, X0, X3
+	VMOVSS      X3, (BX)(SI*4)
+	VMOVSS      (BX)(DI*4), X1
+	VFMADD231SS X2, X0, X1
+	VMOVSS      X1, (BX)(DI*4)
 	ADDQ        $0x10, AX
 	ADDQ        $0x10, CX
 	SUBQ        $0x04, DX
@@ -791,14 +812,17 @@ four:
 rest:
 	TESTQ       $0x00000002, DX
 	JZ          odd
-	MOVL        (AX), SI
-	VMOVSS      (BX)(SI*4), X1
-	VFMADD231SS (CX), X0, X1
-	VMOVSS      X1, (BX)(SI*4)
-	MOVL        4(AX), SI
-	VMOVSS      (BX)(SI*4), X1
-	VFMADD231SS 4(CX), X0, X1
-	VMOVSS      X1, (BX)(SI*4)
+	MOVQ        (AX), DI
+	MOVL        DI, SI
+	SHRQ        $0x20, DI
+	VMOVSD      (CX), X1
+	VMOVSHDUP   X1, X2
+	VMOVSS      (BX)(SI*4), X3
+	VFMADD231SS X1, X0, X3
+	VMOVSS      X3, (BX)(SI*4)
+	VMOVSS      (BX)(DI*4), X1
+	VFMADD231SS X2, X0, X1
+	VMOVSS      X1, (BX)(DI*4)
 	ADDQ        $0x08, AX
 	ADDQ        $0x08, CX
 
@@ -1046,15 +1070,17 @@ next:
 	JL      pair
 
 four:
-	MOVL        (AX), R10
+	MOVQ        (AX), R11
+	MOVL        R11, R10
+	SHRQ        $0x20, R11
 	VMOVSD      (SI)(R10*8), X2
-	MOVL        4(AX), R10
-	VMOVHPD     (SI)(R10*8), X2, X2
+	VMOVHPD     (SI)(R11*8), X2, X2
 	VFMADD231PD (CX), X2, X0
-	MOVL        8(AX), R10
+	MOVQ        8(AX), R11
+	MOVL        R11, R10
+	SHRQ        $0x20, R11
 	VMOVSD      (SI)(R10*8), X2
-	MOVL        12(AX), R10
-	VMOVHPD     (SI)(R10*8), X2, X2
+	VMOVHPD     (SI)(R11*8), X2, X2
 	VFMADD231PD 16(CX), X2, X1
 	ADDQ        $0x10, AX
 	ADDQ        $0x20, CX
@@ -1064,10 +1090,11 @@ four:
 pair:
 	TESTQ       $0x00000002, DX
 	JZ          odd
-	MOVL        (AX), R10
+	MOVQ        (AX), R11
+	MOVL        R11, R10
+	SHRQ        $0x20, R11
 	VMOVSD      (SI)(R10*8), X2
-	MOVL        4(AX), R10
-	VMOVHPD     (SI)(R10*8), X2, X2
+	VMOVHPD     (SI)(R11*8), X2, X2
 	VFMADD231PD (CX), X2, X0
 	ADDQ        $0x08, AX
 	ADDQ        $0x10, CX
@@ -1121,22 +1148,28 @@ next:
 	JL      rest
 
 four:
-	MOVL        (AX), R10
-	VMOVSD      (BX)(R10*8), X1
-	VFMADD231SD (CX), X0, X1
-	VMOVSD      X1, (BX)(R10*8)
-	MOVL        4(AX), R10
-	VMOVSD      (BX)(R10*8), X1
-	VFMADD231SD 8(CX), X0, X1
-	VMOVSD      X1, (BX)(R10*8)
-	MOVL        8(AX), R10
-	VMOVSD      (BX)(R10*8), X1
-	VFMADD231SD 16(CX), X0, X1
-	VMOVSD      X1, (BX)(R10*8)
-	MOVL        12(AX), R10
-	VMOVSD      (BX)(R10*8), X1
-	VFMADD231SD 24(CX), X0, X1
-	VMOVSD      X1, (BX)(R10*8)
+	MOVQ        (AX), R11
+	MOVL        R11, R10
+	SHRQ        $0x20, R11
+	VMOVUPD     (CX), X1
+	VUNPCKHPD   X1, X1, X2
+	VMOVSD      (BX)(R10*8), X3
+	VFMADD231SD X1, X0, X3
+	VMOVSD      X3, (BX)(R10*8)
+	VMOVSD      (BX)(R11*8), X1
+	VFMADD231SD X2, X0, X1
+	VMOVSD      X1, (BX)(R11*8)
+	MOVQ        8(AX), R11
+	MOVL        R11, R10
+	SHRQ        $0x20, R11
+	VMOVUPD     16(CX), X1
+	VUNPCKHPD   X1, X1, X2
+	VMOVSD      (BX)(R10*8), X3
+	VFMADD231SD X1, X0, X3
+	VMOVSD      X3, (BX)(R10*8)
+	VMOVSD      (BX)(R11*8), X1
+	VFMADD231SD X2, X0, X1
+	VMOVSD      X1, (BX)(R11*8)
 	ADDQ        $0x10, AX
 	ADDQ        $0x20, CX
 	SUBQ        $0x04, DX
@@ -1145,14 +1178,17 @@ four:
 rest:
 	TESTQ       $0x00000002, DX
 	JZ          odd
-	MOVL        (AX), R10
-	VMOVSD      (BX)(R10*8), X1
-	VFMADD231SD (CX), X0, X1
-	VMOVSD      X1, (BX)(R10*8)
-	MOVL        4(AX), R10
-	VMOVSD      (BX)(R10*8), X1
-	VFMADD231SD 8(CX), X0, X1
-	VMOVSD      X1, (BX)(R10*8)
+	MOVQ        (AX), R11
+	MOVL        R11, R10
+	SHRQ        $0x20, R11
+	VMOVUPD     (CX), X1
+	VUNPCKHPD   X1, X1, X2
+	VMOVSD      (BX)(R10*8), X3
+	VFMADD231SD X1, X0, X3
+	VMOVSD      X3, (BX)(R10*8)
+	VMOVSD      (BX)(R11*8), X1
+	VFMADD231SD X2, X0, X1
+	VMOVSD      X1, (BX)(R11*8)
 	ADDQ        $0x08, AX
 	ADDQ        $0x10, CX
 
@@ -2314,7 +2350,6 @@ compute:
 	VSUBPD       w4338000000000000<>+0(SB), Y10, Y4
 	VSUBPD       Y4, Y8, Y4
 	VADDPD       Y9, Y4, Y4
-	VMINPD       w3ff0000000000000<>+0(SB), Y4, Y4
 	VMAXPD       wbff0000000000000<>+0(SB), Y4, Y4
 	VMOVUPD      w3fcebfbdff82c598<>+0(SB), Y8
 	VFMADD213PD  w3fe62e42fefa39ef<>+0(SB), Y4, Y8

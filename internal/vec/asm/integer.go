@@ -32,8 +32,8 @@ func integerPower(g group, name string) {
 	withSign(g, double, name, ", steps uint64", "|x|ᵏ, for the k given by steps,", raise)
 }
 
-// tenthPower is the integer power of p = 1.1, the exponent the library is used with most: ((x²)²·x)²
-// without the branches of raise.
+// tenthPower is ((x²)²·x)², as raise has it but without its branches: 10 is 1/(p−1) for p = 1.1, the usual
+// choice for sparse weights.
 func tenthPower() {
 	withSign(fours, double, "tenthPowerAVX2", "", "x¹⁰", func(v reg.VecVirtual) reg.VecVirtual {
 		p := YMM()

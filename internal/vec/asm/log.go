@@ -17,7 +17,7 @@ var zMax = math.Pow(math.Sqrt2-1, 4) * (1 + 1e-9)
 // With f = m−1 (exact) and s = f/(2+f), ln m = 2·atanh(s) = 2s + s³R(s²). Since 2s = f − s·f and
 // s·f = f²/2 − s·f²/2, it is f − (f²/2 − s·(f²/2 + s²R)), where the leading term is exact and what is
 // subtracted is small: the error is little more than that of the last addition.
-// R is 2/3 + 2z/5 + …, and on z = s² ≤ 0.0295 seven coefficients leave 2e-18 of ln m, three 3e-9.
+// R is 2/3 + 2z/5 + …, and on z = s² ≤ 0.0295 seven coefficients leave 5e-18 of ln m, three 3e-9.
 //
 // It stops at lanes that are not positive, normal and finite.
 func logarithm(w format, n int) {

@@ -3,7 +3,8 @@
 //
 // A kernel handles whole slices. Where an input lane is outside the domain a kernel is made for
 // (say a denormal, an infinity or a NaN for the logarithm), the kernel stops before that group of
-// lanes and returns how many elements are done; the caller does the group in Go and calls again.
+// lanes and returns how many elements are done; the caller takes the group element by element, does in
+// Go what the kernel does not, and calls again for the rest.
 package main
 
 import (

@@ -41,10 +41,10 @@ func (b base) finish(p, atZero reg.VecVirtual) reg.VecVirtual {
 // that the first term is right to about 2⁻¹⁰⁰; the second is at most a hundredth of it, hence its rounding
 // errors are below 2⁻⁵⁸ of log₂ m. The sum with k goes into hi + lo without a rounding. What is left of
 // the product y·(hi + lo) after taking off the nearest integer n is right to about 2⁻⁵⁸·|y·log₂x|:
-// 2e-16 where |y·ln x| = 40. Then 2ʳ = 1 + r·q(r) with eleven coefficients, whose truncation is 3e-18.
+// 2e-16 where |y·ln x| = 40. Then 2ʳ = 1 + r·q(r) with eleven coefficients, whose truncation is 8e-18.
 //
 // It stops at lanes that are not zero or positive, normal and finite. |y| ≤ 2¹⁰⁰⁰ keeps all products finite;
-// those beyond the exponents of float64 are limited to ±1100 + 1, whose power is +Inf or 0.
+// those beyond the exponents of float64 are limited to ±1100, whose power is +Inf or 0.
 func pow64() {
 	scale := quo(number(2), ln2)
 	scaleHigh, scaleLow := double.split(scale)
@@ -112,8 +112,7 @@ func pow64() {
 			VSUBPD(f64(double.rounder()), bits, n)
 			VSUBPD(n, p, r)
 			VADDPD(hi, r, r)
-			VMINPD(f64(1), r, r)
-			VMAXPD(f64(-1), r, r)
+			VMAXPD(f64(-1), r, r) // far below, where the polynomial may be −Inf; far above it is +Inf, as it should be
 
 			e := double.poly(r, q)
 			VFMADD213PD(f64(1), r, e)

@@ -10,7 +10,7 @@ import (
 )
 
 // pow32 is pow64 for float32, computed in float64, where one part is enough for everything: log₂ m = s·R(s²)
-// with five coefficients is right to 1e-11, and 2ʳ with seven to 2e-9. Denormal inputs are normal float64, and
+// with five coefficients is right to 1e-11, and 2ʳ with seven to 3e-9. Denormal inputs are normal float64, and
 // the last conversion makes denormals, zeros and infinities of the results.
 //
 // It stops at infinities, NaN, and negative bases.

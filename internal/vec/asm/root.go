@@ -10,7 +10,7 @@ import (
 
 // root64 is the k-th root, 3 ≤ k ≤ 16, by a rough power and one step of high order.
 //
-// The guess g = 2^(log₂x/k) takes polynomials good to 2e-5 and 3e-6. With p = gᵏ and e = (x−p)/p, |e| < 1e-4,
+// The guess g = 2^(log₂x/k) takes polynomials good to 3e-5 and 4e-6. With p = gᵏ and e = (x−p)/p, |e| < 1e-4,
 // the root is g·(1+e)^(1/k), and the binomial series up to e³ leaves (1e-4)⁴. Any error of g itself is
 // made good by e. The k−1 roundings of p weigh 1/k in the result: about one ulp in all.
 //

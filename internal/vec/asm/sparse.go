@@ -24,6 +24,16 @@ func (r sparseRow) column(i int) reg.GPVirtual {
 	return c
 }
 
+// columns loads those of the entries i and i+1 at once. Every entry takes a load of x or y, and a store in
+// axpy; addresses, of which three can be formed in a cycle, are what these loops wait for.
+func (r sparseRow) columns(i int) (c, d reg.GPVirtual) {
+	c, d = GP64(), GP64()
+	MOVQ(Mem{Base: r.idx, Disp: 4 * i}, d)
+	MOVL(d.As32(), c.As32())
+	SHRQ(Imm(32), d)
+	return c, d
+}
+
 func (r sparseRow) advance(n uint64) {
 	ADDQ(Imm(4*n), r.idx)
 	ADDQ(Imm(uint64(r.size)*n), r.val)
@@ -40,14 +50,15 @@ func (r sparseRow) dot(x reg.Register) reg.VecVirtual {
 	VXORPD(sum, sum, sum)
 	VXORPD(sum2, sum2, sum2)
 	pair := func(i int, sum reg.VecVirtual) {
+		c, d := r.columns(i)
 		v := XMM()
-		r.moveOne(r.entry(x, r.column(i)), v)
+		r.moveOne(r.entry(x, c), v)
 		if r.size == 8 {
-			VMOVHPD(r.entry(x, r.column(i+1)), v, v)
+			VMOVHPD(r.entry(x, d), v, v)
 			VFMADD231PD(r.at(r.val, i), v, sum)
 			return
 		}
-		VINSERTPS(Imm(1<<4), r.entry(x, r.column(i+1)), v, v)
+		VINSERTPS(Imm(1<<4), r.entry(x, d), v, v)
 		values := XMM()
 		VMOVSD(r.at(r.val, i), values)
 		VFMADD231PS(values, v, sum)
@@ -84,19 +95,31 @@ func (r sparseRow) dot(x reg.Register) reg.VecVirtual {
 
 // axpy adds a·val to y[idx] over the row, entry by entry, and leaves idx and val behind it.
 func (r sparseRow) axpy(a reg.VecVirtual, y reg.Register) {
-	one := func(i int) {
-		c, v := r.column(i), XMM()
+	add := func(value Op, c reg.GPVirtual) {
+		v := XMM()
 		r.moveOne(r.entry(y, c), v)
-		r.fma231One(r.at(r.val, i), a, v)
+		r.fma231One(value, a, v)
 		r.moveOne(v, r.entry(y, c))
+	}
+	pair := func(i int) {
+		c, d := r.columns(i)
+		first, second := XMM(), XMM()
+		if r.size == 8 {
+			VMOVUPD(r.at(r.val, i), first)
+			VUNPCKHPD(first, first, second)
+		} else {
+			VMOVSD(r.at(r.val, i), first)
+			VMOVSHDUP(first, second)
+		}
+		add(first, c)
+		add(second, d)
 	}
 
 	SUBQ(Imm(4), r.left)
 	JL(LabelRef("rest"))
 	Label("four")
-	for i := range 4 {
-		one(i)
-	}
+	pair(0)
+	pair(2)
 	r.advance(4)
 	SUBQ(Imm(4), r.left)
 	JGE(LabelRef("four"))
@@ -104,13 +127,12 @@ func (r sparseRow) axpy(a reg.VecVirtual, y reg.Register) {
 	Label("rest")
 	TESTQ(U32(2), r.left)
 	JZ(LabelRef("odd"))
-	one(0)
-	one(1)
+	pair(0)
 	r.advance(2)
 	Label("odd")
 	TESTQ(U32(1), r.left)
 	JZ(LabelRef("row"))
-	one(0)
+	add(r.at(r.val, 0), r.column(0))
 	r.advance(1)
 	Label("row")
 }

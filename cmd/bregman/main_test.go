@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// program is the built binary.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "bregman")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "bregman")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// bregman runs the program in dir.
+func bregman(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const separable = "1 1:2 2:1\n1 1:1 2:3\n-1 1:-1 2:-2\n-1 1:-3 2:0.5\n"
+
+func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"good.svm": separable, "empty.svm": "", "ragged.csv": "a,b,label\n1,2,1\n1,2\n", "zero.svm": "1 0:1\n-1 1:1\n", "order.svm": "1 2:1 1:1\n-1 1:1\n",
+		"nan.svm": "1 1:nan\n-1 1:1\n", "inf.csv": "a,label\ninf,1\n2,0\n", "text.svm": "spam 1:1\nham 1:2\n", "text.csv": "a,label\n1,spam\n2,ham\n",
+		"short.npy": "\x93NUMPY\x01\x00", "model.json": `{"format":"bregman-linear","version":1,"classes":[-1,1],"weights":[[1,2]]}`,
+		"wide.svm": "1 9:1\n-1 1:1\n", "notadir": "x",
+	} {
+		write(t, dir, name, text)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"fit --data good.svm --p 1", "p must be a finite number above 1"},
+		{"fit --data good.svm --p 0.5", "p must be a finite number above 1"},
+		{"fit --data good.svm --p NaN", "p must be a finite number above 1"},
+		{"fit --data good.svm --p Inf", "p must be a finite number above 1"},
+		{"fit --data good.svm --steps 0", "--steps 0"},
+		{"fit --data good.svm --lr=-1", "--lr -1"},
+		{"fit --data good.svm --batch 9", "only 4 examples"},
+		{"fit --data good.svm --init nowhere.npy", "nowhere.npy"},
+		{"fit --data good.svm --init normal:x", "normal:DEVIATION"},
+		{"fit --data missing.svm", "no such file"},
+		{"fit --data r100:x", "is not a seed"},
+		{"fit --data empty.svm", "empty.svm"},
+		{"fit --data ragged.csv", "ragged.csv:3"},
+		{"fit --data zero.svm", "zero.svm:1:3"},
+		{"fit --data order.svm", "order.svm:1:7"},
+		{"fit --data nan.svm", "nan.svm:1:5"},
+		{"fit --data inf.csv", "inf.csv:2"},
+		{"fit --data text.svm", "text.svm:1:1"},
+		{"fit --data text.csv", "text.csv:2"},
+		{"fit --data short.npy", "short.npy"},
+		{"fit --data good.svm --runs notadir", "notadir"},
+		{"fit --data good.svm --runs notadir/below", "notadir"},
+		{"fit --data good.svm --loss square --gap 1e-3", "--gap"},
+		{"fit --data good.svm --loss square --lr 100 --steps 5000", "at step"},
+		{"predict --model missing.json --data good.svm", "no such model"},
+		{"predict --model good.svm --data good.svm", "not a model file"},
+		{"predict --model model.json --data wide.svm", "features"},
+		{"reproduce linear --steps 5", "--steps 5"},
+		{"reproduce linear --runs notadir", "notadir"},
+		{"data info empty.svm", "empty.svm"},
+	} {
+		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
+		if code != 1 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") || stdout != "" {
+			t.Errorf("%s: exit %d, want 1 and %q in one line\nstdout: %s\nstderr: %s", c.args, code, c.want, stdout, stderr)
+		}
+	}
+}
+
+func TestBadUsageExitsWithTwo(t *testing.T) {
+	for _, args := range []string{"fly", "fit", "fit --data x --p three", "fit --data x --loss hinge", "reproduce", "fit --nonsense"} {
+		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || stderr == "" {
+			t.Errorf("%s: exit %d, %q", args, code, stderr)
+		}
+	}
+}
+
+func TestEveryCommandHasHelpWithAnExampleOrSentence(t *testing.T) {
+	for _, args := range []string{"", "fit", "predict", "reproduce linear", "bench linear", "data list", "data info", "data get", "version"} {
+		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
+		if code != 0 || !strings.Contains(stdout, "Usage:") || len(stdout) < 100 {
+			t.Errorf("%s --help: exit %d, %q", args, code, stdout)
+		}
+	}
+}
+
+func TestFitPredictRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "train.csv", "x,y,label\n2,1,7\n1,3,7\n-1,-2,3\n-3,0.5,3\n")
+	write(t, dir, "test.csv", "x,y,label\n1,1,7\n-2,-2,3\n3,1,3\n")
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data train.csv --test test.csv --p 3 --method normalized --steps 20000 --bias --out model.json --json")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	var r map[string]any
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	for _, key := range []string{"p", "method", "steps", "loss", "margin", "norm", "gap", "train_accuracy", "seconds", "total_seconds", "test_accuracy"} {
+		if _, ok := r[key].(float64); !ok && key != "method" {
+			t.Errorf("%s is %v", key, r[key])
+		}
+	}
+	if r["train_accuracy"] != 1.0 || math.Abs(r["test_accuracy"].(float64)-2./3) > 1e-12 || math.Abs(r["margin"].(float64)*r["norm"].(float64)-1) > 1e-12 {
+		t.Errorf("result %v", r)
+	}
+	stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv")...)
+	if code != 0 || stdout != "7\n3\n7\n" || !strings.Contains(stderr, "0.6667") {
+		t.Errorf("predict: exit %d, %q, %q", code, stdout, stderr)
+	}
+	stdout, _, _ = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv --scores --out l.txt --json")...)
+	if !json.Valid([]byte(stdout)) {
+		t.Errorf("--json printed %q", stdout)
+	}
+	if l, _ := os.ReadFile(filepath.Join(dir, "l.txt")); len(strings.Fields(string(l))) != 6 {
+		t.Errorf("labels with scores: %q", l)
+	}
+	// data of one label has no accuracy to speak of, but its labels are not lost
+	write(t, dir, "one.csv", "x,y,label\n1,1,0\n-2,-2,0\n")
+	stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data one.csv")...)
+	if code != 1 || stdout != "7\n3\n" || !strings.Contains(stderr, "two classes") {
+		t.Errorf("one label: exit %d, %q, %q", code, stdout, stderr)
+	}
+	if stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data one.csv --unlabeled")...); code != 0 || stdout != "7\n3\n" || stderr != "" {
+		t.Errorf("--unlabeled: exit %d, %q, %q", code, stdout, stderr)
+	}
+	// the run folder is whole
+	run := r["run"].(string)
+	for _, f := range []string{"run.json", "metrics.jsonl", "model.json", "report.html", "tables/trace.csv", "figures/trace.svg", "figures/trace.png"} {
+		if st, err := os.Stat(filepath.Join(dir, run, f)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	info, err := runlog.ReadInfo(filepath.Join(dir, run))
+	if err != nil || info.Status != runlog.Done || info.DataHash == "" || info.Settings.(map[string]any)["p"] != 3.0 {
+		t.Errorf("run.json: %+v, %v", info, err)
+	}
+}
+
+func TestNpyWeightsArePredictedWithToo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "train.svm", separable)
+	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data train.svm --steps 1000 --out w.npy --runs=")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	stdout, _, code := bregman(t, dir, strings.Fields("predict --model w.npy --data train.svm")...)
+	if code != 0 || stdout != "1\n1\n-1\n-1\n" {
+		t.Errorf("exit %d, %q", code, stdout)
+	}
+	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data train.svm --steps 10 --init w.npy --runs=")...); code != 0 {
+		t.Errorf("--init w.npy: %s", stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "runs")); err == nil {
+		t.Error("--runs= still made a run folder")
+	}
+}
+
+func TestManyClassesAreFittedOneAgainstTheRest(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "three.csv", "a,b,label\n1,0,1\n0.9,0.1,1\n0,1,2\n0.1,0.8,2\n-1,-1,3\n-0.7,-0.9,3\n")
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --steps 2000 --lr 0.1 --out m.json --json --runs=")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	var r struct {
+		Train float64 `json:"train_accuracy"`
+	}
+	if json.Unmarshal([]byte(stdout), &r); r.Train != 1 {
+		t.Errorf("result %s", stdout)
+	}
+	if out, _, _ := bregman(t, dir, strings.Fields("predict --model m.json --data three.csv")...); out != "1\n1\n2\n2\n3\n3\n" {
+		t.Errorf("predicted %q", out)
+	}
+}
+
+func TestNotSeparableDataHasNullMargins(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "xor.csv", "a,b,label\n0,0,0\n1,1,0\n0,1,1\n1,0,1\n")
+	stdout, _, code := bregman(t, dir, strings.Fields("fit --data xor.csv --loss logistic --steps 500 --json --runs=")...)
+	var r map[string]any
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 {
+		t.Fatalf("exit %d: %s", code, stdout)
+	}
+	for _, key := range []string{"margin", "norm", "gap"} {
+		if v, ok := r[key]; !ok || v != nil {
+			t.Errorf("%s is %v, want null", key, v)
+		}
+	}
+}
+
+func TestInterruptLeavesAReadableRunFolder(t *testing.T) {
+	for _, args := range []string{"fit --data r100 --p 3 --steps 2000000000 --lr 1e-4", "reproduce linear --seeds 200"} {
+		dir := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), program, strings.Fields(args)...)
+		cmd.Dir = dir
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var runs []string
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if runs, _ = filepath.Glob(filepath.Join(dir, "runs", "*", "metrics.jsonl")); len(runs) == 1 {
+				if st, err := os.Stat(runs[0]); err == nil && st.Size() > 0 {
+					break
+				}
+			}
+		}
+		cmd.Process.Signal(syscall.SIGINT)
+		cmd.Wait()
+		if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("%s: exit %d, %s", args, cmd.ProcessState.ExitCode(), stderr.String())
+		}
+		if len(runs) != 1 {
+			t.Fatalf("%s: no run folder", args)
+		}
+		run := filepath.Dir(runs[0])
+		info, err := runlog.ReadInfo(run)
+		if err != nil || info.Status != runlog.Interrupted {
+			t.Errorf("%s: status %q, %v", args, info.Status, err)
+		}
+		lines := 0
+		if err := runlog.ReadMetrics(run, func(json.RawMessage) error { lines++; return nil }); err != nil || lines == 0 {
+			t.Errorf("%s: %d metrics, %v", args, lines, err)
+		}
+		if strings.HasPrefix(args, "fit") {
+			if _, err := os.Stat(filepath.Join(run, "model.json")); err != nil {
+				t.Errorf("the model so far is lost: %v", err)
+			}
+		}
+	}
+}
+
+func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
+	dir := t.TempDir()
+	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "r100") {
+		t.Errorf("list: %d, %s", code, out)
+	}
+	if _, stderr, code := bregman(t, dir, strings.Fields("data get r100:4 --out x.svm")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	a, _, _ := bregman(t, dir, strings.Fields("fit --data r100:4 --steps 500 --json --runs=")...)
+	b, _, _ := bregman(t, dir, strings.Fields("fit --data x.svm --steps 500 --json --runs=")...)
+	margin := func(s string) any {
+		var r map[string]any
+		json.Unmarshal([]byte(s), &r)
+		return r["loss"]
+	}
+	if margin(a) != margin(b) || margin(a) == nil {
+		t.Errorf("built-in and written set differ: %s, %s", a, b)
+	}
+	out, _, code := bregman(t, dir, "data", "info", "x.svm")
+	if code != 0 || !strings.Contains(out, "15 examples") || !strings.Contains(out, "absorbed") {
+		t.Errorf("info: %d, %s", code, out)
+	}
+}

@@ -1,0 +1,39 @@
+package dataset_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/bregman-ml/bregman/dataset"
+)
+
+func ExampleReadFrom() {
+	file := strings.NewReader("height,weight,label\n1.8,75,2\n1.6,60,1\n")
+	s, err := dataset.ReadFrom(file, "people.csv", dataset.Options{Bias: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	n, d := s.X.Dims()
+	y, classes, _ := s.Signs()
+	fmt.Println(n, d, s.Features)
+	fmt.Println(y, classes)
+	// Output:
+	// 2 3 [height weight bias]
+	// [1 -1] [1 2]
+}
+
+func ExampleError() {
+	_, err := dataset.ReadFrom(strings.NewReader("+1 1:0.5\n-1 0:2\n"), "data.svm", dataset.Options{})
+	fmt.Println(err)
+	// Output: data.svm:2:4: index 0: indices start at 1: add 1 to every index of the file
+}
+
+func ExampleWriteSVM() {
+	s, _ := dataset.ReadFrom(strings.NewReader("a,b,y\n0,0.10,1\n2e0,0,-1\n"), "data.csv", dataset.Options{})
+	dataset.WriteSVM(os.Stdout, s)
+	// Output:
+	// 1 2:0.1
+	// -1 1:2
+}

@@ -1,0 +1,37 @@
+package vec
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// A lane outside the domain of a kernel makes it stop; the other lanes of the group must not notice.
+func TestResultsDoNotDependOnNeighbours(t *testing.T) {
+	check := func(t *testing.T, name string, f func(dst, x []float64)) {
+		t.Helper()
+		r := rand.New(rand.NewPCG(1, 2))
+		x := make([]float64, 4000)
+		for i := range x {
+			x[i] = math.Exp(r.NormFloat64() * 5)
+		}
+		want, got := make([]float64, len(x)), make([]float64, len(x))
+		f(want, x)
+		for i := 0; i < len(x); i += 5 {
+			x[i] = math.Inf(1)
+		}
+		f(got, x)
+		for i := range x {
+			if i%5 != 0 && got[i] != want[i] {
+				t.Fatalf("%s of %v is %v, and %v beside an infinity", name, x[i], want[i], got[i])
+			}
+		}
+	}
+	implementations(t, func(t *testing.T) {
+		check(t, "Log", Log)
+		check(t, "Pow", func(dst, x []float64) { Pow(dst, x, 2.7) })
+		check(t, "Root", PowerOf(0.2).Signed)
+		check(t, "Log32", in32(Log32))
+		check(t, "Pow32", in32(func(dst, x []float32) { Pow32(dst, x, 2.7) }))
+	})
+}
