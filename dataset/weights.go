@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"os"
 )
@@ -18,7 +19,7 @@ func ReadWeights(path string) ([][]float64, error) {
 	return decodeWeights(f, path)
 }
 
-func decodeWeights(f interface{ Read([]byte) (int, error) }, path string) ([][]float64, error) {
+func decodeWeights(f io.Reader, path string) ([][]float64, error) {
 	a, err := openArray(f, path, "")
 	if err != nil {
 		return nil, err

@@ -55,6 +55,10 @@ func (p Power) raise(dst, x []float64, sign uint64) {
 			dst[i] = v
 		}
 	case same:
+		if sign != 0 {
+			copy(dst, x)
+			return
+		}
 		for i, v := range x {
 			dst[i] = math.Float64frombits(math.Float64bits(v) & (absBits | sign))
 		}

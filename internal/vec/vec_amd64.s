@@ -2299,6 +2299,8 @@ compute:
 	VMOVMSKPD    Y8, BX
 	CMPL         BX, $0x0000000f
 	JNE          stop
+	VANDPD       w3ff0000000000000<>+0(SB), Y7, Y8
+	VORPD        Y8, Y4, Y4
 	VMOVUPD      w00095f619980c433<>+0(SB), Y8
 	VPADDQ       Y4, Y8, Y8
 	VPSRLQ       $0x34, Y8, Y4
@@ -2591,6 +2593,8 @@ compute:
 	VMOVMSKPD   Y7, BX
 	CMPL        BX, $0x0000000f
 	JNE         stop
+	VANDPD      w3ff0000000000000<>+0(SB), Y6, Y7
+	VORPD       Y7, Y4, Y4
 	VMOVUPD     w00095f619980c433<>+0(SB), Y7
 	VPADDQ      Y4, Y7, Y7
 	VPSRLQ      $0x34, Y7, Y4
@@ -2803,6 +2807,8 @@ compute:
 	VMOVMSKPD   Y10, BX
 	CMPL        BX, $0x0000000f
 	JNE         stop
+	VANDPD      w3ff0000000000000<>+0(SB), Y9, Y10
+	VORPD       Y10, Y6, Y6
 	VMOVUPD     w00095f619980c433<>+0(SB), Y10
 	VPADDQ      Y6, Y10, Y10
 	VPSRLQ      $0x34, Y10, Y11

@@ -13,8 +13,8 @@ import (
 // raised; sign, the bits to be put back into the result; zero, the lanes where v = 0.
 type base struct{ v, sign, zero reg.VecVirtual }
 
-// baseOf splits x, and stops unless every lane of v is zero or in [low, high]. Zero lanes are computed like
-// others, to whatever comes out, and set by finish.
+// baseOf splits x, and stops unless every lane of v is zero or in [low, high]. Zero lanes are computed as 1,
+// since denormals on the way would cost hundreds of cycles, and set by finish.
 func baseOf(x, abs, sign reg.VecVirtual, low, high float64) base {
 	b := base{YMM(), YMM(), YMM()}
 	VANDPD(sign, x, b.sign)
@@ -24,6 +24,9 @@ func baseOf(x, abs, sign reg.VecVirtual, low, high float64) base {
 	ok := double.within(b.v, low, high)
 	VORPD(b.zero, ok, ok)
 	double.stopUnless(ok)
+	one := ok
+	VANDPD(f64(1), b.zero, one)
+	VORPD(one, b.v, b.v)
 	return b
 }
 
