@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -25,7 +26,10 @@ type Linear struct {
 // Help is shown by --help.
 func (*Linear) Help() string {
 	return `Times one step of p-GD (dual state, vector kernels) beside a literal transcription of the paper's snippet
-(two math.Pow per coordinate, plain loops) in the same run, on one core.`
+(two math.Pow per coordinate, plain dense loops) in the same run, on one core.
+
+Example:
+  bregman bench linear --time 1s`
 }
 
 // Ps are the geometries that are timed: the paper's.
@@ -65,7 +69,7 @@ func (l *Linear) Run(ctx context.Context, con *job.Console) error {
 		}
 	}
 	if l.JSON {
-		return con.PrintJSON(map[string]any{"cpu": runtime.GOARCH, "steps": out})
+		return con.PrintJSON(map[string]any{"arch": runtime.GOARCH, "steps": out})
 	}
 	fmt.Fprint(con.Out, t.Text())
 	return nil
@@ -81,9 +85,19 @@ type Experiment struct {
 // Experiments returns the two of seed 1.
 func Experiments() []Experiment {
 	return []Experiment{
-		{"R²", dataset.R2(1, dataset.Deviation).X, []float64{0.3, -0.2}},
-		{"R¹⁰⁰", dataset.R100(1).X, make([]float64, 100)},
+		{"R²", dataset.R2(1, dataset.Deviation).X, normal(2, 1)},
+		{"R¹⁰⁰", dataset.R100(1).X, normal(100, 0.1)},
 	}
+}
+
+// normal draws a start as the paper does.
+func normal(d int, deviation float64) []float64 {
+	rng := rand.New(rand.NewPCG(1, 1))
+	w := make([]float64, d)
+	for j := range w {
+		w[j] = deviation * rng.NormFloat64()
+	}
+	return w
 }
 
 // Start returns p-GD at its first step.

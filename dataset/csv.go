@@ -14,7 +14,7 @@ type csv struct {
 	name  string
 	sep   byte
 	cols  []string
-	label int // which column holds the labels
+	label int // which column holds the labels, −1 for none
 	rows  *table
 	y     []float64
 	line  int
@@ -76,7 +76,7 @@ func (p *csv) header(line string, opt Options) error {
 	if err != nil {
 		return err
 	}
-	if len(cols) < 2 {
+	if len(cols) < 2 && !opt.Unlabeled {
 		return at(p.name, p.line, 0, "only one column: a CSV has features and a label, parted by commas, semicolons or tabs")
 	}
 	numbers := true
@@ -87,10 +87,14 @@ func (p *csv) header(line string, opt Options) error {
 		return at(p.name, p.line, 0, "the first line is all numbers: put a line with the names of the columns before it")
 	}
 	p.cols = cols
-	if p.label, err = p.findLabel(opt.Label); err != nil {
+	if p.label, err = p.findLabel(opt.Label, opt.Unlabeled); err != nil {
 		return err
 	}
-	p.rows = newTable(len(cols)-1, opt)
+	features := len(cols)
+	if p.label >= 0 {
+		features--
+	}
+	p.rows = newTable(features, opt)
 	return nil
 }
 
@@ -151,8 +155,8 @@ func (p *csv) fields(line string) (cols []string, err error) {
 	}
 }
 
-// findLabel returns the label's column: the one asked for, else the one called "label", else the last.
-func (p *csv) findLabel(want string) (int, error) {
+// findLabel returns the label's column: the one asked for, else the one called "label", else the last, or −1 for none.
+func (p *csv) findLabel(want string, unlabeled bool) (int, error) {
 	found := -1
 	for i, c := range p.cols {
 		if c == want && want != "" || want == "" && strings.EqualFold(c, "label") {
@@ -165,7 +169,7 @@ func (p *csv) findLabel(want string) (int, error) {
 	if found < 0 && want != "" {
 		return 0, at(p.name, p.line, 0, "no column %s for the label: choose one of %s", quoted(want), some(p.cols))
 	}
-	if found < 0 {
+	if found < 0 && !unlabeled {
 		found = len(p.cols) - 1
 	}
 	return found, nil
@@ -190,6 +194,9 @@ func some(names []string) string {
 // row reads a line of numbers.
 func (p *csv) row(line []byte) error {
 	dst := p.rows.row()
+	if p.label < 0 {
+		p.y = append(p.y, 0)
+	}
 	for i, k, field := 0, 0, 0; ; field++ {
 		if field == len(p.cols) {
 			return p.ragged(line)
@@ -290,6 +297,9 @@ func (p *csv) set() (*Set, error) {
 		}
 		return nil, &Error{Name: p.name, Msg: msg}
 	}
-	features := slices.Delete(slices.Clone(p.cols), p.label, p.label+1)
+	features := slices.Clone(p.cols)
+	if p.label >= 0 {
+		features = slices.Delete(features, p.label, p.label+1)
+	}
 	return &Set{Name: p.name, X: p.rows.dense(), Y: p.y, Features: p.rows.names(features)}, nil
 }

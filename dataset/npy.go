@@ -23,12 +23,15 @@ func readNPY(r io.Reader, name string, opt Options) (*Set, error) {
 	if len(a.shape) != 2 {
 		return nil, a.fail("shape %s: want two dimensions, examples by features, with the label in the last column", a.dims())
 	}
-	if a.shape[1] == 1 {
+	if a.shape[1] == 1 && !opt.Unlabeled {
 		return nil, a.fail(noFeatures)
 	}
-	x, y, err := a.matrix(true, opt)
+	x, y, err := a.matrix(!opt.Unlabeled, opt)
 	if err != nil {
 		return nil, err
+	}
+	if opt.Unlabeled {
+		y = make([]float64, a.shape[0])
 	}
 	return &Set{Name: name, X: x, Y: y}, nil
 }

@@ -5,7 +5,7 @@ import "github.com/bregman-ml/bregman/matrix"
 // table collects the rows of a dense matrix in blocks. A finished block is never copied.
 type table struct {
 	features int // what the file has
-	width    int // what the matrix has: padding and bias included
+	width    int // what the matrix has: the bias included
 	bias     bool
 	blocks   [][]float64
 	cur      []float64
@@ -19,7 +19,6 @@ func newTable(features int, opt Options) *table {
 	if opt.Bias {
 		t.width++
 	}
-	t.width = max(t.width, opt.Cols)
 	return t
 }
 
@@ -52,11 +51,10 @@ func (t *table) dense() *matrix.Dense {
 	return matrix.NewDense(t.width, t.blocks...)
 }
 
-// names are the columns' names, where the file has them: none for padding, and "bias".
+// names are the columns' names, where the file has them, and "bias".
 func (t *table) names(features []string) []string {
-	names := append(make([]string, 0, t.width), features...)[:t.width]
 	if t.bias {
-		names[t.width-1] = "bias"
+		features = append(features, "bias")
 	}
-	return names
+	return features
 }

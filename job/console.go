@@ -22,9 +22,31 @@ type Console struct {
 	terminal bool
 }
 
-// NewConsole returns the console of the process.
+// NewConsole returns the console of the process. A result that cannot be written, to a full disk say, is in Failed.
 func NewConsole(version string) *Console {
-	return &Console{Out: os.Stdout, Err: os.Stderr, Version: version, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+	return &Console{Out: &results{w: os.Stdout}, Err: os.Stderr, Version: version, terminal: term.IsTerminal(int(os.Stderr.Fd()))}
+}
+
+// results remembers the first error of writing.
+type results struct {
+	w   io.Writer
+	err error
+}
+
+func (r *results) Write(b []byte) (int, error) {
+	n, err := r.w.Write(b)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// Failed returns the first error of writing to Out.
+func (c *Console) Failed() error {
+	if r, ok := c.Out.(*results); ok {
+		return r.err
+	}
+	return nil
 }
 
 // Say prints a remark.

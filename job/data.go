@@ -1,11 +1,12 @@
 package job
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -24,40 +25,15 @@ var builtin = []struct {
 	{"r100", "15 sparse points in R¹⁰⁰, the paper's tables", dataset.R100},
 }
 
-// Load reads a data file or makes a built-in set. A file of the same name goes first.
-func Load(spec string, opt dataset.Options) (*dataset.Set, error) {
-	name, seedText, hasSeed := strings.Cut(spec, ":")
-	for _, b := range builtin {
-		if b.name != name {
-			continue
-		}
-		if _, err := os.Stat(spec); err == nil {
-			break
-		}
-		if opt.Bias {
-			return nil, fmt.Errorf("%s: labels are absorbed, a bias makes no sense there", spec)
-		}
-		seed := uint64(1)
-		if hasSeed {
-			var err error
-			if seed, err = strconv.ParseUint(seedText, 10, 64); err != nil {
-				return nil, fmt.Errorf("%s: %q is not a seed: write for example %s:7", spec, seedText, name)
-			}
-		}
-		s := b.make(seed)
-		s.Name = fmt.Sprintf("%s:%d", name, seed)
-		return s, nil
-	}
-	s, err := dataset.Read(spec, opt)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w; `bregman data list` names the built-in sets", err)
-	}
-	return s, err
-}
-
 // DataList is `bregman data list`.
 type DataList struct {
 	JSON bool `kong:"name='json',help='Print JSON.'" json:"-"`
+}
+
+// Help is shown by --help.
+func (*DataList) Help() string {
+	return `Example:
+  bregman data list`
 }
 
 // Run prints the built-in data sets and the file formats.
@@ -90,9 +66,15 @@ type DataInfo struct {
 	JSON  bool   `kong:"name='json',help='Print JSON.'" json:"-"`
 }
 
+// Help is shown by --help.
+func (*DataInfo) Help() string {
+	return `Example:
+  bregman data info train.csv --label class`
+}
+
 // Run prints what a data set holds.
-func (d *DataInfo) Run(con *Console) error {
-	s, err := Load(d.Data, dataset.Options{Label: d.Label})
+func (d *DataInfo) Run(ctx context.Context, con *Console) error {
+	s, err := Load(ctx, d.Data, dataset.Options{Label: d.Label})
 	if err != nil {
 		return err
 	}
@@ -140,19 +122,33 @@ func (d *DataInfo) Run(con *Console) error {
 
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data string `kong:"arg,help='Built-in set, as name or name:seed, or a data file to convert.'" json:"data"`
-	Out  string `kong:"required,placeholder='FILE',help='svmlight file to write.'" json:"out"`
+	Data  string `kong:"arg,help='Built-in set, as name or name:seed, or a data file to convert.'" json:"data"`
+	Label string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
+	Out   string `kong:"required,placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
+}
+
+// Help is shown by --help.
+func (*DataGet) Help() string {
+	return `Example:
+  bregman data get r100:7 --out r100.svm.gz`
 }
 
 // Run writes a data set as svmlight text.
-func (g *DataGet) Run(_ context.Context, con *Console) error {
-	s, err := Load(g.Data, dataset.Options{})
+func (g *DataGet) Run(ctx context.Context, con *Console) error {
+	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label})
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	if err := dataset.WriteSVM(&b, s); err != nil {
+	var b bytes.Buffer
+	if !strings.HasSuffix(g.Out, ".gz") {
+		if err := dataset.WriteSVM(&b, s); err != nil {
+			return err
+		}
+		return con.Write(g.Out, b.Bytes())
+	}
+	z := gzip.NewWriter(&b)
+	if err := errors.Join(dataset.WriteSVM(z, s), z.Close()); err != nil {
 		return err
 	}
-	return con.Write(g.Out, []byte(b.String()))
+	return con.Write(g.Out, b.Bytes())
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +26,7 @@ type Fit struct {
 	P      float64 `kong:"default='2',help='Geometry: the exponent p > 1. Near 1: sparse weights; 2: gradient descent; large: small bounded weights.'" toml:"p" json:"p"`
 	Loss   string  `kong:"default='exp',enum='exp,logistic,poly,square',help='Loss: exp, logistic, poly (polynomial tail) or square (regression).'" toml:"loss" json:"loss"`
 	Method string  `kong:"default='pgd',enum='pgd,normalized,steepest',help='pgd: constant step; normalized: step divided by the loss; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
-	Steps  int     `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
+	Steps  Count   `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
 	Gap    float64 `kong:"default='0',help='Stop once the margin is certified to be within this relative distance of the best possible, e.g. 1e-2.'" toml:"gap" json:"gap"`
 	LR     float64 `kong:"name='lr',default='0',help='Step size; 0 finds one that suits the data. The paper uses 1e-4.'" toml:"lr" json:"lr"`
 	Batch  int     `kong:"default='0',help='Examples per step, 0 for all of them.'" toml:"batch" json:"batch"`
@@ -57,7 +59,7 @@ type FitResult struct {
 	N             int      `json:"n"`
 	D             int      `json:"d"`
 	Steps         int      `json:"steps"`
-	Loss          float64  `json:"loss"`
+	Loss          *float64 `json:"loss"`   // null where it overflows
 	Margin        *float64 `json:"margin"` // γ(w)/‖w‖ₚ
 	Norm          *float64 `json:"norm"`   // ‖w‖ₚ after rescaling to margin 1
 	Gap           *float64 `json:"gap"`
@@ -75,7 +77,12 @@ func (f *Fit) Check() error {
 	if err := mirror.CheckP(f.P); err != nil {
 		return err
 	}
+	if _, err := linear.LossByName(f.Loss); err != nil {
+		return err
+	}
 	switch {
+	case !slices.Contains([]string{"pgd", "normalized", "steepest"}, f.Method):
+		return fmt.Errorf("method %q: choose pgd, normalized or steepest", f.Method)
 	case f.Steps < 1:
 		return fmt.Errorf("--steps %d: want at least 1", f.Steps)
 	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1):
@@ -98,14 +105,13 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	opt := dataset.Options{Label: f.Label, Bias: f.Bias}
-	set, err := Load(f.Data, opt)
+	set, err := loadToLearn(ctx, f.Data, dataset.Options{Label: f.Label, Bias: f.Bias})
 	if err != nil {
 		return err
 	}
 	w := &fitting{Fit: f, con: con, set: set, loss: must(linear.LossByName(f.Loss))}
-	if err := w.prepare(); err != nil {
-		return fmt.Errorf("%s: %w", set.Name, err)
+	if err := w.prepare(ctx); err != nil {
+		return err
 	}
 	if f.Runs != "" {
 		name := fmt.Sprintf("fit-p%v-%s", f.P, strings.TrimSuffix(filepath.Base(set.Name), filepath.Ext(set.Name)))
@@ -116,8 +122,10 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 		}
 	}
 	err = w.fit(ctx)
-	if err == nil || errors.Is(err, context.Canceled) {
-		err = errors.Join(err, w.finish(opt, begin))
+	if err == nil || ctx.Err() != nil {
+		if late := w.finish(begin); err == nil {
+			err = late
+		}
 	}
 	if w.run != nil {
 		err = w.run.Finish(err, ctx.Err() != nil)
@@ -130,6 +138,7 @@ type fitting struct {
 	*Fit
 	con     *Console
 	set     *dataset.Set
+	test    *dataset.Set // nil: none
 	loss    linear.Loss
 	classes []float64
 	targets [][]float64 // labels or targets of each weight vector
@@ -141,12 +150,13 @@ type fitting struct {
 	result  FitResult
 	traces  []linear.Trace
 	seconds float64
+	loss0   float64 // the final loss, mean over weight vectors
 	// what is known of the margin of each weight vector
 	certified []linear.Certificate
 }
 
 // prepare turns labels into problems, one per weight vector, and settings into numbers.
-func (w *fitting) prepare() error {
+func (w *fitting) prepare(ctx context.Context) error {
 	if w.loss.Residual() {
 		w.targets = [][]float64{w.set.Y}
 	} else {
@@ -159,7 +169,7 @@ func (w *fitting) prepare() error {
 		case len(w.classes) == 2:
 			w.targets = [][]float64{against(w.set.Y, w.classes[1])}
 		case len(w.classes) > max(20, n/4):
-			return fmt.Errorf("%d different labels for %d examples look like targets of a regression: use --loss square", len(w.classes), n)
+			return fmt.Errorf("%s: %d different labels for %d examples look like targets of a regression: use --loss square", w.set.Name, len(w.classes), n)
 		default:
 			for _, c := range w.classes {
 				w.targets = append(w.targets, against(w.set.Y, c))
@@ -170,12 +180,25 @@ func (w *fitting) prepare() error {
 	if w.Batch > n {
 		return fmt.Errorf("--batch %d: there are only %d examples", w.Batch, n)
 	}
+	w.model = linear.Model{P: w.P, Loss: w.Loss, Method: w.Method, Bias: w.Bias, Classes: w.classes, Features: w.set.Features, Weights: [][]float64{make([]float64, d)}}
 	var err error
+	if w.Test != "" { // now: nobody wants to hear of a wrong name after an hour
+		if w.test, err = loadFor(ctx, w.model, w.Test, dataset.Options{Label: w.Label}); err != nil {
+			return err
+		}
+		if _, td := w.test.X.Dims(); td != d {
+			return fmt.Errorf("%s has %d features, %s has %d", w.test.Name, td, w.set.Name, d)
+		}
+	}
+	w.model.Weights = nil
+	if st, err := os.Stat(w.Out); w.Out != "" && err == nil && st.IsDir() {
+		return fmt.Errorf("--out %s is a folder: name a file", w.Out)
+	}
 	if w.w0, err = startAt(w.Init, d, w.Seed); err != nil {
 		return err
 	}
 	if w.eta = w.LR; w.eta == 0 {
-		w.eta, err = w.descent().FindStep(linear.Problem{X: w.set.X, Y: w.targets[0]}, w.w0)
+		w.eta, err = w.descent().FindStep(ctx, linear.Problem{X: w.set.X, Y: w.targets[0]}, w.w0)
 	}
 	return err
 }
@@ -230,40 +253,58 @@ func startAt(spec string, d int, seed uint64) ([]float64, error) {
 
 // fit runs the descents, one per weight vector.
 func (w *fitting) fit(ctx context.Context) error {
-	w.model = linear.Model{P: w.P, Loss: w.Loss, Method: w.Method, Bias: w.Bias, Classes: w.classes, Features: w.set.Features}
 	bar := w.con.Bar("fit", int64(w.Steps)*int64(len(w.targets)))
 	defer bar.Done()
 	for k, y := range w.targets {
 		prob := linear.Problem{X: w.set.X, Y: y}
-		s, err := w.descent().Start(prob, w.w0)
-		if err != nil {
-			return err
-		}
-		var logErr error
-		tr := linear.Trace{P: w.P, Certify: true, StopGap: w.Gap, Each: func(pt linear.Point) {
-			bar.Set(int64(k)*int64(w.Steps) + int64(pt.Step))
-			if w.run != nil {
-				logErr = errors.Join(logErr, w.run.Append(metric{class(w.classes, k), pt}))
-			}
-		}}
+		var s *linear.State
+		var tr linear.Trace
 		start := time.Now()
-		err = tr.Run(ctx, s, w.Steps)
+		err := w.retry(func() (err error) {
+			if s, err = w.descent().Start(prob, w.w0); err != nil {
+				return err
+			}
+			var logErr error
+			tr = linear.Trace{P: w.P, Certify: true, StopGap: w.Gap, Each: func(pt linear.Point) {
+				bar.Set(int64(k)*int64(w.Steps) + int64(pt.Step))
+				if w.run != nil && logErr == nil {
+					logErr = w.run.Append(metric{class(w.classes, k), pt})
+				}
+			}}
+			if err = tr.Run(ctx, s, int(w.Steps)); err != nil {
+				return err
+			}
+			return logErr
+		})
 		w.seconds += time.Since(start).Seconds()
 		w.model.Weights = append(w.model.Weights, s.W)
 		w.model.Steps = max(w.model.Steps, s.T)
 		w.traces = append(w.traces, tr)
 		w.measure(&tr, s)
-		if err = errors.Join(err, logErr); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// retry runs a descent again with a smaller step where a step that was found by trial overflows later on.
+func (w *fitting) retry(run func() error) error {
+	for {
+		err := run()
+		var over *linear.OverflowError
+		if w.LR != 0 || w.eta < 1e-280 || !errors.As(err, &over) {
+			return err
+		}
+		w.con.Say("step %.3g overflows at step %d: trying %.3g", w.eta, over.Step, w.eta/8)
+		w.eta /= 8
+	}
+}
+
 // measure takes a descent into the result. Of several weight vectors the worst counts.
 func (w *fitting) measure(tr *linear.Trace, s *linear.State) {
 	pt := s.Measure(w.P, nil)
-	w.result.Loss += pt.Loss / float64(len(w.targets))
+	w.loss0 += pt.Loss / float64(len(w.targets))
 	w.result.Steps = max(w.result.Steps, s.T)
 	if !w.loss.Residual() {
 		w.certified = append(w.certified, linear.Certificate{Lower: pt.Margin, Upper: tr.Upper()})

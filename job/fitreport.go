@@ -4,41 +4,47 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/report"
-	"github.com/bregman-ml/bregman/runlog"
 )
 
-// finish measures accuracies, writes the model and the report, and prints the result.
-func (w *fitting) finish(opt dataset.Options, begin time.Time) error {
+// finish writes the model, measures accuracies, prints the result and writes the report. What can go wrong comes last.
+func (w *fitting) finish(begin time.Time) error {
 	n, d := w.set.X.Dims()
 	r := &w.result
 	r.P, r.Method, r.LossName, r.LR, r.N, r.D, r.Seconds = w.P, w.Method, w.Loss, w.eta, n, d, w.seconds
+	if w.loss0-w.loss0 == 0 {
+		r.Loss = &w.loss0
+	}
 	w.margins()
 	if len(w.model.Weights) == len(w.targets) {
-		if err := w.accuracies(opt); err != nil {
+		if err := w.writeModel(); err != nil {
 			return err
 		}
-		if err := w.writeModel(); err != nil {
+		if err := w.accuracies(); err != nil {
 			return err
 		}
 	}
 	r.TotalSeconds = time.Since(begin).Seconds()
 	if w.run != nil {
 		r.Run = w.run.Dir
-		if err := w.writeReport(); err != nil {
-			return err
-		}
 	}
 	if w.JSON {
-		return w.con.PrintJSON(r)
+		if err := w.con.PrintJSON(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprint(w.con.Out, r.text())
 	}
-	fmt.Fprint(w.con.Out, r.text())
-	return nil
+	if w.run == nil {
+		return nil
+	}
+	return w.writeReport()
 }
 
 // margins keeps the worst margin and gap, where every weight vector separates its classes.
@@ -50,56 +56,65 @@ func (w *fitting) margins() {
 	for _, c := range w.certified {
 		margin, gap = min(margin, c.Lower), max(gap, c.Gap())
 	}
-	if margin > 0 {
+	if margin > 0 && !math.IsInf(margin, 1) && !math.IsInf(gap, 1) {
 		norm := 1 / margin
 		w.result.Margin, w.result.Norm, w.result.Gap = &margin, &norm, &gap
 	}
 }
 
-func (w *fitting) accuracies(opt dataset.Options) error {
+func (w *fitting) accuracies() error {
 	r := &w.result
 	labels, _, err := w.model.Predict(w.set.X)
 	if err != nil {
 		return err
 	}
 	if !w.loss.Residual() {
-		r.TrainAccuracy = accuracy(w.model, labels, w.set.Y)
+		r.TrainAccuracy, _ = accuracy(w.model, labels, w.set)
 	}
-	if w.Test == "" {
+	if w.test == nil {
 		return nil
 	}
-	opt.Cols = w.model.Dim()
-	test, err := Load(w.Test, opt)
-	if err != nil {
+	if labels, _, err = w.model.Predict(w.test.X); err != nil {
 		return err
-	}
-	labels, _, err = w.model.Predict(test.X)
-	if err != nil {
-		return fmt.Errorf("%s: %w", test.Name, err)
 	}
 	if w.loss.Residual() {
 		var sum float64
 		for i, v := range labels {
-			sum += (v - test.Y[i]) * (v - test.Y[i]) / 2
+			sum += (v - w.test.Y[i]) * (v - w.test.Y[i]) / 2
 		}
 		sum /= float64(len(labels))
 		r.TestLoss = &sum
 		return nil
 	}
-	r.TestAccuracy = accuracy(w.model, labels, test.Y)
+	r.TestAccuracy, err = accuracy(w.model, labels, w.test)
+	if err != nil {
+		w.con.Say("no test accuracy: %v", err)
+	}
 	return nil
 }
 
-// accuracy is the share of right labels. A model of absorbed labels is right where the score is positive.
-func accuracy(m linear.Model, labels, want []float64) *float64 {
+// accuracy is the share of right labels. A model of absorbed labels is right where the score is positive. Labels the model
+// has never seen, and a single one where it knows two, make no accuracy.
+func accuracy(m linear.Model, labels []float64, set *dataset.Set) (*float64, error) {
+	classes := set.Classes()
+	if len(m.Classes) > 1 {
+		if len(classes) == 1 {
+			return nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none", set.Name, set.Y[0])
+		}
+		for _, c := range classes {
+			if !slices.Contains(m.Classes, c) {
+				return nil, fmt.Errorf("%s: the label %v is not one of the model's classes %v", set.Name, c, m.Classes)
+			}
+		}
+	}
 	right := 0
 	for i, v := range labels {
-		if v == want[i] || len(m.Classes) == 1 && v > 0 {
+		if v == set.Y[i] || len(m.Classes) == 1 && v > 0 {
 			right++
 		}
 	}
 	a := float64(right) / float64(len(labels))
-	return &a
+	return &a, nil
 }
 
 func (w *fitting) writeModel() error {
@@ -120,7 +135,7 @@ func (w *fitting) writeModel() error {
 		data = dataset.EncodeWeights(w.model.Weights)
 	}
 	w.result.Model = w.Out
-	return runlog.WriteFile(w.Out, data)
+	return w.con.Write(w.Out, data)
 }
 
 func (r *FitResult) rows() [][2]string {
@@ -134,7 +149,7 @@ func (r *FitResult) rows() [][2]string {
 		{"data", fmt.Sprintf("%d examples × %d features", r.N, r.D)},
 		{"method", fmt.Sprintf("%s, p = %v, %s loss, step %.4g", r.Method, r.P, r.LossName, r.LR)},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
-		{"loss", fmt.Sprintf("%.6g", r.Loss)},
+		{"loss", opt(r.Loss, "%.6g")},
 	}
 	if r.TrainAccuracy != nil {
 		rows = append(rows, [2]string{"train accuracy", opt(r.TrainAccuracy, "%.4f")})
@@ -172,12 +187,18 @@ func (r *FitResult) text() string {
 // writeReport writes tables, figures and report.html into the run folder.
 func (w *fitting) writeReport() error {
 	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.P), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
-	t := report.Table{Header: []string{"", "result"}}
+	t := report.Table{Header: []string{"result", ""}}
 	for _, row := range w.result.rows() {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
 	}
+	settings := report.Table{Header: []string{"setting", ""}, Rows: [][]report.Cell{
+		{report.Text("data"), report.Text("%s", w.set.Name)}, {report.Text("hash"), report.Text("%.24s…", w.set.Hash)},
+		{report.Text("start"), report.Text("%s", w.Init)}, {report.Text("seed"), report.Text("%d", w.Seed)},
+		{report.Text("batch"), report.Text("%d", w.Batch)}, {report.Text("bias"), report.Text("%v", w.Bias)},
+		{report.Text("version"), report.Text("%s", w.con.Version)}}}
 	doc.Section("Result")
-	if err := doc.AddTables(Named{"result", t}); err != nil {
+	doc.Tables(t, settings)
+	if err := w.run.WriteJSON("tables/result.json", w.result); err != nil {
 		return err
 	}
 	doc.Section("Along the run")
@@ -192,8 +213,11 @@ func (w *fitting) writeReport() error {
 			trace.Rows = append(trace.Rows, []report.Cell{report.Text("%d", k), report.Text("%d", pt.Step), report.Short(pt.Loss, 8),
 				report.Short(pt.Margin, 8), report.Short(pt.Norm, 8), report.Short(pt.Gap, 4)})
 		}
-		c := report.Color(w.P)
-		loss.Series = append(loss.Series, report.Series{X: at, Y: l, Color: c})
+		c, name := report.Color(w.P), ""
+		if len(w.traces) > 1 { // one curve a class
+			c, name = report.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.traces)-1), 2)), fmt.Sprintf("class %v", w.classes[k])
+		}
+		loss.Series = append(loss.Series, report.Series{Name: name, X: at, Y: l, Color: c})
 		norm.Series = append(norm.Series, report.Series{X: at, Y: no, Color: c})
 		margin.Series = append(margin.Series, report.Series{X: at, Y: m, Color: c})
 	}

@@ -16,7 +16,7 @@ import (
 
 // Predict is `bregman predict`: apply a model to data.
 type Predict struct {
-	Model     string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then the sign of the score).'" json:"model"`
+	Model     string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).'" json:"model"`
 	Data      string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
 	Label     string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
 	Bias      bool   `kong:"help='npy weights only: the last weight belongs to a constant feature. A JSON model knows.'" json:"bias"`
@@ -31,17 +31,17 @@ func (*Predict) Help() string {
 	return `Example:
   bregman predict --model model.json --data test.svm --out labels.txt
 
-Prints one label a line, and the accuracy on standard error. Data without labels still needs a label column, of any
-number: say --unlabeled.`
+Prints one label a line, and the accuracy on standard error. For data without labels say --unlabeled; svmlight lines
+then still start with some number.`
 }
 
 // Run predicts.
-func (p *Predict) Run(_ context.Context, con *Console) error {
+func (p *Predict) Run(ctx context.Context, con *Console) error {
 	m, err := p.load()
 	if err != nil {
 		return err
 	}
-	set, err := Load(p.Data, dataset.Options{Label: p.Label, Bias: m.Bias, Cols: m.Dim()})
+	set, err := loadFor(ctx, m, p.Data, dataset.Options{Label: p.Label, Unlabeled: p.Unlabeled})
 	if err != nil {
 		return err
 	}
@@ -52,9 +52,7 @@ func (p *Predict) Run(_ context.Context, con *Console) error {
 	var acc *float64
 	var noAccuracy error
 	if m.Loss != "square" && !p.Unlabeled {
-		if acc = accuracy(m, labels, set.Y); len(m.Classes) > 1 && len(set.Classes()) == 1 {
-			acc, noAccuracy = nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none", set.Name, set.Y[0])
-		}
+		acc, noAccuracy = accuracy(m, labels, set)
 	}
 	var b bytes.Buffer
 	for i, v := range labels {

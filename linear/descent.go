@@ -43,7 +43,8 @@ type State struct {
 	epoch int       // the epoch order was drawn for, counted from 1
 	pcg   rand.PCG
 	rng   *rand.Rand
-	safe  []float64 // Z some steps ago, to find the step that broke
+	safe  []float64 // the state some steps ago (Z, or W of steepest descent) and its mass, to find the step that broke
+	safeM float64
 	move  []float64 // the direction of steepest descent
 	z0    []float64 // where Z started, and the sum of all coefficients since, of normalized mirror descent:
 	mass  float64   // (Z − z0)/mass is a weighted mean of examples, which bounds the margin
@@ -214,9 +215,7 @@ func (s *State) Run(ctx context.Context, steps int) error {
 			return err
 		}
 		from := s.T
-		if s.d.Steepest == 0 {
-			copy(s.safe, s.Z)
-		}
+		s.save()
 		for s.T < min(steps, from+checkEvery) {
 			s.Step()
 		}
@@ -227,22 +226,36 @@ func (s *State) Run(ctx context.Context, steps int) error {
 	return nil
 }
 
-// overflow goes back to step from and finds the step that broke. W and Z are left as they were before it.
-func (s *State) overflow(from, j int) error {
-	to := s.T
-	if s.d.Steepest != 0 { // no dual state to go back to
-		return &OverflowError{Step: to, Coordinate: j, Value: s.W[j]}
+// save keeps the state, and restore goes back to it.
+func (s *State) save() {
+	s.safeM = s.mass
+	if s.d.Steepest != 0 {
+		copy(s.safe, s.W)
+	} else {
+		copy(s.safe, s.Z)
+	}
+}
+
+func (s *State) restore(step int) {
+	s.T, s.mass = step, s.safeM
+	if s.d.Steepest != 0 {
+		copy(s.W, s.safe)
+		return
 	}
 	copy(s.Z, s.safe)
 	s.d.Potential.Inverse(s.W, s.Z)
-	for s.T = from; s.T < to; {
-		copy(s.safe, s.Z)
+}
+
+// overflow goes back to step from and finds the step that broke. The state is left as it was before that.
+func (s *State) overflow(from, j int) error {
+	to := s.T
+	s.restore(from)
+	for s.T < to {
+		s.save()
 		s.Step()
 		if k := firstNotFinite(s.W); k >= 0 {
 			err := &OverflowError{Step: s.T, Coordinate: k, Value: s.W[k]}
-			copy(s.Z, s.safe)
-			s.d.Potential.Inverse(s.W, s.Z)
-			s.T--
+			s.restore(s.T - 1)
 			return err
 		}
 	}

@@ -77,6 +77,9 @@ func (Exponential) Normalized(dst, s []float64) {
 	vec.Scale(dst, 1/sum, dst)
 }
 
+// Curvature sets dst = e^(−s).
+func (l Exponential) Curvature(dst, s []float64) { l.Weights(dst, s) }
+
 // Logistic is ℓ(s) = log(1 + e^(−s)).
 type Logistic struct{}
 
@@ -99,6 +102,14 @@ func (Logistic) Weights(dst, s []float64) {
 	vec.Exp(dst, s)
 	for i, v := range dst {
 		dst[i] = 1 / (1 + v)
+	}
+}
+
+// Curvature sets dst = e^(−|s|)/(1 + e^(−|s|))².
+func (Logistic) Curvature(dst, s []float64) {
+	for i, v := range s {
+		e := math.Exp(-math.Abs(v))
+		dst[i] = e / ((1 + e) * (1 + e))
 	}
 }
 
@@ -148,6 +159,18 @@ func (l PolynomialTail) Weights(dst, s []float64) {
 	k := l.degree()
 	for i, v := range s {
 		dst[i] = k * math.Pow(1+max(v, 0), -k-1)
+	}
+}
+
+// Curvature sets dst = k(k+1)(1+s)^(−k−2), or 0 where s < 0.
+func (l PolynomialTail) Curvature(dst, s []float64) {
+	k := l.degree()
+	for i, v := range s {
+		if v < 0 {
+			dst[i] = 0
+		} else {
+			dst[i] = k * (k + 1) * math.Pow(1+v, -k-2)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bregman-ml/bregman/matrix"
 )
@@ -38,9 +39,23 @@ func (m Model) Encode() ([]byte, error) {
 
 // DecodeModel reads what Encode wrote, and refuses what it does not know.
 func DecodeModel(data []byte) (Model, error) {
-	var m Model
-	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("not a model file: %w", err)
+	var stored struct {
+		Model
+		Weights [][]*float64 `json:"weights"` // a null among them must not read as 0
+	}
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return Model{}, fmt.Errorf("not a model file: %w", err)
+	}
+	m := stored.Model
+	for _, row := range stored.Weights {
+		w := make([]float64, len(row))
+		for j, v := range row {
+			if v == nil {
+				return m, fmt.Errorf("not a model file: weight %d is null", j)
+			}
+			w[j] = *v
+		}
+		m.Weights = append(m.Weights, w)
 	}
 	switch {
 	case m.Format != ModelFormat:
@@ -51,6 +66,9 @@ func DecodeModel(data []byte) (Model, error) {
 		return m, errors.New("the model has no weights")
 	case len(m.Classes) <= 2 && len(m.Weights) != 1, len(m.Classes) > 2 && len(m.Weights) != len(m.Classes):
 		return m, fmt.Errorf("the model has %d weight vectors for %d classes", len(m.Weights), len(m.Classes))
+	}
+	if (len(m.Classes) == 0) != (m.Loss == Square{}.String()) || !slices.IsSorted(m.Classes) {
+		return m, fmt.Errorf("the model's classes %v do not go with its loss %q, or are not in order", m.Classes, m.Loss)
 	}
 	for _, w := range m.Weights {
 		if len(w) != len(m.Weights[0]) {

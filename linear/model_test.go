@@ -59,7 +59,7 @@ func TestForeignModelFilesAreRefusedInWords(t *testing.T) {
 }
 
 func FuzzDecodeModel(f *testing.F) {
-	f.Add([]byte(`{"format":"bregman-linear","version":1,"classes":[0,1],"weights":[[1,2]]}`))
+	f.Add([]byte(`{"format":"bregman-linear","version":1,"classes":[0,1],"loss":"exp","weights":[[1,2]]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeModel(data)
 		if err != nil {

@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"context"
 	"encoding/csv"
 	"math"
 	"math/rand/v2"
@@ -126,8 +127,8 @@ func TestCertificateEnclosesTheTrueMargin(t *testing.T) {
 
 func TestNormalizedDescentReachesTheMaximumMargin(t *testing.T) {
 	for _, o := range oracles(t) {
-		if o.set != "r100_s1" || o.p > 2 {
-			continue // for large p the norm grows too slowly: see the package documentation
+		if o.set != "r100_s1" || o.p > 3 {
+			continue // ‖w‖ grows only like t^(1/(p−1)): for p = 6 and 10 a million steps are too few
 		}
 		prob := problem(t, o.set)
 		s, err := found(linear.Descent{Potential: mirror.Power(o.p), Normalized: true}, prob)
@@ -150,7 +151,7 @@ func TestNormalizedDescentReachesTheMaximumMargin(t *testing.T) {
 // found starts a descent with the step FindStep finds.
 func found(d linear.Descent, prob linear.Problem) (*linear.State, error) {
 	var err error
-	if d.Eta, err = d.FindStep(prob, nil); err != nil {
+	if d.Eta, err = d.FindStep(context.Background(), prob, nil); err != nil {
 		return nil, err
 	}
 	return d.Start(prob, nil)

@@ -22,8 +22,8 @@ type Point struct {
 
 // MarshalJSON writes the finite quantities.
 func (p Point) MarshalJSON() ([]byte, error) {
-	finite := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+	some := func(v float64) *float64 {
+		if !finite(v) {
 			return nil
 		}
 		return &v
@@ -36,7 +36,7 @@ func (p Point) MarshalJSON() ([]byte, error) {
 		Divergence *float64 `json:"divergence,omitempty"`
 		Angle      *float64 `json:"angle,omitempty"`
 		Gap        *float64 `json:"gap,omitempty"`
-	}{p.Step, finite(p.Loss), finite(p.Margin), finite(p.Norm), finite(p.Divergence), finite(p.Angle), finite(p.Gap)})
+	}{p.Step, some(p.Loss), some(p.Margin), some(p.Norm), some(p.Divergence), some(p.Angle), some(p.Gap)})
 }
 
 // Trace follows a descent.
@@ -90,7 +90,7 @@ const certifyEvery = 10
 // record appends the point of s and says whether the gap is reached.
 func (t *Trace) record(s *State, last bool) (done bool) {
 	pt := s.Measure(t.P, t.Reference)
-	if t.Certify && pt.Norm > 0 && !s.d.Loss.Residual() && (last || s.T-t.certified >= certifyEvery) {
+	if t.Certify && pt.Norm > 0 && !s.d.Loss.Residual() && finite(pt.Norm) && finite(pt.Margin) && (last || s.T-t.certified >= certifyEvery) {
 		t.certified = s.T
 		if c := s.Certify(t.P); t.upper == 0 || c.Upper < t.upper {
 			t.upper = c.Upper
@@ -111,6 +111,8 @@ func (t *Trace) Upper() float64 {
 	}
 	return t.upper
 }
+
+func finite(v float64) bool { return v-v == 0 }
 
 // Measure computes the point of the current state, all but the gap.
 func (s *State) Measure(p float64, reference []float64) Point {

@@ -52,6 +52,7 @@ func (m *Dense) NNZ() int { return m.first.rows() * m.cols }
 
 // Mul sets dst = A·x.
 func (m *Dense) Mul(dst, x []float64) {
+	m.check(len(x))
 	for b, a := range m.blocks {
 		vec.MulDense(dst[m.first[b]:m.first[b+1]], a, x)
 	}
@@ -59,13 +60,22 @@ func (m *Dense) Mul(dst, x []float64) {
 
 // AddMulT adds Aᵀ·c to dst.
 func (m *Dense) AddMulT(dst, c []float64) {
+	m.check(len(dst))
 	for b, a := range m.blocks {
 		vec.AddMulTDense(dst, a, c[m.first[b]:m.first[b+1]])
 	}
 }
 
+// check guards the kernels, which read the number of columns off a vector.
+func (m *Dense) check(d int) {
+	if d != m.cols {
+		panic(fmt.Sprintf("matrix: a vector of %d for %d columns", d, m.cols))
+	}
+}
+
 // MulRows sets dst[k] = ⟨A[rows[k]], x⟩.
 func (m *Dense) MulRows(dst []float64, rows []int, x []float64) {
+	m.check(len(x))
 	for k, i := range rows {
 		_, r := m.Row(i)
 		dst[k] = vec.Dot(r, x)
@@ -74,6 +84,7 @@ func (m *Dense) MulRows(dst []float64, rows []int, x []float64) {
 
 // AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
 func (m *Dense) AddMulTRows(dst []float64, rows []int, c []float64) {
+	m.check(len(dst))
 	for k, i := range rows {
 		_, r := m.Row(i)
 		vec.Axpy(c[k], r, dst)

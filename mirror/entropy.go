@@ -97,7 +97,7 @@ func (s signedEntropy) partition(w []float64) float64 {
 			df += a * (a * t / h)
 		}
 		next := t - f/df
-		if !(next > t*(1+1e-16)) {
+		if !(next > t) {
 			break
 		}
 		t = next
@@ -113,8 +113,8 @@ func (s signedEntropy) Inverse(dst, z []float64) {
 		sum += math.Exp(v-m) + math.Exp(-v-m)
 	}
 	for j, v := range z {
-		if m < 1 {
-			dst[j] = s.radius * 2 * math.Sinh(v) * math.Exp(-m) / sum // keeps small v exact
+		if math.Abs(v) < 1 {
+			dst[j] = s.radius * 2 * math.Sinh(v) * math.Exp(-m) / sum // the difference below would cancel
 		} else {
 			dst[j] = s.radius * (math.Exp(v-m) - math.Exp(-v-m)) / sum
 		}

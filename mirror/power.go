@@ -26,7 +26,7 @@ var (
 // Where |w|^(p−1) underflows the dual coordinate is 0, and its inverse too: for p = 100 a weight below
 // 5·10⁻⁴ in magnitude is taken as 0 by Mirror, for p = 10 one below 10⁻³⁶. Where it overflows (p = 100:
 // above 1300) the dual is infinite. A descent whose state is the dual vector, as in package linear, makes that
-// round trip only once, at its start. Near p = 1 it is the inverse that overflows: for p = 1.01 from |z| = 1211 on.
+// round trip only once, at its start. Near p = 1 it is the inverse that overflows: for p = 1.01 from |z| = 1209 on.
 //
 // Power panics unless CheckP accepts p.
 func Power(p float64) Potential {
@@ -56,29 +56,28 @@ func (s *power) divergence(x, y []float64) float64 {
 
 // powerDivergence returns |x|ᵖ/p − |y|ᵖ/p − sign(y)|y|^(p−1)(x−y). With x = (1+δ)y it is
 // |y|ᵖ·(((1+δ)ᵖ − 1)/p − δ) = |y|ᵖ·Σ_{k≥2} (p−1)…(p−k+1)/k! · δᵏ; the series replaces the difference,
-// which cancels, where |pδ| < 0.01: eight terms leave a relative error below (pδ)⁸ = 1e-16, and above that
-// expm1(p·log1p δ) loses at most two digits to the subtraction of δ.
+// which cancels, where |δ|(p+1) < 0.3: its terms are summed until they no longer count. Above that expm1(p·log1p δ)/p − δ
+// loses about a factor 1/((p−1)δ) to the subtraction: an error of 1e-15/(p−1).
 func powerDivergence(p, x, y float64) float64 {
 	if y == 0 {
 		return math.Pow(math.Abs(x), p) / p
 	}
 	d := (x - y) / y
 	yp := math.Pow(math.Abs(y), p)
-	if math.Abs(d)*(p+1) < 1e-2 {
+	if math.Abs(d)*(p+1) < 0.3 {
 		term, sum := d, 0.0
-		for k := 2; k <= 9; k++ {
-			term *= d * (p - float64(k) + 1) / float64(k)
-			sum += term
+		for k := 2.0; k < 60; k++ {
+			term *= d * (p - k + 1) / k
+			if sum += term; math.Abs(term) <= 1e-17*math.Abs(sum) {
+				break
+			}
 		}
 		return yp * sum
 	}
-	if yp == 0 || math.IsInf(yp, 0) || math.IsInf(d, 0) {
+	if yp < 1e-290 || math.IsInf(yp, 0) || math.Abs(d) > 1 { // nothing cancels, and (1+δ)ᵖ might overflow
 		return math.Pow(math.Abs(x), p)/p - yp/p - math.Copysign(math.Pow(math.Abs(y), p-1), y)*(x-y)
 	}
-	if d > -1 {
-		return yp * (math.Expm1(p*math.Log1p(d))/p - d)
-	}
-	return yp * ((math.Pow(-1-d, p)-1)/p - d)
+	return yp * (math.Expm1(p*math.Log1p(d))/p - d)
 }
 
 // sumPower returns Σ|xⱼ|^y through a buffer that stays in the first-level cache.

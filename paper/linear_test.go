@@ -77,7 +77,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 		t.Error("the report shows NaN")
 	}
 	lines := 0
-	if err := runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 3+6+2*2*6 {
+	if err := runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 3+6+2*2*6+2*6 {
 		t.Errorf("%d metrics, %v", lines, err)
 	}
 	if !strings.Contains(out.String(), "smallest ℓₚ norm") {
@@ -167,7 +167,7 @@ func TestMovedStartIsNearestInDivergenceNotInNorm(t *testing.T) {
 }
 
 func TestTheFirstErrorStopsAllTasks(t *testing.T) {
-	f, err := newFigure1(1)
+	f, err := newFigure1(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -71,15 +72,19 @@ func newRegression(seed uint64) *regression {
 	return r
 }
 
-func (r *regression) descend(ctx context.Context, p float64, prob linear.Problem, w0 []float64, progress func(int)) (*linear.State, error) {
-	step := 1e-2 // ψ″ falls with p where weights are below 1, and so must the step
+// regressionStep is the step of the regression: ψ″ falls with p where weights are below 1, and so must the step.
+func regressionStep(p float64) float64 {
 	switch {
 	case p > 3:
-		step = 1e-6
+		return 1e-6
 	case p > 2:
-		step = 1e-4
+		return 1e-4
 	}
-	s, err := linear.Descent{Potential: mirror.Power(p), Loss: linear.Square{}, Eta: step}.Start(prob, w0)
+	return 1e-2
+}
+
+func (r *regression) descend(ctx context.Context, p float64, prob linear.Problem, w0 []float64, progress func(int)) (*linear.State, error) {
+	s, err := linear.Descent{Potential: mirror.Power(p), Loss: linear.Square{}, Eta: regressionStep(p)}.Start(prob, w0)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +159,12 @@ func (r *regression) runMoved(ctx context.Context, progress func(int)) (any, err
 // table is the norms of the four limits in the four geometries, with their proofs.
 func (r *regression) table() report.Table {
 	t := report.Table{Title: "Least-norm interpolation: 10 random equations, 40 unknowns, from w₀ = 0", Header: []string{""},
-		Note: "Residual is max|⟨xᵢ, w⟩ − yᵢ|; gap is the proved relative distance of ‖w‖ₚ to the least ℓₚ norm of any solution. " +
-			"p = 6 does not settle with a constant step: where a weight passes 0, ψ″ vanishes and the step throws it far."}
+		Note: "Residual is max|⟨xᵢ, w⟩ − yᵢ|; gap is the proved relative distance of ‖w‖ₚ to the least ℓₚ norm of any solution."}
+	for _, f := range r.fits {
+		if !f.settled() {
+			t.Note += fmt.Sprintf(" p = %v does not settle with a constant step: where a weight passes 0, ψ″ vanishes and the step throws it far.", f.P)
+		}
+	}
 	for _, p := range regressionPs[:4] {
 		t.Header = append(t.Header, normName(p))
 	}

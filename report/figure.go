@@ -158,19 +158,14 @@ func (f Figure) plot() (*plot.Plot, error) {
 	g.Vertical.Color, g.Horizontal.Color = grid, grid
 	p.Add(g)
 
-	shown := 0
 	for _, s := range f.Series {
 		var thumb plot.Thumbnailer
 		for _, xy := range f.visible(s) {
-			shown++
 			thumb = s.plotTo(p, xy)
 		}
 		if s.Name != "" && thumb != nil {
 			p.Legend.Add(s.Name, thumb)
 		}
-	}
-	if shown == 0 {
-		return nil, fmt.Errorf("nothing to draw")
 	}
 	p.Legend.Left, p.Legend.Top = f.LegendLeft, !f.LegendLow
 	p.Legend.Padding, p.Legend.ThumbnailWidth = 3, 22
@@ -181,13 +176,36 @@ func (f Figure) plot() (*plot.Plot, error) {
 	if f.LegendLow {
 		p.Legend.YOffs = 6
 	}
-	if f.Min[0] < f.Max[0] {
-		p.X.Min, p.X.Max = f.Min[0], f.Max[0]
-	}
-	if f.Min[1] < f.Max[1] {
-		p.Y.Min, p.Y.Max = f.Min[1], f.Max[1]
-	}
+	f.scale(&p.X, 0, f.LogX)
+	f.scale(&p.Y, 1, f.LogY)
 	return p, nil
+}
+
+// scale sets the range of an axis: the fixed one, or that of the data, widened where it is a single value or nothing.
+func (f Figure) scale(a *plot.Axis, k int, log bool) {
+	lo, hi := f.Min[k], f.Max[k]
+	if !(lo < hi) {
+		lo, hi = math.Inf(1), math.Inf(-1)
+		for _, s := range f.Series {
+			for _, piece := range f.visible(s) {
+				for _, pt := range piece {
+					v := [2]float64{pt.X, pt.Y}[k]
+					lo, hi = min(lo, v), max(hi, v)
+				}
+			}
+		}
+	}
+	switch {
+	case lo > hi && log:
+		lo, hi = 0.1, 10
+	case lo > hi:
+		lo, hi = 0, 1
+	case lo == hi && log:
+		lo, hi = lo/2, hi*2
+	case lo == hi:
+		lo, hi = lo-max(math.Abs(lo), 1)/2, hi+max(math.Abs(hi), 1)/2
+	}
+	a.Min, a.Max = lo, hi
 }
 
 // visible returns the points that are finite, positive on logarithmic axes and within fixed ranges.
@@ -248,6 +266,9 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 type decades struct{}
 
 func (decades) Ticks(lo, hi float64) []plot.Tick {
+	if !(lo > 0 && lo < hi) || math.IsInf(hi, 1) {
+		return nil
+	}
 	a, b := math.Floor(math.Log10(lo)), math.Ceil(math.Log10(hi))
 	every := math.Ceil((b - a) / 7)
 	var ticks []plot.Tick
@@ -261,7 +282,7 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 			if m == 1 && math.Mod(e-a, every) == 0 || m > 1 && b-a <= 2 {
 				t.Label = decadeLabel(v)
 			}
-			if m == 1 || b-a <= 2 {
+			if t.Label != "" || m == 1 && b-a <= 20 || b-a <= 2 {
 				ticks = append(ticks, t)
 			}
 		}

@@ -55,10 +55,13 @@ func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`</div>`)
 }
 
-// Figure adds an SVG with a caption, which is also its description for screen readers.
-func (p *Page) Figure(svg []byte, caption string) {
-	s := strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(caption)), 1)
-	fmt.Fprintf(&p.body, `<figure class="plot"><div class="scroll">%s</div><figcaption>%s</figcaption></figure>`, s, html.EscapeString(caption))
+// Figure adds panels side by side where there is room, under one caption. The names describe them to screen readers.
+func (p *Page) Figure(caption string, names []string, panels [][]byte) {
+	p.body.WriteString(`<figure class="plot"><div class="panels">`)
+	for i, svg := range panels {
+		p.body.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(names[i])), 1))
+	}
+	fmt.Fprintf(&p.body, `</div><figcaption>%s</figcaption></figure>`, html.EscapeString(caption))
 }
 
 // Bytes returns the page.

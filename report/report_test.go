@@ -70,9 +70,15 @@ func TestATextTheFontCannotShowIsAnError(t *testing.T) {
 	}
 }
 
-func TestAFigureOfNothingIsAnError(t *testing.T) {
-	if _, err := SVG(Figure{LogY: true, Series: []Series{{X: []float64{1}, Y: []float64{-1}}}}); err == nil {
-		t.Error("an empty plot was drawn")
+// A constant curve, a single point and no visible point at all are what short or broken runs give.
+func TestDegenerateFiguresAreDrawn(t *testing.T) {
+	for _, s := range []Series{{}, {X: []float64{1}, Y: []float64{-1}}, {X: []float64{0}, Y: []float64{0}}, {X: []float64{5}, Y: []float64{5}},
+		{X: []float64{1, 10, 100}, Y: []float64{1, 1, 1}}, {X: []float64{1, 10}, Y: []float64{1e-300, 1e300}}, {X: []float64{1}, Y: []float64{math.Inf(1)}}} {
+		for _, log := range []bool{true, false} {
+			if _, err := PNG(Figure{LogX: log, LogY: log, Series: []Series{s}}); err != nil {
+				t.Errorf("%+v: %v", s, err)
+			}
+		}
 	}
 }
 
@@ -146,7 +152,7 @@ func TestPageIsSelfContainedAndEscaped(t *testing.T) {
 	p.List("x & y")
 	p.Tables(table())
 	svg, _ := SVG(sample())
-	p.Figure(svg, `cap "tion"`)
+	p.Figure("a caption", []string{`cap "tion"`}, [][]byte{svg})
 	html := string(p.Bytes())
 	for _, bad := range []string{"<script", "http://", "https://", "src="} {
 		if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(html, "http://www.w3.org", ""), "https://www.w3.org", ""), bad) {

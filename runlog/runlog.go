@@ -145,7 +145,11 @@ func (r *Run) Finish(err error, interrupted bool) error {
 	default:
 		r.Info.Status, r.Info.Error = Failed, err.Error()
 	}
-	return errors.Join(err, r.metrics.Close(), r.WriteJSON("run.json", r.Info))
+	late := errors.Join(r.metrics.Close(), r.WriteJSON("run.json", r.Info))
+	if err == nil {
+		err = late
+	}
+	return err
 }
 
 // WriteFile writes data to path, whole or not at all: beside it first, then renamed. It makes missing folders.

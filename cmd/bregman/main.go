@@ -21,8 +21,11 @@ type cli struct {
 	Reproduce struct {
 		Linear paper.Linear `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
 	} `cmd:"" help:"The paper's experiments, with its numbers beside ours."`
-	Fit     job.Fit     `cmd:"" help:"Train a linear model by p-GD, with a certificate on its margin."`
-	Predict job.Predict `cmd:"" help:"Apply a model to data."`
+	Fit     job.Fit      `cmd:"" help:"Train a linear model by p-GD, with a certificate on its margin."`
+	Predict job.Predict  `cmd:"" help:"Apply a model to data."`
+	Margin  job.Margin   `cmd:"" help:"The exact maximum lp margin, with certificate."`
+	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
+	Verify  paper.Verify `cmd:"" help:"The paper's statements, checked numerically, one line each."`
 	Data    struct {
 		List job.DataList `cmd:"" help:"The built-in data sets."`
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
@@ -51,7 +54,7 @@ func run(args []string) (code int) {
 
 	var c cli
 	con := job.NewConsole(version())
-	parser, err := kong.New(&c, kong.Name("bregman"), kong.UsageOnError(),
+	parser, err := kong.New(&c, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con))
@@ -68,10 +71,14 @@ func run(args []string) (code int) {
 	}
 	if err := k.Run(); err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			fmt.Fprintln(os.Stderr, "bregman: interrupted; what was done so far is kept")
+			fmt.Fprintln(os.Stderr, "bregman: interrupted; the run folder, where there is one, keeps what was done")
 		} else {
 			fmt.Fprintf(os.Stderr, "bregman: %v\n", err)
 		}
+		return 1
+	}
+	if err := con.Failed(); err != nil {
+		fmt.Fprintf(os.Stderr, "bregman: cannot write the result: %v\n", err)
 		return 1
 	}
 	return 0

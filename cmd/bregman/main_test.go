@@ -25,7 +25,11 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(dir, "bregman")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	args := []string{"build", "-o", program}
+	if raceDetector {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
 		panic(string(out))
 	}
 	code := m.Run()
@@ -114,10 +118,10 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 	}
 }
 
-func TestEveryCommandHasHelpWithAnExampleOrSentence(t *testing.T) {
-	for _, args := range []string{"", "fit", "predict", "reproduce linear", "bench linear", "data list", "data info", "data get", "version"} {
+func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
+	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "reproduce linear", "bench linear", "data list", "data info", "data get"} {
 		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
-		if code != 0 || !strings.Contains(stdout, "Usage:") || len(stdout) < 100 {
+		if code != 0 || !strings.Contains(stdout, "Usage:") || !strings.Contains(stdout, "\n    bregman "+args) {
 			t.Errorf("%s --help: exit %d, %q", args, code, stdout)
 		}
 	}
@@ -209,6 +213,62 @@ func TestManyClassesAreFittedOneAgainstTheRest(t *testing.T) {
 	}
 	if out, _, _ := bregman(t, dir, strings.Fields("predict --model m.json --data three.csv")...); out != "1\n1\n2\n2\n3\n3\n" {
 		t.Errorf("predicted %q", out)
+	}
+}
+
+func TestDefaultsWorkOnWhateverIsSmall(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "good.svm", separable)
+	write(t, dir, "contra.csv", "a,label\n1,1\n1,0\n")
+	write(t, dir, "zeros.csv", "a,b,label\n0,0,1\n0,0,0\n")
+	write(t, dir, "one.svm", "1 1:3\n")
+	for _, args := range []string{"--data good.svm", "--data r2", "--data contra.csv", "--data zeros.csv", "--data one.svm", "--data good.svm --steps 1 --lr 1e-4",
+		"--data good.svm --p 1.01", "--data good.svm --p 100", "--data good.svm --batch 1", "--data good.svm --loss square --p 1.1", "--data r100 --steps 1e3 --method steepest"} {
+		stdout, stderr, code := bregman(t, dir, append([]string{"fit", "--json"}, strings.Fields(args)...)...)
+		var r map[string]any
+		if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil {
+			t.Errorf("fit %s: exit %d, %v, %s", args, code, err, stderr)
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, r["run"].(string), "report.html")); err != nil {
+			t.Errorf("fit %s: %v", args, err)
+		}
+	}
+}
+
+func TestColumnsAreMatchedByName(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "train.csv", "a,b,label\n2,1,1\n1,3,1\n-1,-2,0\n-3,0.5,0\n")
+	write(t, dir, "swapped.csv", "b,a,label\n1,2,1\n3,1,1\n-2,-1,0\n0.5,-3,0\n")
+	write(t, dir, "features.csv", "a,b\n2,1\n-3,0.5\n")
+	write(t, dir, "other.csv", "a,c,label\n2,1,1\n-3,0.5,0\n")
+	write(t, dir, "foreign.csv", "a,b,label\n2,1,5\n-3,0.5,9\n")
+	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data train.csv --test swapped.csv --out m.json --runs=")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	if out, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data swapped.csv")...); code != 0 || out != "1\n1\n0\n0\n" || !strings.Contains(stderr, "1.0000") {
+		t.Errorf("swapped columns: exit %d, %q, %q", code, out, stderr)
+	}
+	if out, _, code := bregman(t, dir, strings.Fields("predict --model m.json --data features.csv --unlabeled")...); code != 0 || out != "1\n0\n" {
+		t.Errorf("no label column: exit %d, %q", code, out)
+	}
+	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data other.csv")...); code != 1 || !strings.Contains(stderr, "lacks columns") {
+		t.Errorf("a missing column: exit %d, %q", code, stderr)
+	}
+	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data foreign.csv")...); code != 1 || !strings.Contains(stderr, "not one of the model's classes") {
+		t.Errorf("foreign labels: exit %d, %q", code, stderr)
+	}
+}
+
+func TestWhatCanFailFailsBeforeTraining(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "good.svm", separable)
+	os.Mkdir(filepath.Join(dir, "folder"), 0o777)
+	for _, args := range []string{"--test missing.svm", "--out folder"} {
+		_, stderr, code := bregman(t, dir, append(strings.Fields("fit --data good.svm"), strings.Fields(args)...)...)
+		if runs, _ := filepath.Glob(filepath.Join(dir, "runs", "*")); code != 1 || len(runs) != 0 || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit %d, runs %v, %q", args, code, runs, stderr)
+		}
 	}
 }
 

@@ -1,0 +1,357 @@
+package margin
+
+import (
+	"math"
+
+	"github.com/bregman-ml/bregman/internal/vec"
+)
+
+// normal solves the Newton equations both interior point methods come down to:
+//
+//	z = (D + κggᵀ)(Aᵀx + f),   A·z + Θ·x − b·Δγ = r,   bᵀx = 0,
+//
+// with D and Θ diagonal, the rank-one term that ½‖·‖² has and a sum of powers has not, and the border b that keeps
+// the dual weights on the simplex; z is a step of w, x one of a. With n ≤ d the n × n matrix ADAᵀ + Θ is factored,
+// with n > d the d × d matrix I + D^½AᵀΘ⁻¹AD^½, and z is found before x; the rank-one term and the border are
+// eliminated by hand. The result is refined against the products with A, which are more accurate than the factor.
+type normal struct {
+	*rows
+	tall  bool
+	size  int
+	m     []float64 // the factor
+	at    []float64 // Aᵀ as a row-major block, for dense n > d
+	chunk []float64
+
+	diag, theta, root []float64 // D, Θ, √D
+	kappa             float64
+	g                 []float64
+	h, xh, zh         []float64 // h = Ag, and the x and z that r = h alone gives without the rank-one term
+	xb, zb            []float64 // the x and z that r = b alone gives
+	down              float64   // κ/(1 + κhᵀxh)
+	bxb               float64
+	rho               float64 // ρbbᵀ is added to the n × n matrix, see factorWide
+	free              bool    // there is no border: Δγ = 0, and bᵀx is free
+
+	rn, xn []float64 // n: the residual and its correction
+	fd, zd []float64 // d: likewise
+	small  []float64
+	spare  []float64
+}
+
+func newNormal(r *rows) *normal {
+	k := &normal{rows: r}
+	for _, v := range []*[]float64{&k.h, &k.xh, &k.xb, &k.rn, &k.xn, &k.theta, &k.spare} {
+		*v = make([]float64, r.n)
+	}
+	for _, v := range []*[]float64{&k.diag, &k.root, &k.g, &k.zh, &k.zb, &k.fd, &k.zd, &k.small} {
+		*v = make([]float64, r.d)
+	}
+	k.form(r.n > r.d)
+	return k
+}
+
+// form chooses the d × d equations (tall) or the n × n ones.
+func (k *normal) form(tall bool) {
+	size := k.n
+	if tall {
+		size = k.d
+	}
+	if k.m != nil && k.tall == tall {
+		return
+	}
+	k.tall, k.size = tall, size
+	k.m = make([]float64, size*size)
+	if k.dense == nil {
+		return
+	}
+	k.chunk = make([]float64, size*chunkCols)
+	if tall && k.at == nil {
+		k.at = make([]float64, len(k.dense))
+		for i := range k.n {
+			for j := range k.d {
+				k.at[j*k.n+i] = k.dense[i*k.d+j]
+			}
+		}
+	}
+}
+
+// chunkCols is how many columns of a dense matrix are multiplied at a time: the chunks of 200 rows fit the second
+// level cache.
+const chunkCols = 512
+
+// factor takes the diagonals k.diag and k.theta, κ, k.g and k.h = Ag; and, for κ < 0, rest = −1/κ − gᵀD⁻¹g ≥ 0:
+// that D + κggᵀ is positive is then known without a subtraction, by
+//
+//	−1/κ − hᵀM⁻¹h = rest + (g − DAᵀx)ᵀD⁻¹(g − DAᵀx) + xᵀΘx,   x = M⁻¹h.
+func (k *normal) factor(kappa, rest float64) {
+	for j, v := range k.diag {
+		k.root[j] = math.Sqrt(v)
+	}
+	if k.tall {
+		k.factorTall()
+	} else {
+		k.factorWide()
+	}
+	cholesky(k.m, k.size)
+	k.kappa, k.down = kappa, 0
+	if kappa != 0 {
+		k.core(k.zh, k.xh, nil, k.h)
+		k.down = kappa / (1 + kappa*vec.Dot(k.h, k.xh))
+		if kappa < 0 {
+			for j, d := range k.diag {
+				if off := k.g[j] - k.zh[j]; d > 0 {
+					rest += off * off / d
+				}
+			}
+			for i, t := range k.theta {
+				rest += t * k.xh[i] * k.xh[i]
+			}
+			if !k.tall {
+				bx := vec.Dot(k.b, k.xh)
+				rest += k.rho * bx * bx
+			}
+			k.down = -1 / rest
+		}
+	}
+	if !k.free {
+		k.rankOne(k.zb, k.xb, nil, k.b)
+		k.bxb = vec.Dot(k.b, k.xb)
+	}
+}
+
+// factorWide sets up ADAᵀ + Θ + ρbbᵀ. Since bᵀx = 0 the last term changes nothing, but without it the matrix is all
+// but singular along a where Aᵀa is next to 0: where there is no margin, or a small one.
+func (k *normal) factorWide() {
+	if k.dense != nil {
+		k.gram(k.dense, k.d, k.root)
+	} else {
+		k.gramSparse()
+	}
+	var mean, bb float64
+	for i, t := range k.theta {
+		mean += k.m[i*k.size+i]
+		bb += k.b[i] * k.b[i]
+		k.m[i*k.size+i] += t
+	}
+	if k.free {
+		k.rho = 0
+		return
+	}
+	k.rho = mean / bb
+	for i, v := range k.b {
+		vec.Axpy(k.rho*v, k.b[:i+1], k.m[i*k.size:])
+	}
+}
+
+func (k *normal) factorTall() {
+	if k.dense != nil {
+		for i, t := range k.theta {
+			k.spare[i] = 1 / math.Sqrt(t)
+		}
+		k.gram(k.at, k.n, k.spare)
+	} else {
+		k.outerSparse()
+	}
+	for j := range k.size {
+		row := k.m[j*k.size : j*k.size+j+1]
+		vec.Scale(row, k.root[j], row)
+		for l := range row {
+			row[l] *= k.root[l]
+		}
+		row[j]++
+	}
+}
+
+// gram sets the lower triangle of m to B·diag(s²)·Bᵀ for the dense B with the given number of columns.
+func (k *normal) gram(bm []float64, cols int, s []float64) {
+	clear(k.m)
+	n := k.size
+	several := n*n*min(cols, chunkCols) > 1<<17
+	for lo := 0; lo < cols; lo += chunkCols {
+		hi := min(lo+chunkCols, cols)
+		c := hi - lo
+		for i := range n {
+			part := k.chunk[i*c : i*c+c]
+			for j, v := range bm[i*cols+lo : i*cols+hi] {
+				part[j] = v * s[lo+j]
+			}
+		}
+		const tile = 16
+		parallel((n+tile-1)/tile, several, func(t int) {
+			t = (n+tile-1)/tile - 1 - t // the long rows first
+			for l := 0; l < min((t+1)*tile, n); l++ {
+				other := k.chunk[l*c : l*c+c]
+				for i := max(t*tile, l); i < min((t+1)*tile, n); i++ {
+					k.m[i*n+l] += vec.Dot(k.chunk[i*c:i*c+c], other)
+				}
+			}
+		})
+	}
+}
+
+// gramSparse sets the lower triangle of m to A·D·Aᵀ.
+func (k *normal) gramSparse() {
+	const tile = 16
+	n := k.n
+	parallel((n+tile-1)/tile, n > 64, func(t int) {
+		t = (n+tile-1)/tile - 1 - t
+		x := make([]float64, k.d)
+		for i := t * tile; i < min((t+1)*tile, n); i++ {
+			idx, val := k.a.Row(i)
+			for e, j := range idx {
+				x[j] = val[e] * k.diag[j]
+			}
+			for l := 0; l <= i; l++ {
+				jdx, other := k.a.Row(l)
+				k.m[i*n+l] = vec.SparseDot(other, jdx, x)
+			}
+			for _, j := range idx {
+				x[j] = 0
+			}
+		}
+	})
+}
+
+// outerSparse sets the lower triangle of m to Aᵀ·Θ⁻¹·A. Every share takes some rows of m and passes over all of A.
+func (k *normal) outerSparse() {
+	const shares = 8
+	clear(k.m)
+	parallel(shares, k.a.NNZ() > 1<<12, func(t int) {
+		for i := range k.n {
+			idx, val := k.a.Row(i)
+			for e, j := range idx {
+				if int(j)%shares == t {
+					vec.SparseAxpy(val[e]/k.theta[i], val[:e+1], idx[:e+1], k.m[int(j)*k.d:])
+				}
+			}
+		}
+	})
+}
+
+// core solves z = D(Aᵀx + f), Az + Θx = r; a nil f is 0.
+//
+//	n ≤ d:  (ADAᵀ + Θ)x = r − ADf
+//	n > d:  (I + D^½AᵀΘ⁻¹AD^½)t = D^½(f + AᵀΘ⁻¹r),  z = D^½t,  x = Θ⁻¹(r − Az)
+func (k *normal) core(z, x, f, r []float64) {
+	if k.tall {
+		for i, t := range k.theta {
+			k.spare[i] = r[i] / t
+		}
+		k.mulT(z, k.spare)
+		for j := range z {
+			if f != nil {
+				z[j] += f[j]
+			}
+			z[j] *= k.root[j]
+		}
+		choleskySolve(k.m, k.size, z)
+		for j, s := range k.root {
+			z[j] *= s
+		}
+		k.mul(k.spare, z)
+		for i, t := range k.theta {
+			x[i] = (r[i] - k.spare[i]) / t
+		}
+		return
+	}
+	copy(x, r)
+	if f != nil {
+		for j, v := range f {
+			k.small[j] = v * k.diag[j]
+		}
+		k.mul(k.spare, k.small)
+		vec.Axpy(-1, k.spare, x)
+	}
+	choleskySolve(k.m, k.size, x)
+	k.mulT(z, x)
+	for j := range z {
+		if f != nil {
+			z[j] += f[j]
+		}
+		z[j] *= k.diag[j]
+	}
+}
+
+// rankOne is core with D + κggᵀ in place of D: with c = κgᵀ(Aᵀx + f), z gains c·g and r loses c·h.
+func (k *normal) rankOne(z, x, f, r []float64) {
+	k.core(z, x, f, r)
+	if k.down == 0 {
+		return
+	}
+	c := vec.Dot(k.h, x)
+	if f != nil {
+		c += vec.Dot(k.g, f)
+	}
+	c *= k.down
+	vec.Axpy(-c, k.xh, x)
+	vec.Axpy(-c, k.zh, z)
+	vec.Axpy(c, k.g, z)
+}
+
+// mostRefinements bounds the corrections of a solution; each must shrink the residual to stay.
+const mostRefinements = 4
+
+// solve sets z and x, and returns Δγ. A nil f is 0.
+func (k *normal) solve(z, x, f, r []float64) float64 {
+	k.rankOne(z, x, f, r)
+	dg := k.border(z, x, 0)
+	last, more := math.Inf(1), 0.0
+	for range mostRefinements {
+		missing, size := k.residual(z, x, f, r, dg)
+		if !(size < last) { // the last correction did harm
+			vec.Axpy(-1, k.xn, x)
+			vec.Axpy(-1, k.zd, z)
+			dg -= more
+			break
+		}
+		if size > 0.1*last || size == 0 {
+			break
+		}
+		last = size
+		k.rankOne(k.zd, k.xn, k.fd, k.rn)
+		more = k.border(k.zd, k.xn, missing) - k.rho*missing
+		vec.Axpy(1, k.xn, x)
+		vec.Axpy(1, k.zd, z)
+		dg += more
+	}
+	return dg
+}
+
+// border adds to a solution the multiple of the one for r = b that makes bᵀx = e, and returns it.
+func (k *normal) border(z, x []float64, e float64) float64 {
+	if k.free {
+		return 0
+	}
+	t := (e - vec.Dot(k.b, x)) / k.bxb
+	vec.Axpy(t, k.xb, x)
+	vec.Axpy(t, k.zb, z)
+	return t
+}
+
+// residual sets fd and rn to what the two equations lack, and returns −bᵀx and fdᵀD·fd + rnᵀΘ⁻¹rn, their size in
+// the metric of the equations.
+func (k *normal) residual(z, x, f, r []float64, dg float64) (missing, size float64) {
+	k.mul(k.rn, z)
+	for i, t := range k.theta {
+		k.rn[i] = r[i] + dg*k.b[i] - k.rn[i] - t*x[i]
+		if t > 0 {
+			size += k.rn[i] * k.rn[i] / t
+		}
+	}
+	k.mulT(k.fd, x)
+	c := vec.Dot(k.h, x)
+	if f != nil {
+		c += vec.Dot(k.g, f)
+		vec.Axpy(1, f, k.fd)
+	}
+	c *= k.kappa
+	for j, d := range k.diag {
+		if d == 0 {
+			k.fd[j] = 0
+			continue
+		}
+		k.fd[j] -= (z[j] - c*k.g[j]) / d
+		size += k.fd[j] * k.fd[j] * d
+	}
+	return -vec.Dot(k.b, x), size
+}

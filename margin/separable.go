@@ -1,0 +1,108 @@
+package margin
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bregman-ml/bregman/internal/vec"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// separate finds out whether the data can be separated at all, by the least Euclidean norm in the convex hull of
+// the rows (p = 2, the smoothest case): it is 0 if and only if they cannot. It stops as soon as some w has a
+// positive margin, half as large as it can be, and leaves the dual weights as a start for the norm asked for;
+// or with a proof, as soon as the bound is negligible in that norm.
+func (s *solver) separate() *NotSeparableError {
+	p, tell := s.p, s.tell
+	defer func() {
+		s.setP(p)
+		s.tell, s.patience = tell, patience
+	}()
+	s.setP(2)
+	s.patience = 15 // cancel is quicker than waiting
+	if p != 2 {
+		s.tell = nil // the bounds are not those asked for
+	}
+	lengths := slices.Max(s.length) / slices.Min(s.length)
+	var proof *NotSeparableError
+	refuted := func() bool {
+		if s.best.upper > 1e-6*lengths { // a norm of another p is shorter by less than 1e4 if d < 1e8
+			return false
+		}
+		if e := notSeparable(s.prob, p, s.rows.dual(s.best.a)); e.proven() {
+			proof = e
+		}
+		return proof != nil
+	}
+	decided := func() bool { return s.best.gap() <= 1 || refuted() }
+	s.dual(decided)
+	for _, share := range []float64{0, 1e-8, 1e-6, 1e-4, 1e-3} {
+		for !decided() && s.ctx.Err() == nil && s.cancel(share) {
+		}
+	}
+	return proof
+}
+
+// cancel brings Aᵀa closer to 0 than the normal equations of many redundant rows can, and says whether it did.
+func (s *solver) cancel(share float64) bool {
+	if upper := s.fit(share); upper < 0.9*s.best.upper {
+		s.best.upper = upper
+		copy(s.best.a, s.y)
+		return true
+	}
+	return false
+}
+
+// fit sets the weights a to best.a∘(1 + u) for the least u that brings Aᵀa to 0 in the sense of least squares, found by
+// conjugate gradients on the normal equations (CGLS; Hestenes & Stiefel 1952), as far as a ≥ 0 allows. Weights
+// below the given share of the largest, which may stand in the way of that, are set to 0 first. It returns ‖Aᵀa‖_q.
+func (s *solver) fit(share float64) float64 {
+	least := share * slices.Max(s.best.a)
+	for i, a := range s.best.a {
+		s.y[i] = 0
+		if a > least {
+			s.y[i] = a
+		}
+	}
+	s.normalise()
+	s.mulT(s.v, s.y)
+	vec.Scale(s.v, -1, s.v) // the residual −Aᵀ(a∘(1 + u))
+	u, grad, dir := s.rhs, s.ds, s.dy
+	clear(u)
+	gradient := func() float64 {
+		s.mul(grad, s.v)
+		for i, a := range s.y {
+			grad[i] *= a
+		}
+		return vec.Dot(grad, grad)
+	}
+	g2 := gradient()
+	copy(dir, grad)
+	stop := 1e-32 * g2
+	for range 4*s.size + 50 {
+		if g2 <= stop {
+			break
+		}
+		for i, a := range s.y {
+			s.m[i] = a * dir[i]
+		}
+		s.mulT(s.dv, s.m)
+		t := g2 / vec.Dot(s.dv, s.dv)
+		if math.IsInf(t, 0) || math.IsNaN(t) {
+			break
+		}
+		vec.Axpy(t, dir, u)
+		vec.Axpy(-t, s.dv, s.v)
+		next := gradient()
+		vec.Scale(dir, next/g2, dir)
+		vec.Axpy(1, grad, dir)
+		g2 = next
+	}
+	for i, a := range s.y {
+		s.m[i] = a * u[i]
+	}
+	vec.Axpy(stepTo(s.y, s.m, 1), s.m, s.y)
+	s.normalise()
+	s.mulT(s.v, s.y)
+	return mirror.Norm(s.v, s.q)
+}

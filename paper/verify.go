@@ -1,0 +1,218 @@
+package paper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Verify is `bregman verify`: the paper's statements, checked numerically.
+type Verify struct {
+	P     []float64 `kong:"name='p',default='1.1,1.5,2,3,6,10',help='Geometries.'" toml:"p" json:"p"`
+	Seeds int       `kong:"default='3',help='Problems in the plane and in R^100, each.'" toml:"seeds" json:"seeds"`
+	Runs  string    `kong:"default='runs',placeholder='DIR',help='Where the run folder goes; empty for none.'" toml:"runs" json:"runs"`
+	JSON  bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+}
+
+// Help is shown by --help.
+func (*Verify) Help() string {
+	return `Example:
+  bregman verify --p 1.5,3 --seeds 1
+
+One line per statement: what was measured (the worst over all cases), its bound, and the share of steps on which the
+statement's condition held. Exits with 1 if a statement fails.`
+}
+
+// Check returns the first thing wrong with the settings.
+func (v *Verify) Check() error {
+	if len(v.P) == 0 {
+		return errors.New("--p: name at least one geometry")
+	}
+	for _, p := range v.P {
+		if err := mirror.CheckP(p); err != nil {
+			return err
+		}
+	}
+	if v.Seeds < 1 {
+		return fmt.Errorf("--seeds %d: want at least 1", v.Seeds)
+	}
+	return nil
+}
+
+// Run checks every statement.
+func (v *Verify) Run(ctx context.Context, con *job.Console) error {
+	if err := v.Check(); err != nil {
+		return err
+	}
+	var run *runlog.Run
+	if v.Runs != "" {
+		var err error
+		run, err = runlog.Create(v.Runs, "verify", runlog.Info{Command: "verify", Settings: v, Engine: "go", Version: con.Version})
+		if err != nil {
+			return err
+		}
+	}
+	err := v.run(ctx, con, run)
+	if run != nil {
+		err = run.Finish(err, ctx.Err() != nil)
+	}
+	return err
+}
+
+func (v *Verify) run(ctx context.Context, con *job.Console, run *runlog.Run) error {
+	begin := time.Now()
+	var bar *job.Bar
+	total, done := 0, 0
+	findings, hyper, err := verify(ctx, ours(ctx), v.P, v.Seeds, func(tasks int) {
+		if bar == nil {
+			total = tasks
+			bar = con.Bar("verify", int64(total))
+			return
+		}
+		done += tasks
+		bar.Set(int64(done))
+	})
+	if bar != nil {
+		bar.Done()
+	}
+	if err != nil {
+		return err
+	}
+	seconds := time.Since(begin).Seconds()
+	if run != nil {
+		for _, f := range findings {
+			if err := run.Append(f); err != nil {
+				return err
+			}
+		}
+		if err := writeVerify(run, findings, hyper, seconds); err != nil {
+			return err
+		}
+	}
+	var failed []string
+	for _, f := range findings {
+		if !f.Pass {
+			failed = append(failed, f.Name)
+		}
+	}
+	if v.JSON {
+		if err := con.PrintJSON(map[string]any{"statements": findings, "passed": len(findings) - len(failed), "failed": len(failed), "hyperbolic": hyper, "seconds": seconds}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprint(con.Out, verifyTable(findings).Text())
+		fmt.Fprintf(con.Out, "\n%d statements hold, %d fail (%.1f s)\n", len(findings)-len(failed), len(failed), seconds)
+		if run != nil {
+			fmt.Fprintf(con.Out, "Report: %s\n", run.Path("report.html"))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d statements fail: %s", len(failed), len(findings), strings.Join(failed, "; "))
+	}
+	return nil
+}
+
+// verify runs all checks on a subject. progress is called first with the number of tasks, then with 1 after each.
+func verify(ctx context.Context, sub subject, ps []float64, seeds int, progress func(int)) ([]Finding, []hyperbolicLimit, error) {
+	steps, ends := newAlongRun(0), newLimits()
+	var mu sync.Mutex
+	var tasks []task
+	// Each task has checks of its own; they are put together under the lock.
+	onRun := func(k int, set setting) {
+		tasks = append(tasks, task{1, func(context.Context, func(int)) (any, error) {
+			a := newAlongRun(uint64(k))
+			err := walk(ctx, sub, set, a.step)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, c := range a.all() {
+				if c.Worst != "" {
+					c.Cases = 1
+				}
+				if err != nil {
+					c.broke(err)
+				}
+				steps.all()[i].merge(c)
+			}
+			return nil, ctx.Err()
+		}})
+	}
+	onLimits := func(run func(*limits) error, about func(*limits) []*check) {
+		tasks = append(tasks, task{1, func(context.Context, func(int)) (any, error) {
+			l := newLimits()
+			if err := run(l); err != nil {
+				for _, c := range about(l) {
+					c.broke(err)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i, c := range l.all() {
+				ends.all()[i].merge(c)
+			}
+			ends.hyperbolic = append(ends.hyperbolic, l.hyperbolic...)
+			return nil, ctx.Err()
+		}})
+	}
+	for k, set := range settings(ps, seeds, 20_000, 5_000) {
+		onRun(k, set)
+		onLimits(func(l *limits) error { return l.ends(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.direction, l.squared, l.unique} })
+		onLimits(func(l *limits) error { return l.paths(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.regular, l.logistic, l.poly} })
+		if len(set.w0) == 2 {
+			long := set
+			long.steps = longSteps
+			onLimits(func(l *limits) error { return l.plane(ctx, sub, long) },
+				func(l *limits) []*check { return []*check{l.loss, l.norm, l.plain, l.rateNorm, l.rateLog} })
+		} else if set.p == ps[0] {
+			onLimits(func(l *limits) error { return l.others(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.quadratic} })
+		}
+	}
+	for seed := range seeds {
+		for _, p := range ps {
+			onLimits(func(l *limits) error { return l.regress(ctx, sub, p, uint64(seed+1)) },
+				func(l *limits) []*check { return []*check{l.interpolation, l.leastNorm} })
+		}
+	}
+	progress(len(tasks))
+	if err := runAll(ctx, tasks, func(int) {}, func(any) error { progress(1); return nil }); err != nil {
+		return nil, nil, err
+	}
+	findings := identities(sub, ps, 20*seeds)
+	for _, c := range slices.Concat(steps.all(), ends.all()) {
+		findings = append(findings, c.done())
+	}
+	return findings, ends.hyperbolic, nil
+}
+
+// verifyTable is one line per statement.
+func verifyTable(findings []Finding) report.Table {
+	t := report.Table{Title: "The paper's statements", Header: []string{"statement", "measured", "bound", "condition held", "cases", "worst case", ""}}
+	for _, f := range findings {
+		bound := fmt.Sprintf("≤ %.0e", f.Bound)
+		if f.Bound >= 0.01 {
+			bound = fmt.Sprintf("≤ %g", f.Bound)
+		}
+		if f.AtLeast {
+			bound = fmt.Sprintf("≥ %g", f.Bound)
+		}
+		share := report.Text("always")
+		if f.Share != nil {
+			share = report.Text("%.1f %%", 100**f.Share)
+		}
+		verdict := report.Text("pass")
+		if !f.Pass {
+			verdict = report.Text("FAIL")
+		}
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", f.Name), report.Short(f.Measured, 2), report.Text("%s", bound), share, report.Text("%d", f.Cases),
+			report.Text("%s", f.Worst), verdict})
+	}
+	return t
+}
