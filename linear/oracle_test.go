@@ -156,18 +156,3 @@ func found(d linear.Descent, prob linear.Problem) (*linear.State, error) {
 	}
 	return d.Start(prob, nil)
 }
-
-func TestPlaneMarginIsExact(t *testing.T) {
-	for _, o := range oracles(t) {
-		if o.set != "r2_std015_s1" {
-			continue
-		}
-		u, m, err := linear.PlaneMargin(problem(t, o.set), o.p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if math.Abs(m*o.norm-1) > 1e-12 || math.Abs(mirror.Norm(u, o.p)-1) > 1e-14 {
-			t.Errorf("p = %v: margin %v, want %v; ‖u‖ = %v", o.p, m, 1/o.norm, mirror.Norm(u, o.p))
-		}
-	}
-}

@@ -70,7 +70,7 @@ func (s Path) Run(ctx context.Context, prob linear.Problem) ([]PathPoint, error)
 				s.Each(pt)
 			}
 		}
-		if pt.B >= f.to || pt.Loss < 1e-280 || pt.B < f.lastB*(1+1e-9) { // there, underflowing, or at a finite minimiser
+		if pt.B >= f.to || pt.Loss < 1e-280 || pt.B < f.lastB*(1+1e-6) { // there, underflowing, or at a finite minimiser
 			break
 		}
 		f.next(pt)
@@ -184,7 +184,7 @@ func (f *follower) step(objective float64) (next float64, moved bool) {
 				}
 				return next, true
 			}
-			if f.P > 2 && t < 0.2 {
+			if f.P > 2 && t < 0.2 && f.delta < 1e-2 {
 				break
 			}
 		}

@@ -330,6 +330,68 @@ func TestInterruptLeavesAReadableRunFolder(t *testing.T) {
 	}
 }
 
+func TestMarginPrintsCertifiedMargins(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "good.svm", separable)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("margin --data good.svm --p 1.5 --json --out w.npy")...)
+	var r map[string]any
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v, %s", code, err, stderr)
+	}
+	for _, key := range []string{"p", "n", "d", "margin", "norm", "lower", "upper", "gap", "iterations", "seconds"} {
+		if _, ok := r[key].(float64); !ok {
+			t.Errorf("%s is %v", key, r[key])
+		}
+	}
+	if r["lower"].(float64) > r["upper"].(float64) || math.Abs(r["margin"].(float64)*r["norm"].(float64)-1) > 1e-12 || r["gap"].(float64) > 1e-9 {
+		t.Errorf("result %v", r)
+	}
+	// the weights have margin 1: they classify, and go back in as a start
+	if out, _, code := bregman(t, dir, strings.Fields("predict --model w.npy --data good.svm")...); code != 0 || out != "1\n1\n-1\n-1\n" {
+		t.Errorf("the weights predict %q", out)
+	}
+	stdout, _, code = bregman(t, dir, strings.Fields("margin --data r100 --p 1,1.1,2,10,Inf --support")...)
+	if code != 0 || strings.Count(stdout, "Support vectors") != 5 {
+		t.Errorf("exit %d, %s", code, stdout)
+	}
+	if stdout, _, code = bregman(t, dir, strings.Fields("margin --data r100 --p 2,Inf --json")...); code != 0 || !json.Valid([]byte(stdout)) {
+		t.Errorf("exit %d, %s", code, stdout)
+	}
+	write(t, dir, "xor.csv", "a,b,label\n0,0,0\n1,1,0\n0,1,1\n1,0,1\n")
+	write(t, dir, "three.csv", "a,label\n0,0\n1,1\n0,2\n")
+	for args, want := range map[string]string{
+		"--data xor.csv": "not separable", "--data xor.csv --bias": "not separable", "--data three.csv": "3 different labels",
+		"--data good.svm --p 0.5": "p from 1 to Inf", "--data good.svm --p NaN": "p from 1 to Inf", "--data good.svm --out w.json": ".npy",
+	} {
+		stdout, stderr, code := bregman(t, dir, append([]string{"margin"}, strings.Fields(args)...)...)
+		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+			t.Errorf("margin %s: exit %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestPathAndVerifyLeaveReports(t *testing.T) {
+	dir := t.TempDir()
+	for args, want := range map[string]string{
+		"path --data r100 --p 1.5,3 --loss logistic": "max margin",
+		"verify --p 2 --seeds 1":                     "0 fail",
+	} {
+		stdout, stderr, code := bregman(t, dir, strings.Fields(args)...)
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Fatalf("%s: exit %d, %s, %s", args, code, stdout, stderr)
+		}
+		_, report, _ := strings.Cut(stdout, "Report: ")
+		if html, err := os.ReadFile(filepath.Join(dir, strings.TrimSpace(report))); err != nil || len(html) < 2000 {
+			t.Errorf("%s: %d bytes, %v", args, len(html), err)
+		}
+	}
+	for args, want := range map[string]string{"path --data r100 --p 1": "above 1", "path --data r100 --to=-1": "--to -1", "verify --p 0.9": "above 1", "verify --seeds 0": "--seeds 0"} {
+		if _, stderr, code := bregman(t, dir, strings.Fields(args)...); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, %q", args, code, stderr)
+		}
+	}
+}
+
 func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 	dir := t.TempDir()
 	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "r100") {
