@@ -33,7 +33,7 @@ var house = [][]string{
 }
 
 // light packages never pull in the tensor framework.
-var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "runlog", "report"}
+var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "images", "runlog", "report"}
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {
 	line := map[string]int{}

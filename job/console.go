@@ -80,6 +80,7 @@ type Bar struct {
 	bar   *progressbar.ProgressBar
 	start time.Time
 	last  time.Time
+	note  string
 }
 
 // Bar starts a progress bar over total units of work.
@@ -103,8 +104,21 @@ func (b *Bar) Set(done int64) {
 	if now := time.Now(); now.Sub(b.last) >= 5*time.Second && b.total > 0 {
 		b.last = now
 		left := time.Duration(float64(now.Sub(b.start)) * float64(b.total-done) / float64(max(done, 1)))
-		b.c.Say("%s: %d %%, about %v left", b.label, 100*done/b.total, left.Round(time.Second))
+		note := b.note
+		if note != "" {
+			note = ", " + note
+		}
+		b.c.Say("%s: %d %%%s, about %v left", b.label, 100*done/b.total, note, left.Round(time.Second))
 	}
+}
+
+// Say shows a remark beside the bar, or as a line.
+func (b *Bar) Say(s string) {
+	if b.bar != nil {
+		b.bar.Describe(b.label + ": " + s)
+		return
+	}
+	b.note = s
 }
 
 // Add reports more work done.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/report"
 )
@@ -47,15 +48,25 @@ func (l *DataList) Run(con *Console) error {
 		for _, b := range builtin {
 			out = append(out, entry{b.name, b.about})
 		}
-		return con.PrintJSON(map[string]any{"sets": out})
+		return con.PrintJSON(map[string]any{"sets": out, "images": images.List()})
 	}
+	fmt.Fprintln(con.Out, "Tables, for fit, margin and path:")
 	for _, b := range builtin {
-		fmt.Fprintf(con.Out, "%-8s %s\n", b.name, b.about)
+		fmt.Fprintf(con.Out, "  %-15s %s\n", b.name, b.about)
 	}
-	fmt.Fprint(con.Out, `
-Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
+	fmt.Fprint(con.Out, `Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
 .npy or .npz with X and y; each also gzipped. "bregman data get r100 --out r100.svm" writes one.
+
+Images, for train:
 `)
+	for _, i := range images.List() {
+		here := "not here: bregman data get " + i.Name
+		if i.Here {
+			here = i.Where
+		}
+		fmt.Fprintf(con.Out, "  %-15s %s (%s)\n", i.Name, i.About, here)
+	}
+	fmt.Fprintln(con.Out, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, X_test, y_test.")
 	return nil
 }
 
@@ -122,19 +133,31 @@ func (d *DataInfo) Run(ctx context.Context, con *Console) error {
 
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data  string `kong:"arg,help='Built-in set, as name or name:seed, or a data file to convert.'" json:"data"`
+	Data  string `kong:"arg,help='Image set, built-in table as name or name:seed, or a data file to convert.'" json:"data"`
 	Label string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	Out   string `kong:"required,placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
+	Out   string `kong:"placeholder='FILE',help='Table: svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
+	Dir   string `kong:"placeholder='DIR',help='Images: where data sets are kept.'" json:"dir,omitempty"`
 }
 
 // Help is shown by --help.
 func (*DataGet) Help() string {
 	return `Example:
-  bregman data get r100:7 --out r100.svm.gz`
+  bregman data get r100:7 --out r100.svm.gz
+  bregman data get cifar10
+
+Image sets are fetched, checked against their checksums and kept for train; tables are written as svmlight text.`
 }
 
-// Run writes a data set as svmlight text.
+// Run fetches an image set, or writes a table as svmlight text.
 func (g *DataGet) Run(ctx context.Context, con *Console) error {
+	for _, i := range images.List() {
+		if i.Name == g.Data {
+			return images.Get(ctx, g.Data, g.Dir, func(s string) { con.Say("%s", s) })
+		}
+	}
+	if g.Out == "" {
+		return errors.New("--out: name the svmlight file to write, or - for standard output")
+	}
 	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 type Margin struct {
 	Data    string    `kong:"required,placeholder='FILE',help='Data of two classes, in any format fit reads, or a built-in set.'" toml:"data" json:"data"`
 	P       []float64 `kong:"name='p',default='2',help='One or several p from 1 to Inf, e.g. 1.1,2,10.'" toml:"p" json:"p"`
-	Gap     float64   `kong:"default='1e-10',help='Stop at this certified relative gap.'" toml:"gap" json:"gap"`
+	Gap     float64   `kong:"default='0',help='Certified relative gap to reach; 0 aims at 1e-10 and takes what rounding allows, up to 1e-8.'" toml:"gap" json:"gap"`
 	Support bool      `kong:"help='List the support vectors.'" toml:"support" json:"support"`
 	Bias    bool      `kong:"help='Add a constant feature, whose weight counts in the norm.'" toml:"bias" json:"bias"`
 	Label   string    `kong:"placeholder='NAME',help='CSV column with the labels.'" toml:"label" json:"label,omitempty"`
@@ -39,10 +40,10 @@ solution. Data that no w separates is an error, with its proof.`
 
 // MarginResult is one exact margin.
 type MarginResult struct {
-	P          float64         `json:"p"`
+	P          Exponent        `json:"p"`
 	N          int             `json:"n"`
 	D          int             `json:"d"`
-	Margin     float64         `json:"margin"` // γₚ for ‖w‖ₚ = 1
+	Margin     float64         `json:"margin"` // γₚ for ‖w‖ₚ = 1, the lower bound
 	Norm       float64         `json:"norm"`   // 1/γₚ
 	Lower      float64         `json:"lower"`
 	Upper      float64         `json:"upper"`
@@ -56,7 +57,7 @@ type MarginResult struct {
 
 // SupportVector is an example that holds the margin.
 type SupportVector struct {
-	Row    int     `json:"row"` // counted from 1, in the order of the file
+	Row    int     `json:"example"` // counted from 1, in the order of the file
 	Label  float64 `json:"label"`
 	Weight float64 `json:"weight"` // its share of the dual solution
 }
@@ -107,17 +108,20 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 	}
 	var results []MarginResult
 	var weights [][]float64
+	var failed error
 	for _, p := range m.P {
 		start := time.Now()
 		s, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: m.Gap})
 		var short *margin.GapError
-		if errors.As(err, &short) && s != nil && ctx.Err() == nil {
+		if errors.As(err, &short) && s != nil && s.Lower > 0 {
 			con.Say("p = %v: %v", p, err)
+			failed = errors.Join(failed, fmt.Errorf("p = %v is only certified to a relative gap of %.1e", p, s.Gap()))
 		} else if err != nil {
-			return fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
+			failed = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
+			break
 		}
 		n, d := prob.Dims()
-		r := MarginResult{P: p, N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations,
+		r := MarginResult{P: Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations,
 			Method: s.Method, Seconds: time.Since(start).Seconds()}
 		for _, i := range s.Support {
 			r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
@@ -134,19 +138,25 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 		results = append(results, r)
 		weights = append(weights, s.W)
 	}
+	if len(results) == 0 {
+		return failed
+	}
 	if m.Out != "" {
 		if err := con.Write(m.Out, dataset.EncodeWeights(weights)); err != nil {
 			return err
 		}
 	}
-	return m.print(con, set, results)
+	if err := m.print(con, set, results); err != nil {
+		return err
+	}
+	if failed != nil && ctx.Err() == nil {
+		return errors.New(strings.ReplaceAll(failed.Error(), "\n", "; "))
+	}
+	return failed
 }
 
 func (m *Margin) print(con *Console, set *dataset.Set, results []MarginResult) error {
 	if m.JSON {
-		for i := range results {
-			results[i].P = jsonP(results[i].P)
-		}
 		if len(results) == 1 {
 			return con.PrintJSON(results[0])
 		}
@@ -163,7 +173,7 @@ func (m *Margin) print(con *Console, set *dataset.Set, results []MarginResult) e
 		return nil
 	}
 	for _, r := range results {
-		t := report.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"row", "label", "weight"}}
+		t := report.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"example", "label", "weight"}}
 		for _, s := range r.Support {
 			t.Rows = append(t.Rows, []report.Cell{report.Text("%d", s.Row), report.Text("%v", s.Label), report.Short(s.Weight, 6)})
 		}
@@ -172,5 +182,13 @@ func (m *Margin) print(con *Console, set *dataset.Set, results []MarginResult) e
 	return nil
 }
 
-// jsonP stands in for ∞, which JSON does not have: the largest float.
-func jsonP(p float64) float64 { return min(p, math.MaxFloat64) }
+// Exponent is a p, "inf" in JSON where it is infinite.
+type Exponent float64
+
+// MarshalJSON writes a number, or "inf".
+func (p Exponent) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(p), 1) {
+		return []byte(`"inf"`), nil
+	}
+	return strconv.AppendFloat(nil, float64(p), 'g', -1, 64), nil
+}

@@ -78,7 +78,7 @@ func (s *Path) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
-	if n, d := prob.Dims(); min(n, d) > 4000 || float64(n)*float64(d) > 5e8 {
+	if n, d := prob.Dims(); min(n, d) > 3000 || float64(n)*float64(d) > 5e7 { // it works on dense rows
 		return fmt.Errorf("%s: %d × %d is too large for the path, which factors a matrix of the smaller side", set.Name, n, d)
 	}
 	var run *runlog.Run
@@ -91,7 +91,7 @@ func (s *Path) Run(ctx context.Context, con *Console) error {
 	var results []PathResult
 	for _, p := range s.P {
 		var r PathResult
-		if r, err = s.follow(ctx, prob, p, run); err != nil {
+		if r, err = s.follow(ctx, con, prob, p, run); err != nil {
 			err = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
 			break
 		}
@@ -106,7 +106,7 @@ func (s *Path) Run(ctx context.Context, con *Console) error {
 	return err
 }
 
-func (s *Path) follow(ctx context.Context, prob linear.Problem, p float64, run *runlog.Run) (PathResult, error) {
+func (s *Path) follow(ctx context.Context, con *Console, prob linear.Problem, p float64, run *runlog.Run) (PathResult, error) {
 	exact, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: 1e-9})
 	if err != nil {
 		return PathResult{}, err
@@ -129,7 +129,16 @@ func (s *Path) follow(ctx context.Context, prob linear.Problem, p float64, run *
 			logErr = errors.Join(logErr, run.Append(map[string]any{"p": p, "b": q.B, "loss": q.Loss, "gap": q.Gap, "margin": q.Margin, "divergence": q.Divergence, "angle": q.Angle}))
 		}
 	}}.Run(ctx, prob)
-	return r, errors.Join(err, logErr)
+	if err == nil {
+		err = logErr
+	}
+	if err == nil && len(r.Points) == 0 {
+		err = errors.New("no point of the path was reached: go further with --to")
+	}
+	if n := len(r.Points); err == nil && r.Points[n-1].B < s.To/exact.Lower {
+		con.Say("p = %v: the path ends at B times the best margin = %.0f, where the loss underflows or has its minimum", p, r.Points[n-1].B*exact.Lower)
+	}
+	return r, err
 }
 
 func (s *Path) finish(con *Console, set *dataset.Set, run *runlog.Run, results []PathResult) error {

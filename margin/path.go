@@ -38,7 +38,7 @@ type Path struct {
 	Loss      Curved
 	From, To  float64 // range of B; 0: from 1/C to 200/C with C = max‖xᵢ‖_q. It ends earlier where the loss underflows or has its minimum
 	PerDecade int     // points per factor of ten in B, about; 0: 10
-	Gap       float64 // certified relative gap at each point; 0: 1e-8
+	Gap       float64 // relative gap to aim at; 0: 1e-8. Where rounding stops progress up to 10⁴ times as much is taken; each point has its own
 	Each      func(PathPoint)
 }
 
@@ -59,11 +59,17 @@ func (s Path) Run(ctx context.Context, prob linear.Problem) ([]PathPoint, error)
 	}
 	f := newFollower(s, prob)
 	var points []PathPoint
-	for f.lambda > 0 {
+	for {
+		if !(f.lambda > 1e-300 && f.lambda < 1e300) {
+			return points, fmt.Errorf("the path ends at B = %.4g: for p = %v on data of this scale its multiplier leaves the range of floats", f.lastB, s.P)
+		}
 		if err := f.solve(ctx); err != nil {
 			return points, fmt.Errorf("at ‖w‖ = %.4g: %w", mirror.Norm(f.w, s.P), err)
 		}
 		pt := f.point()
+		if !(pt.B > 0) {
+			return points, fmt.Errorf("the path cannot start: for p = %v on data of this scale the weights underflow", s.P)
+		}
 		if pt.B >= f.from {
 			points = append(points, pt)
 			if s.Each != nil {
@@ -71,11 +77,10 @@ func (s Path) Run(ctx context.Context, prob linear.Problem) ([]PathPoint, error)
 			}
 		}
 		if pt.B >= f.to || pt.Loss < 1e-280 || pt.B < f.lastB*(1+1e-6) { // there, underflowing, or at a finite minimiser
-			break
+			return points, nil
 		}
 		f.next(pt)
 	}
-	return points, nil
 }
 
 // follower is a path under way.
@@ -114,6 +119,7 @@ func newFollower(s Path, prob linear.Problem) *follower {
 	if f.to = s.To; f.to == 0 {
 		f.to = 200 / c
 	}
+	f.from = min(f.from, f.to/2)
 	vecs := func(k int) []float64 { return make([]float64, k) }
 	f.w, f.z, f.v, f.f, f.dw, f.dz, f.diag = vecs(d), vecs(d), vecs(d), vecs(d), vecs(d), vecs(d), vecs(d)
 	f.m, f.a, f.h = vecs(n), vecs(n), vecs(n)
@@ -162,7 +168,7 @@ func (f *follower) solve(ctx context.Context) error {
 			if g := f.gap(); g > 1e4*f.Path.Gap {
 				return fmt.Errorf("the path is lost with a relative gap of %.1e", g)
 			}
-			return nil
+			return nil // the point says its own gap
 		}
 		objective = next
 	}

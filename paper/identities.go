@@ -99,10 +99,10 @@ func scalarInequalities(sub subject, p float64, get func(name, claim, quantity s
 		}
 		where := fmt.Sprintf("p = %v, δ = %.3g", p, delta)
 		up, up1 := sub.powers(p, 1+delta)
-		c := get("Scalar inequality I", "(p−1)/p·((1+δ)ᵖ − 1) ≥ (1+δ)^(p−1) − 1 for δ ≥ −1", "largest relative excess")
+		c := get("Scalar inequality I", "(p−1)/p·((1+δ)ᵖ − 1) ≥ (1+δ)^(p−1) − 1 for δ ≥ −1, on a grid of δ", "largest relative excess")
 		c.Cases++
 		c.see(excess(up1-1, (p-1)/p*(up-1), up, 1), where)
-		c = get("Scalar inequality II", "((1+δ)ᵖ − 1)/p ≤ δ(1+δ)^(p−1) for δ ≥ −1", "largest relative excess")
+		c = get("Scalar inequality II", "((1+δ)ᵖ − 1)/p ≤ δ(1+δ)^(p−1) for δ ≥ −1, on a grid of δ", "largest relative excess")
 		c.Cases++
 		c.see(excess((up-1)/p, delta*up1, up, 1), where)
 	}

@@ -39,12 +39,12 @@ func newLimits() *limits {
 		loss: newCheck("Lemma 3: loss", "L(w_t) → 0: each of the last two decades of steps lowers it", "", "largest loss over that a decade earlier", 0.9),
 		norm: newCheck("Lemma 3: norm", "‖w_t‖ₚ → ∞: each of the last two decades of steps raises it", "", "least norm over that a decade earlier", 1.05).atLeast(),
 		direction: newCheck("Theorem: limit direction", "w_t/‖w_t‖ₚ → u: D(u, w_t/‖w_t‖ₚ) for p-GD with normalised steps, R² and (p ≤ 3) R¹⁰⁰", "",
-			"largest D at the end", 1e-3),
+			"largest D at the end", 5e-5),
 		plain: newCheck("Theorem: limit direction, constant step", "D(u, w_t/‖w_t‖ₚ) falls with a constant step, R², 3·10⁶ steps", "",
 			"largest D at the end over the start", 0.6),
-		rateNorm: newCheck("Corollary: rate in the norm", "D(u, w_t/‖w_t‖ₚ)·‖w_t‖^(p−1) stays bounded (p ≤ 3: for larger p the norm is still below 5)",
+		rateNorm: newCheck("Corollary: rate in the norm", "D(u, w_t/‖w_t‖ₚ)·‖w_t‖^(p−1) stays bounded: no larger from √T to T than before (p ≤ 3: for larger p the norm is still below 5)",
 			"the proof leaves α fixed, so it shows a limit α/(1+α) and not 0", "largest of the second half of log t over the first", 1),
-		rateLog:   newCheck("Corollary: rate in t", "D(u, w_t/‖w_t‖ₚ)·log^(p−1) t stays bounded (p ≤ 3)", "", "largest of the second half of log t over the first", 1),
+		rateLog:   newCheck("Corollary: rate in t", "D(u, w_t/‖w_t‖ₚ)·log^(p−1) t stays bounded: no larger from √T to T than before (p ≤ 3)", "", "largest of the second half of log t over the first", 1),
 		unique:    newCheck("Uniqueness of the max-margin direction", "one u for rows and columns in any order, and with doubled rows", "", "largest D between solutions", 1e-6),
 		squared:   newCheck("½‖·‖ₚ² and (1/p)‖·‖ₚᵖ", "SquaredNorm(p) tends to the same direction u as Power(p), normalised steps", "", "largest D at the end", 1e-3),
 		quadratic: newCheck("Quadratic potential", "Quadratic(a) tends to the largest margin in its own norm (Σaⱼwⱼ²)^½", "", "largest gap of that margin", 1e-3),
@@ -52,7 +52,7 @@ func newLimits() *limits {
 		logistic:  newCheck("Regularised direction, logistic loss", "w̄(B)/B → u: any loss with an exponential tail", "", "largest D at the end of the path", 1e-4),
 		poly: newCheck("Regularised direction, polynomial tail", "w̄(B)/B does not tend to u where the tail is not exponential (R¹⁰⁰)", "",
 			"least D at the end of the path over that a decade in B earlier", 0.5).atLeast(),
-		interpolation: newCheck("Regression: divergence never rises", "D(w, w_{t+1}) ≤ D(w, w_t) for every interpolating w, where D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0", "",
+		interpolation: newCheck("Regression: divergence never rises", "D(w, w_{t+1}) ≤ D(w, w_t) for interpolating w (three of them), where D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0", "",
 			oneStep, 1e-12),
 		leastNorm: newCheck("Regression: limit", "mirror descent from 0 ends at the interpolation of least ℓₚ norm (p ≤ 3)",
 			"Table 1 writes ‖w − w₀‖ₚ, which is D(w, w₀) where w₀ ≠ 0 and p ≠ 2", "largest relative distance to the exact solution", 1e-6),
@@ -301,8 +301,15 @@ func (l *limits) regress(ctx context.Context, sub subject, p float64, seed uint6
 		}
 		return sum
 	}
-	l.interpolation.Cases++
-	for t := range 20_000 {
+	others := [][]float64{exact} // and two more solutions: the least-norm ones of other geometries
+	for _, q := range []float64{1.3, 4} {
+		u, err := sub.interpolate(r.prob, q)
+		if err != nil {
+			return err
+		}
+		others = append(others, u)
+	}
+	for t := range 2_000 {
 		before := loss(w)
 		grad := make([]float64, d)
 		for i := range f {
@@ -315,13 +322,17 @@ func (l *limits) regress(ctx context.Context, sub subject, p float64, seed uint6
 			dl -= grad[j] * (s.W[j] - w[j])
 		}
 		local := mirror.Divergence(psi, s.W, w) - eta*dl
-		if l.interpolation.under(local >= -1e-18) && t < 2000 {
-			now, then := mirror.Divergence(psi, exact, s.W), mirror.Divergence(psi, exact, w)
-			if e := excess(now, then, psi.Value(exact)); e > l.interpolation.Measured {
-				l.interpolation.see(e, fmt.Sprintf("%s, step %d", where, t))
+		if l.interpolation.under(local >= -1e-18) {
+			for _, u := range others {
+				if e := excess(mirror.Divergence(psi, u, s.W), mirror.Divergence(psi, u, w), psi.Value(u)); !(e <= l.interpolation.worst) {
+					l.interpolation.see(e, fmt.Sprintf("%s, step %d", where, t))
+				}
 			}
 		}
 		copy(w, s.W)
+	}
+	if l.interpolation.held > 0 {
+		l.interpolation.Cases++
 	}
 	if p > 3 {
 		return nil

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -17,29 +18,42 @@ type Finding struct {
 	Claim    string   `json:"claim"`    // in the form that was checked
 	Slip     string   `json:"slip"`     // how the paper's text differs from it, empty if it does not
 	Quantity string   `json:"quantity"` // what Measured is
-	Measured float64  `json:"measured"` // the worst over all cases
+	Measured Measure  `json:"measured"` // the worst over all cases
 	Bound    float64  `json:"bound"`
 	AtLeast  bool     `json:"at_least"` // Measured must be at least Bound, not at most
 	Share    *float64 `json:"share"`    // of steps where the statement's condition held; null: it has none
 	Cases    int      `json:"cases"`
 	Worst    string   `json:"worst"` // the case of Measured
 	Pass     bool     `json:"pass"`
+	Tested   bool     `json:"tested"` // false: no case of these p and seeds put it to the test
+}
+
+// Measure is a number that may be infinite or NaN, null in JSON.
+type Measure float64
+
+// MarshalJSON writes null where there is no number.
+func (m Measure) MarshalJSON() ([]byte, error) {
+	if v := float64(m); v-v != 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(m))
 }
 
 // check gathers the cases of one statement. The zero share counters mean that it has no condition.
 type check struct {
 	Finding
+	worst       float64
 	held, steps int
 }
 
 func newCheck(name, claim, slip, quantity string, bound float64) *check {
-	c := &check{Finding: Finding{Name: name, Claim: claim, Slip: slip, Quantity: quantity, Bound: bound, Measured: math.Inf(-1)}}
+	c := &check{Finding: Finding{Name: name, Claim: claim, Slip: slip, Quantity: quantity, Bound: bound}, worst: math.Inf(-1)}
 	return c
 }
 
 // atLeast turns the bound around.
 func (c *check) atLeast() *check {
-	c.AtLeast, c.Measured = true, math.Inf(1)
+	c.AtLeast, c.worst = true, math.Inf(1)
 	return c
 }
 
@@ -51,15 +65,15 @@ func (c *check) broke(err error) {
 
 // see records one measurement. NaN is a failure that nothing can make good.
 func (c *check) see(v float64, where string) {
-	worse := v > c.Measured
+	worse := v > c.worst
 	if c.AtLeast {
-		worse = v < c.Measured
+		worse = v < c.worst
 	}
-	if math.IsNaN(c.Measured) {
+	if math.IsNaN(c.worst) {
 		worse = false
 	}
 	if worse || math.IsNaN(v) {
-		c.Measured, c.Worst = v, where
+		c.worst, c.Worst = v, where
 	}
 }
 
@@ -69,7 +83,7 @@ func (c *check) merge(o *check) {
 	c.held += o.held
 	c.steps += o.steps
 	if o.Worst != "" {
-		c.see(o.Measured, o.Worst)
+		c.see(o.worst, o.Worst)
 	}
 }
 
@@ -80,13 +94,12 @@ func (c *check) done() Finding {
 		s := float64(c.held) / float64(c.steps)
 		f.Share = &s
 	}
-	f.Pass = f.Measured <= f.Bound
-	if f.AtLeast {
-		f.Pass = f.Measured >= f.Bound
+	f.Measured = Measure(c.worst)
+	f.Tested = c.Cases > 0 && !(c.steps > 0 && c.held == 0) && !math.IsInf(c.worst, 0)
+	if f.Pass = c.worst <= f.Bound; f.AtLeast {
+		f.Pass = c.worst >= f.Bound
 	}
-	if f.Cases == 0 || math.IsInf(f.Measured, 0) || c.steps > 0 && c.held == 0 {
-		f.Pass = false
-	}
+	f.Pass = f.Pass && f.Tested
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,9 @@ func (v *Verify) Check() error {
 	for _, p := range v.P {
 		if err := mirror.CheckP(p); err != nil {
 			return err
+		}
+		if p < 1.05 || p > 20 {
+			return fmt.Errorf("p = %v: the checks are made for p from 1.05 to 20", p)
 		}
 	}
 	if v.Seeds < 1 {
@@ -98,19 +102,24 @@ func (v *Verify) run(ctx context.Context, con *job.Console, run *runlog.Run) err
 			return err
 		}
 	}
-	var failed []string
+	var failed, untested []string
 	for _, f := range findings {
-		if !f.Pass {
+		if !f.Tested && !math.IsNaN(float64(f.Measured)) {
+			untested = append(untested, f.Name)
+		} else if !f.Pass {
 			failed = append(failed, f.Name)
 		}
 	}
 	if v.JSON {
-		if err := con.PrintJSON(map[string]any{"statements": findings, "passed": len(findings) - len(failed), "failed": len(failed), "hyperbolic": hyper, "seconds": seconds}); err != nil {
+		if err := con.PrintJSON(map[string]any{"statements": findings, "passed": len(findings) - len(failed) - len(untested), "failed": len(failed), "untested": len(untested), "hyperbolic": hyper, "seconds": seconds}); err != nil {
 			return err
 		}
 	} else {
 		fmt.Fprint(con.Out, verifyTable(findings).Text())
-		fmt.Fprintf(con.Out, "\n%d statements hold, %d fail (%.1f s)\n", len(findings)-len(failed), len(failed), seconds)
+		fmt.Fprintf(con.Out, "\n%d statements hold, %d fail (%.1f s)\n", len(findings)-len(failed)-len(untested), len(failed), seconds)
+		if len(untested) > 0 {
+			fmt.Fprintf(con.Out, "%d were not put to the test by these p and seeds: %s\n", len(untested), strings.Join(untested, "; "))
+		}
 		if run != nil {
 			fmt.Fprintf(con.Out, "Report: %s\n", run.Path("report.html"))
 		}
@@ -208,10 +217,17 @@ func verifyTable(findings []Finding) report.Table {
 			share = report.Text("%.1f %%", 100**f.Share)
 		}
 		verdict := report.Text("pass")
-		if !f.Pass {
+		switch {
+		case !f.Tested && !math.IsNaN(float64(f.Measured)):
+			verdict = report.Text("not tested")
+		case !f.Pass:
 			verdict = report.Text("FAIL")
 		}
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", f.Name), report.Short(f.Measured, 2), report.Text("%s", bound), share, report.Text("%d", f.Cases),
+		measured := report.Text("–")
+		if f.Tested {
+			measured = report.Short(float64(f.Measured), 2)
+		}
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", f.Name), measured, report.Text("%s", bound), share, report.Text("%d", f.Cases),
 			report.Text("%s", f.Worst), verdict})
 	}
 	return t

@@ -13,6 +13,7 @@ var slips = []string{
 	"1 − (1−ε)ᵖ in the last bound of the main proof should have the exponent p − 1: ∇ψ is homogeneous of degree p − 1.",
 	"“Divide by ‖w_T‖” in the simpler proof is ‖w_T‖^(p−1).",
 	"“Multiply by ‖w_t‖ᵖ” after the second scalar inequality is ‖w_{t−1}‖ᵖ.",
+	"The summed form of the main text has L(w₁), ψ(c₁u) and a sum from t = 1 where the sum from t = 0 gives L(w₀), ψ(c₀u) and t = 0.",
 	"The telescoping of the main proof assumes that ‖w_t‖ increases at every step; the check of the summed form does not.",
 }
 

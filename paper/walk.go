@@ -172,7 +172,7 @@ func (c *check) under(held bool) bool {
 func (a *alongRun) step(k *walker) {
 	where := func() string { return fmt.Sprintf("%v, step %d", k.setting, k.t) }
 	see := func(c *check, left, right float64, terms ...float64) {
-		if e := excess(left, right, terms...); e > c.Measured || math.IsNaN(e) {
+		if e := excess(left, right, terms...); e > c.worst || math.IsNaN(e) {
 			c.see(e, where())
 		}
 	}

@@ -97,6 +97,29 @@ func Create(root, name string, info Info) (*Run, error) {
 	return r, nil
 }
 
+// Resume opens a run folder to go on with: its status is "running" again, and its metrics are the given lines.
+func Resume(dir string, metrics []any) (*Run, error) {
+	info, err := ReadInfo(dir)
+	if err != nil {
+		return nil, err
+	}
+	info.Status, info.Error, info.Finished = Running, "", time.Time{}
+	r := &Run{Dir: dir, Info: info}
+	var b bytes.Buffer
+	for _, m := range metrics {
+		line, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(append(line, '\n'))
+	}
+	if err := errors.Join(r.WriteFile("metrics.jsonl", b.Bytes()), r.WriteJSON("run.json", r.Info)); err != nil {
+		return nil, err
+	}
+	r.metrics, err = os.OpenFile(r.Path("metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0o666)
+	return r, err
+}
+
 // slug keeps a name safe as part of a path.
 func slug(name string) string {
 	return strings.Map(func(c rune) rune {

@@ -31,7 +31,9 @@ type cli struct {
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
 		Get  job.DataGet  `cmd:"" help:"Write a data set as svmlight text."`
 	} `cmd:"" help:"Data sets."`
-	Bench struct {
+	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
+	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, versions."`
+	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
 	Version versionCmd `cmd:"" help:"The version of this program."`

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"os"
 	"os/exec"
@@ -119,7 +122,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "reproduce linear", "bench linear", "data list", "data info", "data get"} {
+	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "train", "doctor", "reproduce linear", "bench linear", "data list", "data info", "data get"} {
 		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Usage:") || !strings.Contains(stdout, "\n    bregman "+args) {
 			t.Errorf("%s --help: exit %d, %q", args, code, stdout)
@@ -389,6 +392,152 @@ func TestPathAndVerifyLeaveReports(t *testing.T) {
 		if _, stderr, code := bregman(t, dir, strings.Fields(args)...); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
+	}
+}
+
+// pictures writes a folder of tiny pictures of three classes that differ in brightness.
+func pictures(t *testing.T, dir string) {
+	t.Helper()
+	for class, level := range map[string]int{"dark": 40, "grey": 120, "light": 210} {
+		folder := filepath.Join(dir, "pictures", class)
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 40 {
+			img := image.NewGray(image.Rect(0, 0, 12, 12))
+			for i := range img.Pix {
+				img.Pix[i] = uint8(level + (i*7+k*13)%40)
+			}
+			f, err := os.Create(filepath.Join(folder, fmt.Sprintf("%02d.png", k)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(png.Encode(f, img), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestTrainLearnsAndLeavesItsRunFolder(t *testing.T) {
+	dir := t.TempDir()
+	pictures(t, dir)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("train --model cnn --data pictures --p 2,3 --epochs 8 --batch 12 --lr 0.5 --engine go --json")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	var r struct {
+		Engine string
+		Runs   []struct {
+			P    float64
+			Test float64 `json:"test_accuracy"`
+			Run  string
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Runs) != 2 || r.Engine != "go" {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	for _, run := range r.Runs {
+		if run.Test < 0.6 {
+			t.Errorf("p = %v: test accuracy %v", run.P, run.Test)
+		}
+		for _, f := range []string{"run.json", "metrics.jsonl", "weights.safetensors", "checkpoints/epoch-00008.safetensors", "report.html", "figures/epochs.png", "tables/epochs.csv"} {
+			if st, err := os.Stat(filepath.Join(dir, run.Run, f)); err != nil || st.Size() == 0 {
+				t.Errorf("%s: %v", f, err)
+			}
+		}
+		if events, _ := filepath.Glob(filepath.Join(dir, run.Run, "events.out.tfevents.*")); len(events) != 1 {
+			t.Errorf("event files %v", events)
+		}
+	}
+}
+
+// A run that is interrupted and resumed ends with the weights of one that was not, bit for bit.
+func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
+	dir := t.TempDir()
+	pictures(t, dir)
+	const args = "train --model cnn --data pictures --p 3 --epochs 60 --batch 12 --lr 0.2 --momentum 0.5 --engine go --json"
+	weights := func(stdout string) []byte {
+		var r struct{ Runs []struct{ Run string } }
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Runs) != 1 {
+			t.Fatalf("%v in %s", err, stdout)
+		}
+		path := filepath.Join(r.Runs[0].Run, "weights.safetensors")
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	stdout, stderr, code := bregman(t, dir, append(strings.Fields(args), "--runs", "whole")...)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	want := weights(stdout)
+
+	cmd := exec.CommandContext(t.Context(), program, append(strings.Fields(args), "--runs", "broken")...)
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var runs []string
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if runs, _ = filepath.Glob(filepath.Join(dir, "broken", "*", "metrics.jsonl")); len(runs) == 1 {
+			if b, err := os.ReadFile(runs[0]); err == nil && bytes.Count(b, []byte("\n")) >= 5 {
+				break
+			}
+		}
+	}
+	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Wait()
+	if len(runs) != 1 || cmd.ProcessState.ExitCode() != 1 {
+		t.Fatalf("exit %d, runs %v", cmd.ProcessState.ExitCode(), runs)
+	}
+	run := filepath.Dir(runs[0])
+	if info, err := runlog.ReadInfo(run); err != nil || info.Status != runlog.Interrupted {
+		t.Fatalf("status %q, %v", info.Status, err)
+	}
+	stdout, stderr, code = bregman(t, dir, "train", "--engine", "go", "--json", "--resume", run)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if !bytes.Equal(weights(stdout), want) {
+		t.Error("the resumed run ended with other weights")
+	}
+	lines := 0
+	if err := runlog.ReadMetrics(run, func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 60 {
+		t.Errorf("%d epochs in the metrics, %v", lines, err)
+	}
+	if _, stderr, code = bregman(t, dir, "train", "--engine", "go", "--resume", run); code != 1 || !strings.Contains(stderr, "is done") {
+		t.Errorf("resuming a run that is done: exit %d, %s", code, stderr)
+	}
+}
+
+func TestTrainRefusesBadInputInOneLine(t *testing.T) {
+	dir := t.TempDir()
+	pictures(t, dir)
+	write(t, dir, "broken.npz", "PK not a zip")
+	for args, want := range map[string]string{
+		"--model alexnet": "there are cnn", "--p 1": "above 1", "--data nowhere": "nowhere", "--data broken.npz": "broken.npz", "--engine tpu": "choose auto",
+		"--engine cuda": `no engine "cuda"`, "--batch 5000 --data pictures --model cnn --engine go": "training images", "--resume nowhere": "nowhere", "--lr=-1": "--lr -1", "--epochs 0": "--epochs 0",
+	} {
+		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)
+		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+			t.Errorf("train %s: exit %d, %q", args, code, stderr)
+		}
+	}
+}
+
+func TestDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
+	stdout, stderr, code := bregman(t, t.TempDir(), "doctor")
+	if code != 0 || !strings.Contains(stdout, "cuda") || !strings.Contains(stdout, "built in") {
+		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
+	}
+	if stdout, _, code = bregman(t, t.TempDir(), "doctor", "--json"); code != 0 || !json.Valid([]byte(stdout)) {
+		t.Errorf("--json: exit %d, %s", code, stdout)
 	}
 }
 

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/support/exceptions"
+)
+
+func TestTheGoEngineIsAlwaysThere(t *testing.T) {
+	found := Look()
+	if last := found[len(found)-1]; last.Name != "go" || !last.Usable {
+		t.Errorf("%+v", found)
+	}
+	e, err := Open("go")
+	if err != nil || e.Backend == nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if !f.Usable && f.Why == "" {
+			t.Errorf("%s is not usable, and nobody says why", f.Name)
+		}
+	}
+}
+
+func TestEnginesThatAreNotThereAreRefusedInOneLine(t *testing.T) {
+	for name, want := range map[string]string{"tpu": "choose auto", "/nowhere/plugin.so": "plugin"} {
+		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, f := range Look() {
+		if f.Name == "cuda" && f.Usable {
+			return
+		}
+	}
+	if _, err := Open("cuda"); err == nil || !strings.Contains(err.Error(), `no engine "cuda"`) {
+		t.Errorf("cuda: %v", err)
+	}
+}
+
+func TestPanicsOfGraphBuildingBecomeErrors(t *testing.T) {
+	if err := Try(func() error { exceptions.Panicf("bad shape"); return nil }); err == nil || !strings.Contains(err.Error(), "bad shape") {
+		t.Errorf("error %v", err)
+	}
+	mine := errors.New("mine")
+	if err := Try(func() error { return mine }); err != mine {
+		t.Errorf("error %v", err)
+	}
+}

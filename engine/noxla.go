@@ -1,0 +1,13 @@
+//go:build !cgo || !linux
+
+package engine
+
+import "errors"
+
+var errNoXLA = errors.New("built without cgo: XLA's engines are not in this program")
+
+func lookXLA() []Finding {
+	return []Finding{{"cuda", "", false, errNoXLA.Error()}, {"cpu", "", false, errNoXLA.Error()}}
+}
+
+func prepare(string) error { return errNoXLA }

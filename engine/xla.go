@@ -1,0 +1,128 @@
+//go:build cgo && linux
+
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+
+	_ "github.com/gomlx/go-xla/compute/xla" // "xla"
+)
+
+// restarted marks a process that has been started again with library paths.
+const restarted = "BREGMAN_RESTARTED"
+
+// lookXLA looks for PJRT plugins: in the folders GoMLX uses, and in the site-packages of Python environments, where JAX puts them.
+func lookXLA() []Finding {
+	var cuda, cpu []Finding
+	for _, dir := range pluginDirs() {
+		paths, _ := filepath.Glob(filepath.Join(dir, "*pjrt*.so"))
+		for _, p := range paths {
+			if strings.Contains(filepath.Base(p), "cuda") {
+				cuda = append(cuda, Finding{"cuda", p, true, "PJRT plugin for CUDA"})
+			} else if strings.Contains(filepath.Base(p), "cpu") {
+				cpu = append(cpu, Finding{"cpu", p, true, "PJRT plugin for CPUs"})
+			}
+		}
+	}
+	for _, site := range sitePackages() {
+		paths, _ := filepath.Glob(filepath.Join(site, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"))
+		sort.Sort(sort.Reverse(sort.StringSlice(paths)))
+		for _, p := range paths {
+			cuda = append(cuda, Finding{"cuda", p, true, "JAX's PJRT plugin for CUDA"})
+		}
+	}
+	if gpu := nvidia(); len(cuda) == 0 || gpu != "" {
+		why := "no PJRT plugin for CUDA in " + strings.Join(pluginDirs(), ", ") + " or in a Python environment's jax_plugins"
+		if gpu != "" {
+			why = gpu
+		}
+		for i := range cuda {
+			cuda[i].Usable, cuda[i].Why = false, why
+		}
+		if len(cuda) == 0 {
+			cuda = []Finding{{"cuda", "", false, why}}
+		}
+	}
+	if len(cpu) == 0 {
+		cpu = []Finding{{"cpu", "", false, "no PJRT plugin for CPUs in " + strings.Join(pluginDirs(), ", ")}}
+	}
+	return append(cuda, cpu...)
+}
+
+// nvidia says why no GPU can be used, or nothing.
+func nvidia() string {
+	if nodes, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(nodes) == 0 {
+		return "no NVIDIA GPU: there is no /dev/nvidia0"
+	}
+	return ""
+}
+
+// pluginDirs are the folders GoMLX keeps plugins in.
+func pluginDirs() []string {
+	dirs := filepath.SplitList(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))
+	if home, err := os.UserHomeDir(); err == nil {
+		dirs = append(dirs, filepath.Join(home, ".local", "lib", "go-xla"), filepath.Join(home, ".local", "lib", "gomlx", "pjrt"))
+	}
+	return append(dirs, "/usr/local/lib/go-xla", "/usr/local/lib/gomlx/pjrt")
+}
+
+// sitePackages are the package folders of the Python environments that are likely: the active one, those on PATH, the system's.
+func sitePackages() []string {
+	var roots []string
+	if v := os.Getenv("VIRTUAL_ENV"); v != "" {
+		roots = append(roots, v)
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if _, err := os.Stat(filepath.Join(dir, "python3")); err == nil {
+			if real, err := filepath.EvalSymlinks(filepath.Join(dir, "python3")); err == nil {
+				roots = append(roots, filepath.Dir(filepath.Dir(real)))
+			}
+			roots = append(roots, filepath.Dir(dir))
+		}
+	}
+	roots = append(roots, "/usr", "/usr/local", "/opt/venv", "/opt/conda")
+	if home, err := os.UserHomeDir(); err == nil {
+		roots = append(roots, filepath.Join(home, ".local"))
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, r := range roots {
+		for _, pattern := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "lib/python3/dist-packages"} {
+			dirs, _ := filepath.Glob(filepath.Join(r, pattern))
+			for _, d := range dirs {
+				if !seen[d] {
+					seen[d] = true
+					out = append(out, d)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// prepare makes the NVIDIA libraries beside a Python plugin loadable. The loader reads LD_LIBRARY_PATH when a process starts, so the
+// process starts itself again, once.
+func prepare(plugin string) error {
+	if _, err := os.Stat(plugin); err != nil {
+		return fmt.Errorf("plugin: %w", err)
+	}
+	os.Setenv("GOMLX_NO_AUTO_INSTALL", "1")
+	os.Setenv("GOPJRT_CUDA_CHECKS", "0")
+	site := filepath.Dir(filepath.Dir(filepath.Dir(plugin)))
+	libs, _ := filepath.Glob(filepath.Join(site, "nvidia", "*", "lib"))
+	if len(libs) == 0 || os.Getenv(restarted) != "" {
+		return nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	path := strings.Join(append(libs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...), ":")
+	env := append(os.Environ(), "LD_LIBRARY_PATH="+path, "PATH="+os.Getenv("PATH")+":/usr/local/cuda/bin", restarted+"=1")
+	return syscall.Exec(exe, os.Args, env)
+}

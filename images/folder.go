@@ -1,0 +1,262 @@
+package images
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	_ "image/jpeg" // registers its decoder
+	_ "image/png"  // registers its decoder
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// picture is an image file and its class.
+type picture struct {
+	path  string
+	label uint8
+}
+
+// mostBytes bounds what a set may take: more is a folder of photographs that nobody has scaled down.
+const mostBytes = 32 << 30
+
+// loadFolder reads pictures from train/CLASS and test/CLASS, or from CLASS alone. Colour that is transparent is
+// laid over black.
+func loadFolder(dir string) (*Set, error) {
+	train, test := filepath.Join(dir, "train"), filepath.Join(dir, "test")
+	switch {
+	case isFolder(train) && isFolder(test):
+		classes, first, err := classFolders(train, nil)
+		if err != nil {
+			return nil, err
+		}
+		_, second, err := classFolders(test, classes)
+		if err != nil {
+			return nil, err
+		}
+		return loadPictures(dir, classes, first, second)
+	case isFolder(train) != isFolder(test):
+		return nil, fail(dir, "only one of train and test is there: add the other, or put the class folders straight into this one")
+	}
+	classes, all, err := classFolders(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	first, second := holdOut(all)
+	if len(second) == 0 {
+		return nil, fail(dir, "one image per class leaves none to test with: add images")
+	}
+	return loadPictures(dir, classes, first, second)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// classFolders lists the pictures in the subfolders of a folder, which are to be among classes if those are known.
+func classFolders(dir string, classes []string) ([]string, []picture, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, failed(dir, "read", err)
+	}
+	fixed := classes != nil
+	var pictures []picture
+	for _, e := range entries { // in the order of their names
+		sub := filepath.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") || !isFolder(sub) {
+			continue
+		}
+		label := slices.Index(classes, e.Name())
+		switch {
+		case fixed && label < 0:
+			return nil, nil, fail(sub, "a class with no training images: the classes are %s", some(classes))
+		case !fixed && len(classes) == 256:
+			return nil, nil, fail(dir, "more than 256 classes: labels are bytes; merge or drop some")
+		case !fixed:
+			label = len(classes)
+			classes = append(classes, e.Name())
+		}
+		files, err := os.ReadDir(sub)
+		if err != nil {
+			return nil, nil, failed(sub, "read", err)
+		}
+		before := len(pictures)
+		for _, f := range files {
+			if isPicture(f.Name()) {
+				pictures = append(pictures, picture{filepath.Join(sub, f.Name()), uint8(label)})
+			}
+		}
+		if len(pictures) == before {
+			return nil, nil, fail(sub, "no png or jpeg images: add some or remove the folder")
+		}
+	}
+	if len(pictures) == 0 {
+		return nil, nil, fail(dir, "no images: want one subfolder of png or jpeg files per class")
+	}
+	return classes, pictures, nil
+}
+
+func isPicture(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".png", ".jpg", ".jpeg":
+		return !strings.HasPrefix(name, ".") // other systems leave such files beside the images
+	}
+	return false
+}
+
+func some(names []string) string {
+	const enough = 10
+	if len(names) > enough {
+		return strings.Join(names[:enough], ", ") + " …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// holdOut takes a tenth of every class for testing, and at least one image where there are two. Which ones
+// depends on the files' names alone: the same on every machine, and cameras' numbering does not matter.
+func holdOut(all []picture) (train, test []picture) {
+	key := func(p picture) string {
+		h := sha256.Sum256([]byte(filepath.Base(p.path)))
+		return string(h[:])
+	}
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(p picture) bool { return p.label != all[0].label })
+		if n < 0 {
+			n = len(all)
+		}
+		class := slices.Clone(all[:n])
+		slices.SortFunc(class, func(a, b picture) int { return cmp.Compare(key(a), key(b)) })
+		k := (n + 5) / 10
+		if n > 1 {
+			k = max(k, 1)
+		}
+		test, train, all = append(test, class[:k]...), append(train, class[k:]...), all[n:]
+	}
+	byPath := func(a, b picture) int { return cmp.Compare(a.path, b.path) }
+	slices.SortStableFunc(train, byPath)
+	slices.SortStableFunc(test, byPath)
+	return train, test
+}
+
+// loadPictures looks at all headers first, so that there is room of the right size to decode into.
+func loadPictures(dir string, classes []string, train, test []picture) (*Set, error) {
+	all := slices.Concat(train, test)
+	configs := make([]image.Config, len(all))
+	err := each(len(all), func(i int) (err error) {
+		configs[i], err = config(all[i].path)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	first := configs[0]
+	s := &Set{Name: dir, Height: first.Height, Width: first.Width, Channels: 1, Classes: classes}
+	for i, c := range configs {
+		if c.Width != s.Width || c.Height != s.Height {
+			return nil, fail(all[i].path, "%d×%d pixels, but %s has %d×%d: scale all images to one size", c.Width, c.Height, all[0].path, s.Width, s.Height)
+		}
+		if c.ColorModel != color.GrayModel && c.ColorModel != color.Gray16Model {
+			s.Channels = 3
+		}
+	}
+	if need := float64(s.Width) * float64(s.Height) * float64(s.Channels) * float64(len(all)); need > mostBytes {
+		return nil, fail(dir, "%d images of %d×%d pixels need %.0f GB of memory: scale them down", len(all), s.Width, s.Height, need/1e9)
+	}
+	size := s.size()
+	pixels, labels := make([]byte, len(all)*size), make([]uint8, len(all))
+	err = each(len(all), func(i int) error {
+		labels[i] = all[i].label
+		return decode(pixels[i*size:(i+1)*size], all[i].path, s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := len(train)
+	s.Train = Split{pixels[: n*size : n*size], labels[:n:n]}
+	s.Test = Split{pixels[n*size:], labels[n:]}
+	return s, nil
+}
+
+// each does n things, several at once, and returns the error of the first of them, by number, that fails: every
+// worker goes upwards, so the first is always reached.
+func each(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < n; i += workers {
+				if errs[i] = do(i); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func config(path string) (image.Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return image.Config{}, failed(path, "read", err)
+	}
+	defer f.Close()
+	c, _, err := image.DecodeConfig(f)
+	if err != nil {
+		return c, notImage(path, err)
+	}
+	if c.Width < 1 || c.Height < 1 {
+		return c, fail(path, "an image of %d×%d pixels: remove it", c.Width, c.Height)
+	}
+	return c, nil
+}
+
+func notImage(path string, err error) error {
+	why := cause(err)
+	if errors.Is(err, image.ErrFormat) {
+		why = "it starts like neither"
+	}
+	return &Error{path, fmt.Sprintf("not a png or jpeg image that can be read (%s): save it again or remove it", why), err}
+}
+
+// decode reads one picture into its place in the set.
+func decode(dst []byte, path string, s *Set) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return failed(path, "read", err)
+	}
+	defer f.Close()
+	img, _, err := image.Decode(f)
+	if err != nil {
+		return notImage(path, err)
+	}
+	size := image.Rect(0, 0, s.Width, s.Height)
+	if img.Bounds().Size() != size.Max {
+		return fail(path, "the image changed while it was read: try again")
+	}
+	if s.Channels == 1 {
+		grey := &image.Gray{Pix: dst, Stride: s.Width, Rect: size}
+		draw.Draw(grey, size, img, img.Bounds().Min, draw.Src)
+		return nil
+	}
+	rgba := image.NewRGBA(size)
+	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
+	for i := range s.Width * s.Height {
+		copy(dst[3*i:3*i+3], rgba.Pix[4*i:])
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package images
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"path/filepath"
+	"testing"
+)
+
+func pngOf(t testing.TB, img image.Image) []byte {
+	var b bytes.Buffer
+	must(t, png.Encode(&b, img))
+	return b.Bytes()
+}
+
+func colour(w, h int, c color.RGBA) image.Image {
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for i := range w * h {
+		img.Set(i%w, i/w, c)
+	}
+	return img
+}
+
+func grey(w, h int, v uint8) image.Image {
+	img := image.NewGray(image.Rect(0, 0, w, h))
+	for i := range img.Pix {
+		img.Pix[i] = v
+	}
+	return img
+}
+
+func TestFolderWithTrainAndTest(t *testing.T) {
+	dir := t.TempDir()
+	write(t, pngOf(t, colour(3, 2, color.RGBA{10, 20, 30, 255})), dir, "train", "cat", "1.png")
+	write(t, pngOf(t, grey(3, 2, 40)), dir, "train", "dog", "1.PNG")
+	var b bytes.Buffer
+	must(t, jpeg.Encode(&b, grey(3, 2, 90), nil))
+	write(t, b.Bytes(), dir, "test", "dog", "2.jpeg")
+	write(t, []byte("not an image"), dir, "train", "dog", "notes.txt")
+	write(t, []byte("not an image"), dir, "train", "dog", "._1.png")
+	write(t, []byte("not an image"), dir, "train", ".cache", "1.png")
+	s, err := Load(dir, "")
+	must(t, err)
+	if s.Height != 2 || s.Width != 3 || s.Channels != 3 || fmt.Sprint(s.Classes) != "[cat dog]" || s.Train.Len() != 2 || s.Test.Len() != 1 {
+		t.Fatalf("%+v", s)
+	}
+	if !bytes.Equal(s.Image(0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(s.Image(1, true)[:3], []byte{40, 40, 40}) {
+		t.Errorf("pixels %v", s.Train.Images)
+	}
+	if v := s.Image(0, false)[0]; v < 88 || v > 92 { // jpeg keeps a flat grey within a step or two
+		t.Errorf("jpeg of 90 is %d", v)
+	}
+	if fmt.Sprint(s.Train.Labels, s.Test.Labels) != "[0 1] [1]" {
+		t.Errorf("labels %v %v", s.Train.Labels, s.Test.Labels)
+	}
+}
+
+func TestFolderHoldsOutATenth(t *testing.T) {
+	dir := t.TempDir()
+	for c, n := range map[string]int{"a": 30, "b": 4} {
+		for i := range n {
+			write(t, pngOf(t, grey(2, 2, uint8(i))), dir, c, fmt.Sprintf("%02d.png", i))
+		}
+	}
+	s, err := Load(dir, "")
+	must(t, err)
+	if s.Channels != 1 || s.Train.Len() != 30 || s.Test.Len() != 4 || fmt.Sprint(s.Test.Labels) != "[0 0 0 1]" {
+		t.Fatalf("%d channels, %d and %d images, test labels %v", s.Channels, s.Train.Len(), s.Test.Len(), s.Test.Labels)
+	}
+	again, err := Load(dir, "")
+	must(t, err)
+	if again.Hash != s.Hash {
+		t.Error("another split the second time")
+	}
+	train := map[string]bool{}
+	for i := range s.Train.Len() {
+		train[fmt.Sprint(s.Train.Labels[i], s.Image(i, true))] = true
+	}
+	for i := range s.Test.Len() {
+		if train[fmt.Sprint(s.Test.Labels[i], s.Image(i, false))] {
+			t.Errorf("test image %d is a training image too", i)
+		}
+	}
+}
+
+func TestBadFoldersAreExplained(t *testing.T) {
+	small, large := pngOf(t, grey(2, 2, 1)), pngOf(t, grey(3, 2, 1))
+	for name, c := range map[string]struct {
+		files map[string][]byte
+		words []string
+	}{
+		"empty":       {nil, []string{"no images", "one subfolder"}},
+		"no folders":  {map[string][]byte{"1.png": small}, []string{"no images", "one subfolder"}},
+		"empty class": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/x.txt": nil}, []string{"b: no png or jpeg"}},
+		"sizes":       {map[string][]byte{"a/1.png": small, "a/2.png": large}, []string{"3×2", "2×2", "1.png", "2.png", "scale"}},
+		"one each":    {map[string][]byte{"a/1.png": small, "b/1.png": small}, []string{"none to test with"}},
+		"only train":  {map[string][]byte{"train/a/1.png": small}, []string{"only one of train and test"}},
+		"new class":   {map[string][]byte{"train/a/1.png": small, "test/b/1.png": small}, []string{"b: a class with no training images", "are a"}},
+		"not image":   {map[string][]byte{"a/1.png": small, "a/2.png": []byte("hello")}, []string{"2.png", "starts like neither"}},
+		"cut image":   {map[string][]byte{"a/1.png": small, "a/2.png": small[:50]}, []string{"2.png", "unexpected EOF"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for f, b := range c.files {
+				write(t, b, dir, filepath.FromSlash(f))
+			}
+			_, err := Load(dir, "")
+			wantError(t, err, c.words...)
+		})
+	}
+}
+
+func TestHugePicturesAreRefusedBeforeDecoding(t *testing.T) {
+	head := pngOf(t, grey(2, 2, 1))
+	chunk := head[12:29] // IHDR, width, height and the rest; its checksum follows
+	binary.BigEndian.PutUint32(chunk[4:], 1e6)
+	binary.BigEndian.PutUint32(chunk[8:], 1e6)
+	binary.BigEndian.PutUint32(head[29:], crc32.ChecksumIEEE(chunk))
+	dir := t.TempDir()
+	write(t, head, dir, "a", "1.png")
+	write(t, head, dir, "a", "2.png")
+	_, err := Load(dir, "")
+	wantError(t, err, "2 images of 1000000×1000000 pixels need 2000 GB", "scale them down")
+}

@@ -1,0 +1,86 @@
+package images
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Readers must never panic, and what they accept must be consistent.
+
+func refused(t *testing.T, err error) bool {
+	if err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "f: ")) {
+		t.Errorf("error %q is not one line that starts with the file", err)
+	}
+	return err != nil
+}
+
+func FuzzIDX(f *testing.F) {
+	good := idxFile([]byte{2, 2, 2}, []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(good)
+	f.Add(good[:9])
+	f.Add(gz(f, good))
+	f.Add(gz(f, good)[:25])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dst := make([]byte, 8)
+		if !refused(t, readIDX(bytes.NewReader(b), "f", dst, "", 2, 2, 2)) && b[0] == 0 && !bytes.Equal(b[16:], dst) {
+			t.Error("accepted, but other values")
+		}
+	})
+}
+
+func FuzzNPZ(f *testing.F) {
+	f.Add(four(f))
+	f.Add(four(f)[:200])
+	f.Add(four(f, entry{"X_train", npy("|u1", "(99999999, 9999999999, 2)", nil)}))
+	f.Add(four(f, entry{"y_test", npy(">i4", "(1,)", []byte{0, 0, 0, 1})}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := readNPZ(bytes.NewReader(b), int64(len(b)), "f")
+		if refused(t, err) {
+			return
+		}
+		s.Name = "f"
+		if err := s.finish(); err != nil {
+			t.Errorf("accepted, but %v", err)
+		}
+	})
+}
+
+// FuzzNPZArrays reaches what lies behind zip's checksums.
+func FuzzNPZArrays(f *testing.F) {
+	X, y := npy("|u1", "(2, 2, 2)", []byte{1, 2, 3, 4, 5, 6, 7, 8}), npy("<i2", "(2,)", []byte{0, 0, 1, 0})
+	f.Add(X, y, X, y)
+	f.Add(X, y, npy("|u1", "(1, 2, 2, 1)", []byte{1, 2, 3, 4}), npy(">i8", "(1, 1)", make([]byte, 8)))
+	f.Add(X, []byte("\x93NUMPY\x03\x00\xff\xff\xff\xff{"), X, y)
+	f.Fuzz(func(t *testing.T, X, y, X2, y2 []byte) {
+		b := npzOf(t, entry{"X_train", X}, entry{"y_train", y}, entry{"X_test", X2}, entry{"y_test", y2})
+		s, err := readNPZ(bytes.NewReader(b), int64(len(b)), "f")
+		if refused(t, err) {
+			return
+		}
+		s.Name = "f"
+		if err := s.finish(); err != nil {
+			t.Errorf("accepted, but %v", err)
+		}
+	})
+}
+
+func FuzzCIFAR(f *testing.F) {
+	good := make([]byte, 2*cifarRecord)
+	good[0], good[1], good[cifarRecord] = 3, 77, 9
+	f.Add(good)
+	f.Add(good[:cifarRecord])
+	f.Add(append(good[:len(good):len(good)], 1))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := Split{make([]byte, 2*cifarPixels), make([]uint8, 2)}
+		if refused(t, readBatch(bytes.NewReader(b), "f", s, "")) {
+			return
+		}
+		var back bytes.Buffer
+		must(t, writeBatch(&back, s))
+		if !bytes.Equal(back.Bytes(), b) {
+			t.Error("writing what was read gives another file")
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package images
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"testing"
+)
+
+func npy(descr, shape string, values []byte) []byte {
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape)
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	return append(append(b, head...), values...)
+}
+
+func npzOf(t testing.TB, arrays ...entry) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, a := range arrays {
+		w, err := z.Create(a.name + ".npy")
+		must(t, err)
+		_, err = w.Write(a.data)
+		must(t, err)
+	}
+	must(t, z.Close())
+	return b.Bytes()
+}
+
+// four is a whole archive of two training images and one test image of 2×2×1, with parts replaced.
+func four(t testing.TB, replace ...entry) []byte {
+	arrays := []entry{
+		{"X_train", npy("|u1", "(2, 2, 2)", []byte{1, 2, 3, 4, 5, 6, 7, 8})},
+		{"y_train", npy("<i8", "(2,)", binary.LittleEndian.AppendUint64(make([]byte, 8), 1))},
+		{"X_test", npy("|u1", "(1, 2, 2)", []byte{9, 10, 11, 12})},
+		{"y_test", npy("|u1", "(1, 1)", []byte{1})},
+	}
+	for _, r := range replace {
+		for i := range arrays {
+			if arrays[i].name == r.name {
+				arrays[i].data = r.data
+			}
+		}
+	}
+	return npzOf(t, arrays...)
+}
+
+func TestNPZ(t *testing.T) {
+	s, err := Load(write(t, four(t), t.TempDir(), "set.npz"), "")
+	must(t, err)
+	if s.Height != 2 || s.Width != 2 || s.Channels != 1 || fmt.Sprint(s.Classes) != "[0 1]" ||
+		!bytes.Equal(s.Image(1, true), []byte{5, 6, 7, 8}) || !bytes.Equal(s.Train.Labels, []byte{0, 1}) || !bytes.Equal(s.Test.Labels, []byte{1}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestNPZLabelsOfAnyIntegerType(t *testing.T) {
+	for descr, b := range map[string][]byte{
+		"<i2": {0, 0, 1, 0}, ">i2": {0, 0, 0, 1}, "|i1": {0, 1}, "<u4": {0, 0, 0, 0, 1, 0, 0, 0}, ">i4": {0, 0, 0, 0, 0, 0, 0, 1},
+	} {
+		f := four(t, entry{"y_train", npy(descr, "(2,)", b)})
+		s, err := readNPZ(bytes.NewReader(f), int64(len(f)), "f")
+		if err != nil || !bytes.Equal(s.Train.Labels, []byte{0, 1}) {
+			t.Errorf("%s: %v", descr, err)
+		}
+	}
+}
+
+func TestBadNPZIsExplained(t *testing.T) {
+	whole := four(t)
+	for name, c := range map[string]struct {
+		b     []byte
+		words []string
+	}{
+		"not zip":        {[]byte("hello"), []string{"damaged", "not a valid zip file"}},
+		"cut":            {whole[:len(whole)-30], []string{"damaged"}},
+		"no arrays":      {npzOf(t), []string{"no array X_train", "numpy.savez", "has none"}},
+		"other arrays":   {npzOf(t, entry{"X", nil}), []string{"no array X_train", `"X"`}},
+		"floats":         {four(t, entry{"X_train", npy("<f4", "(2, 2, 2)", make([]byte, 32))}), []string{"X_train has type f4", "uint8"}},
+		"objects":        {four(t, entry{"X_train", npy("|O", "(2, 2, 2)", nil)}), []string{"X_train", "not read"}},
+		"float labels":   {four(t, entry{"y_train", npy("<f4", "(2,)", make([]byte, 8))}), []string{"y_train has type f4"}},
+		"flat":           {four(t, entry{"X_train", npy("|u1", "(2, 4)", make([]byte, 8))}), []string{"shape (2, 4)", "N × height × width"}},
+		"channels first": {four(t, entry{"X_train", npy("|u1", "(1, 3, 8, 8)", make([]byte, 192))}), []string{"transpose(0, 2, 3, 1)"}},
+		"short":          {four(t, entry{"X_train", npy("|u1", "(2, 2, 2)", make([]byte, 7))}), []string{"X_train is cut short, 7 of 8"}},
+		"long":           {four(t, entry{"X_train", npy("|u1", "(2, 2, 2)", make([]byte, 9))}), []string{"followed by 1 more"}},
+		"promises":       {four(t, entry{"X_train", npy("|u1", "(999999999, 999999999, 999999999)", nil)}), []string{"does not fit"}},
+		"nothing":        {four(t, entry{"X_train", npy("|u1", "(0, 2, 2)", nil)}), []string{"nothing in it"}},
+		"count":          {four(t, entry{"y_train", npy("|u1", "(3,)", make([]byte, 3))}), []string{"3 labels but X_train has 2 images"}},
+		"other size":     {four(t, entry{"X_test", npy("|u1", "(1, 2, 3)", make([]byte, 6))}), []string{"(2, 2, 1)", "(2, 3, 1)"}},
+		"negative":       {four(t, entry{"y_train", npy("|i1", "(2,)", []byte{0, 255})}), []string{"y_train[1] is -1", "out of range"}},
+		"large":          {four(t, entry{"y_train", npy("<u2", "(2,)", []byte{0, 0, 0, 1})}), []string{"y_train[1] is 256", "out of range"}},
+		"unseen":         {four(t, entry{"y_test", npy("|u1", "(1,)", []byte{5})}), []string{"y_test has label 5", "0 to 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := readNPZ(bytes.NewReader(c.b), int64(len(c.b)), "f.npz")
+			wantError(t, err, append(c.words, "f.npz: ")...)
+		})
+	}
+}

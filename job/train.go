@@ -1,0 +1,196 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/nets"
+	"github.com/bregman-ml/bregman/optim"
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/train"
+)
+
+// Train is `bregman train`: train a network by stochastic p-GD.
+type Train struct {
+	Model       string    `kong:"default='resnet18',help='Network: cnn, mobilenetv2, regnetx200, resnet18 or vgg11.'" toml:"model" json:"model"`
+	Data        string    `kong:"default='cifar10',help='Images: cifar10, fashion-mnist, fashion-sample (built in), a folder with a folder per class, or an npz file.'" toml:"data" json:"data"`
+	P           []float64 `kong:"name='p',default='2',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
+	Epochs      int       `kong:"default='60',help='Epochs; the paper makes 400.'" toml:"epochs" json:"epochs"`
+	Batch       int       `kong:"default='512',help='Images per step.'" toml:"batch" json:"batch"`
+	LR          float64   `kong:"name='lr',default='0.1',help='Learning rate, at its peak.'" toml:"lr" json:"lr"`
+	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (the papers), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
+	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
+	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
+	Trials      int       `kong:"default='1',help='Runs per p, with seeds seed, seed+1, …'" toml:"trials" json:"trials"`
+	Precision   string    `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
+	Momentum    float64   `kong:"default='0',help='Momentum in the dual.'" toml:"momentum" json:"momentum"`
+	DualDecay   float64   `kong:"default='0',help='Decay of z: regularisation by the p-th power of the lp norm.'" toml:"dual_decay" json:"dual_decay"`
+	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm.'" toml:"weight_decay" json:"weight_decay"`
+	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
+	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
+	Engine      string    `kong:"default='auto',help='auto, cuda, cpu, go, or the path of a PJRT plugin; see bregman doctor.'" toml:"engine" json:"engine"`
+	DataDir     string    `kong:"placeholder='DIR',help='Where data sets are kept.'" toml:"data_dir" json:"data_dir,omitempty"`
+	Resume      string    `kong:"placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
+	Runs        string    `kong:"default='runs',placeholder='DIR',help='Where run folders go.'" toml:"runs" json:"runs"`
+	JSON        bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+}
+
+// Help is shown by --help.
+func (*Train) Help() string {
+	return `Examples:
+  bregman train --model cnn --data fashion-sample --p 2,3 --epochs 5 --batch 50
+  bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --epochs 60 --trials 3
+  bregman train --resume runs/20261115-120000-train-resnet18-p3-s1
+
+"bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.`
+}
+
+// Check returns the first thing wrong with the settings.
+func (t *Train) Check() error {
+	if _, err := nets.ByName(t.Model); err != nil {
+		return err
+	}
+	for _, p := range t.P {
+		if err := mirror.CheckP(p); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(t.P) == 0:
+		return errors.New("--p: name at least one p")
+	case t.Epochs < 1 || t.Batch < 1 || t.Trials < 1:
+		return fmt.Errorf("--epochs %d, --batch %d, --trials %d: want at least 1 of each", t.Epochs, t.Batch, t.Trials)
+	case !(t.LR > 0) || math.IsInf(t.LR, 1):
+		return fmt.Errorf("--lr %v: want a positive number", t.LR)
+	case !(t.Peak >= 0 && t.Peak <= 1):
+		return fmt.Errorf("--peak %v: want a share of the run, from 0 to 1", t.Peak)
+	case !(t.Momentum >= 0 && t.Momentum < 1) || !(t.Adaptive >= 0 && t.Adaptive < 1):
+		return fmt.Errorf("--momentum %v, --adaptive %v: want at least 0 and below 1", t.Momentum, t.Adaptive)
+	case !(t.DualDecay >= 0) || !(t.WeightDecay >= 0):
+		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want at least 0", t.DualDecay, t.WeightDecay)
+	case !slices.Contains([]string{"auto", "bf16", "float32"}, t.Precision):
+		return fmt.Errorf("--precision %q: choose auto, bf16 or float32", t.Precision)
+	case !slices.Contains([]string{"triangular", "cosine", "constant", "step"}, t.Schedule):
+		return fmt.Errorf("--schedule %q: choose triangular, cosine, constant or step", t.Schedule)
+	case t.Runs == "":
+		return errors.New("--runs: training needs a folder for its checkpoints")
+	}
+	return nil
+}
+
+// TrainResult is one finished run.
+type TrainResult struct {
+	P            float64 `json:"p"`
+	Seed         uint64  `json:"seed"`
+	Loss         float64 `json:"train_loss"`
+	Accuracy     float64 `json:"train_accuracy"`
+	TestLoss     float64 `json:"test_loss"`
+	TestAccuracy float64 `json:"test_accuracy"`
+	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
+	ImgPerSecond float64 `json:"img_per_second"`     // training alone, median over epochs
+	Seconds      float64 `json:"seconds"`
+	Run          string  `json:"run"`
+}
+
+// Run trains.
+func (t *Train) Run(ctx context.Context, con *Console) error {
+	var old *stopped
+	if t.Resume != "" {
+		var err error
+		if old, err = findStopped(t.Resume); err != nil {
+			return err
+		}
+		*t = old.settings(*t)
+	}
+	if err := t.Check(); err != nil {
+		return err
+	}
+	eng, err := engine.Open(t.Engine)
+	if err != nil {
+		return err
+	}
+	set, err := images.Load(t.Data, t.DataDir)
+	if err != nil {
+		return err
+	}
+	if t.Precision == "auto" {
+		t.Precision = "float32"
+		if eng.Name == "cuda" {
+			t.Precision = "bf16"
+		}
+	}
+	if t.Batch > set.Train.Len() {
+		return fmt.Errorf("--batch %d: %s has %d training images", t.Batch, set.Name, set.Train.Len())
+	}
+	perEpoch := set.Train.Len() / t.Batch
+	con.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", t.Model, set.Name, set.Train.Len(), set.Test.Len(), t.Precision, eng.Name)
+	begin := time.Now()
+	session, err := train.New(eng, set, train.Settings{Net: t.Model, Batch: t.Batch, Precision: t.Precision, Augment: !t.NoAugment, Optimizer: t.optimizer(perEpoch)})
+	if err != nil {
+		return err
+	}
+	con.Say("%s parameters, compiled in %.1f s", thousands(session.Params), time.Since(begin).Seconds())
+	w := &training{Train: t, con: con, set: set, engine: eng, session: session}
+	if old != nil {
+		w.results, err = w.resume(ctx, old)
+	} else {
+		err = w.all(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return w.print()
+}
+
+func (t *Train) schedule(perEpoch int) optim.Schedule {
+	steps := t.Epochs * perEpoch
+	switch t.Schedule {
+	case "triangular":
+		return optim.Triangular(steps, int(math.Round(t.Peak*float64(steps))))
+	case "cosine":
+		return optim.Cosine(steps)
+	case "step":
+		return optim.Step(max(1, (steps+2)/3), 0.1)
+	}
+	return optim.Constant()
+}
+
+func (t *Train) optimizer(perEpoch int) *optim.Config {
+	return optim.Mirror().P(t.P[0]).LearningRate(t.LR).Momentum(t.Momentum).DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).Adaptive(t.Adaptive).
+		Schedule(t.schedule(perEpoch))
+}
+
+func (w *training) print() error {
+	if w.JSON {
+		return w.con.PrintJSON(map[string]any{"model": w.Model, "data": w.set.Name, "engine": w.engine.Name, "precision": w.Precision, "parameters": w.session.Params,
+			"epochs": w.Epochs, "runs": w.results})
+	}
+	t := report.Table{Title: fmt.Sprintf("%s on %s, %d epochs", w.Model, w.set.Name, w.Epochs),
+		Header: []string{"p", "seed", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
+	for _, r := range w.results {
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", r.P), report.Text("%d", r.Seed), report.Short(r.Loss, 3), report.Number(100*r.Accuracy, 2), report.Number(100*r.TestAccuracy, 2),
+			report.Number(100*r.FlipAccuracy, 2), report.Number(r.ImgPerSecond, 0), report.Number(r.Seconds, 1)})
+	}
+	fmt.Fprint(w.con.Out, t.Text())
+	for _, r := range w.results {
+		fmt.Fprintf(w.con.Out, "run  %s\n", r.Run)
+	}
+	return nil
+}
+
+// thousands writes 11173962 as 11,173,962.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,162 @@
+package nets
+
+import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// builder is a place in the tree of variables and the types to compute in.
+type builder struct {
+	scope    *model.Scope
+	root     string       // the scope given to Logits: weights are drawn by their path below it
+	narrow   dtypes.DType // of activations
+	wide     dtypes.DType // of weights, statistics and sums
+	training bool
+}
+
+// in goes down the tree of variables.
+func (b *builder) in(names ...string) *builder {
+	down := *b
+	for _, name := range names {
+		// At, not In: evaluation visits the scopes that training has visited.
+		down.scope = down.scope.At("%s", name)
+	}
+	return &down
+}
+
+func (b *builder) variable(name string, dims ...int) *model.Variable {
+	v := b.scope.VariableWithShape(name, shapes.Make(b.wide, dims...))
+	if !v.HasValue() {
+		if err := draw(b.root, v, fanIn(b.scope, v), 0); err != nil {
+			panic(err)
+		}
+	}
+	return v
+}
+
+// to converts where it must.
+func to(dtype dtypes.DType, x *Node) *Node {
+	if x.DType() == dtype {
+		return x
+	}
+	return ConvertDType(x, dtype)
+}
+
+// kernel is a weight [side, side, in, out] in the type of x.
+func (b *builder) kernel(x *Node, side, in, out int) *Node {
+	return to(b.narrow, b.variable("weight", side, side, in, out).NodeValue(x))
+}
+
+// conv is a side×side convolution without bias; side is odd, and a padding of
+// (side-1)/2 zeros keeps the size for stride 1.
+func (b *builder) conv(name string, x *Node, side, out, stride int) *Node {
+	return convolve(x, b.in(name).kernel(x, side, channels(x), out), stride)
+}
+
+// convBias is conv plus a bias per channel, added in the wide type because its
+// gradient sums over the batch and all pixels.
+func (b *builder) convBias(name string, x *Node, side, out, stride int) *Node {
+	y := b.conv(name, x, side, out, stride)
+	bias := b.in(name).variable("bias", out).NodeValue(x)
+	return to(b.narrow, Add(to(b.wide, y), Reshape(bias, 1, 1, 1, out)))
+}
+
+// groupConv is a convolution of groups of width channels, each to itself.
+func (b *builder) groupConv(name string, x *Node, side, width, stride int) *Node {
+	c := channels(x)
+	return convolve(x, blockDiagonal(b.in(name).kernel(x, side, width, c), c/width), stride)
+}
+
+// depthConv convolves every channel with a kernel of its own.
+func (b *builder) depthConv(name string, x *Node, side, stride int) *Node {
+	kernel := b.in(name).variable("weight", side, side, 1, channels(x)).NodeValue(x)
+	return to(b.narrow, depthwise(x, kernel, stride))
+}
+
+// head averages over all pixels and applies a linear layer. It stays in the
+// wide type: its cost is nothing, and the logits are what the loss sees.
+func (b *builder) head(name string, x *Node, classes int) *Node {
+	features := ReduceMean(to(b.wide, x), 1, 2)
+	b = b.in(name)
+	weight := b.variable("weight", channels(x), classes).NodeValue(x)
+	bias := b.variable("bias", classes).NodeValue(x)
+	return Add(MatMul(features, weight), Reshape(bias, 1, classes))
+}
+
+func channels(x *Node) int { return x.Shape().Dimensions[3] }
+
+func convolve(x, kernel *Node, stride int) *Node {
+	pad := (kernel.Shape().Dimensions[0] - 1) / 2
+	return Convolve(x, kernel).Strides(stride).PaddingPerDim([][2]int{{pad, pad}, {pad, pad}}).Done()
+}
+
+// blockDiagonal makes the kernel [s, s, in/groups, out] of a grouped
+// convolution one of a plain convolution, [s, s, in, out], with zeros between
+// channels of different groups. GoMLX unrolls the gradient of a grouped
+// convolution group by group; this one is a single convolution, whose extra
+// products are cheaper on tensor cores than narrow groups are.
+func blockDiagonal(kernel *Node, groups int) *Node {
+	d := kernel.Shape().Dimensions
+	side, width, out := d[0], d[2], d[3]
+	index := shapes.Make(dtypes.Int32, 1, 1, groups, 1, out)
+	g := kernel.Graph()
+	same := Equal(Iota(g, index, 2), DivScalar(Iota(g, index, 4), out/groups))
+	blocks := Mul(Reshape(kernel, side, side, 1, width, out), ConvertDType(same, kernel.DType()))
+	return Reshape(blocks, side, side, groups*width, out)
+}
+
+// depthwise is Σ_ij x[shifted by i, j]·kernel[i, j]: side² multiply-adds over
+// the whole picture, which XLA fuses into one pass. Its gradient is as many
+// again, where GoMLX's own grouped convolution takes several per channel.
+// Sums are in the kernel's type.
+func depthwise(x, kernel *Node, stride int) *Node {
+	d := x.Shape().Dimensions
+	side, c := kernel.Shape().Dimensions[0], d[3]
+	pad := (side - 1) / 2
+	border := PadAxis{Start: pad, End: pad}
+	// All four axes: the gradient of Pad is wrong where trailing ones are left out.
+	x = to(kernel.DType(), Pad(x, ScalarZero(x.Graph(), x.DType()), PadAxis{}, border, border, PadAxis{}))
+	h, w := (d[1]+2*pad-side)/stride+1, (d[2]+2*pad-side)/stride+1
+
+	var sum *Node
+	for i := range side {
+		for j := range side {
+			k := Reshape(Slice(kernel, AxisElem(i), AxisElem(j)), 1, 1, 1, c)
+			term := Mul(every(x, i, j, h, w, stride), k)
+			if sum == nil {
+				sum = term
+			} else {
+				sum = Add(sum, term)
+			}
+		}
+	}
+	return sum
+}
+
+// every takes h×w pixels of x, from (i, j) on, every stride-th.
+func every(x *Node, i, j, h, w, stride int) *Node {
+	return Slice(x, AxisRange(),
+		AxisRange(i, i+(h-1)*stride+1).Stride(stride),
+		AxisRange(j, j+(w-1)*stride+1).Stride(stride))
+}
+
+// maxPool takes the largest of every 2×2 pixels, dropping an odd last row or
+// column; a picture of one row or column is left alone. Written as maxima of
+// shifted pictures: forward and gradient are element-wise, where the gradient
+// of a pooling window is a scatter.
+func maxPool(x *Node) *Node {
+	h, w := x.Shape().Dimensions[1]/2, x.Shape().Dimensions[2]/2
+	if h == 0 || w == 0 {
+		return x
+	}
+	at := func(i, j int) *Node { return every(x, i, j, h, w, 2) }
+	return Max(Max(at(0, 0), at(0, 1)), Max(at(1, 0), at(1, 1)))
+}
+
+// relu has gradient 0 at 0, as PyTorch's has; GoMLX's Max has 1 there.
+func relu(x *Node) *Node {
+	zero := ZerosLike(x)
+	return Where(GreaterThan(x, zero), x, zero)
+}

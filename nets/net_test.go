@@ -1,0 +1,189 @@
+package nets
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// buildOnly makes the graph without compiling it.
+func buildOnly(t *testing.T, name string, training bool, dims ...int) (scope *model.Scope, logits *Node) {
+	t.Helper()
+	g := NewGraph(goBackend(t), name)
+	scope = model.NewStore().Scope("/model")
+	images := Parameter(g, "images", shapes.Make(dtypes.Float32, dims...))
+	return scope, mustNet(t, name).Logits(scope, images, 10, training)
+}
+
+func TestParameterCounts(t *testing.T) {
+	counts := map[string]int{
+		"cnn":         3*3*3*8 + 2*8 + 3*3*8*16 + 2*16 + 16*10 + 10,
+		"mobilenetv2": 2_296_922,
+		"regnetx200":  2_321_946,
+		"resnet18":    11_173_962,
+		"vgg11":       9_231_114,
+	}
+	for _, name := range Names() {
+		scope, logits := buildOnly(t, name, true, 2, 32, 32, 3)
+		if got := Count(scope); got != counts[name] {
+			t.Errorf("%s has %d parameters, want %d", name, got, counts[name])
+		}
+		if err := logits.Shape().Check(dtypes.Float32, 2, 10); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFashionMNISTPicturesFit(t *testing.T) {
+	for _, name := range Names() {
+		_, logits := buildOnly(t, name, true, 2, 28, 28, 1)
+		if err := logits.Shape().Check(dtypes.Float32, 2, 10); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUnknownNameListsTheNetworks(t *testing.T) {
+	_, err := ByName("resnet")
+	if err == nil || !strings.Contains(err.Error(), "cnn, mobilenetv2, regnetx200, resnet18, vgg11") {
+		t.Errorf("got %v", err)
+	}
+	if !slices.IsSorted(Names()) {
+		t.Errorf("names are not sorted: %v", Names())
+	}
+}
+
+func TestPathsAreThoseOfPyTorch(t *testing.T) {
+	for name, paths := range map[string][]string{
+		"resnet18":    {"conv1/weight", "layer2/0/shortcut/0/weight", "layer4/1/bn2/running_var", "linear/bias"},
+		"vgg11":       {"features/0/bias", "features/1/weight", "features/25/weight", "classifier/weight"},
+		"mobilenetv2": {"layers/0/shortcut/1/bias", "layers/16/conv2/weight", "bn2/weight"},
+		"regnetx200":  {"layer4/6/conv2/weight"},
+	} {
+		scope, _ := buildOnly(t, name, true, 2, 32, 32, 3)
+		for _, p := range paths {
+			if scope.Store().GetVariable("/model/"+p) == nil {
+				t.Errorf("%s has no %s", name, p)
+			}
+		}
+	}
+}
+
+// Unrolled by group, MobileNet-v2's gradient would have some forty thousand
+// nodes more, and both would have convolutions by the group.
+func TestGradientGraphsAreNotUnrolled(t *testing.T) {
+	convolutions := func(nodes []*Node) (n int) {
+		for _, node := range nodes {
+			if node.Type() == NodeTypeConvGeneral {
+				n++
+			}
+		}
+		return n
+	}
+	for name, limit := range map[string]int{"mobilenetv2": 10_000, "regnetx200": 6000} {
+		scope, logits := buildOnly(t, name, true, 2, 32, 32, 3)
+		forward := convolutions(logits.Graph().Nodes())
+		gradients(scope, ReduceAllSum(Square(logits)))
+		nodes := logits.Graph().Nodes()
+		if len(nodes) > limit {
+			t.Errorf("%s: %d nodes, want at most %d", name, len(nodes), limit)
+		}
+		if all := convolutions(nodes); all > 3*forward { // by input and by kernel
+			t.Errorf("%s: %d convolutions of which %d forward", name, all, forward)
+		}
+	}
+}
+
+// Every network's gradient along one random direction d in the space of all its
+// weights, against (loss(w + h·d) - loss(w - h·d))/2h in float64. The step is so
+// short because d has millions of components of order 1: with 1e-9 some ReLU
+// still changes sides. Rounding leaves errors of about 1e-6.
+func TestGradientOfEveryNetwork(t *testing.T) {
+	const h, tolerance = 1e-10, 1e-5
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			store := model.NewStore()
+			scope := store.Scope("/model")
+			n := mustNet(t, name)
+			loss := func(_ *model.Scope, x *Node) *Node { return weighted(Square(n.Logits(scope, x, 3, true))) }
+			backward := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) []*Node {
+				return gradients(scope, loss(nil, x))
+			})
+			forward := model.MustNewExec(goBackend(t), store, loss)
+			x := random(1, 4, 4, 4, 3)
+			gradient := backward.MustCall(x.tensor())
+
+			slope := 0.0
+			var start, direction [][]float64
+			for i, v := range Params(scope) {
+				d := random(uint64(i), v.Shape().Dimensions...).flat
+				for j, g := range flat(t, gradient[i]) {
+					slope += g * d[j]
+				}
+				start, direction = append(start, flat(t, v.MustValue())), append(direction, d)
+			}
+			lossAt := func(step float64) float64 {
+				for i, v := range Params(scope) {
+					w := slices.Clone(start[i])
+					for j := range w {
+						w[j] += step * direction[i][j]
+					}
+					setValue(t, v, w)
+				}
+				return flat(t, forward.MustCall(x.tensor())[0])[0]
+			}
+			difference := (lossAt(h) - lossAt(-h)) / (2 * h)
+			if !(math.Abs(slope-difference) <= tolerance*math.Abs(slope)) || math.Abs(slope) < 1e-3 {
+				t.Errorf("slope %.9g, difference %.9g", slope, difference)
+			}
+		})
+	}
+}
+
+// gradients of loss by the network's parameters.
+func gradients(scope *model.Scope, loss *Node) []*Node {
+	var weights []*Node
+	for _, v := range Params(scope) {
+		weights = append(weights, v.NodeValue(loss))
+	}
+	return Gradient(loss, weights...)
+}
+
+func TestForwardIsFinite(t *testing.T) {
+	for _, name := range Names() {
+		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.BFloat16} {
+			t.Run(name+"/"+dtype.String(), func(t *testing.T) {
+				store := model.NewStore()
+				scope := store.Scope("/model")
+				x := random(1, 2, 8, 8, 3)
+				for _, training := range []bool{true, false} {
+					exec := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) *Node {
+						return mustNet(t, name).Logits(scope, ConvertDType(x, dtype), 10, training)
+					})
+					logits := exec.MustCall(x.tensor())[0]
+					if err := logits.Shape().Check(dtypes.Float32, 2, 10); err != nil {
+						t.Fatal(err)
+					}
+					for _, v := range flat(t, logits) {
+						if math.IsNaN(v) || math.IsInf(v, 0) {
+							t.Fatalf("training %v: logits %v", training, logits)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestGradientOfTheSmallNetwork(t *testing.T) {
+	n := mustNet(t, "cnn")
+	checkGradient(t, func(scope *model.Scope, x []*Node) *Node {
+		return weighted(Square(n.Logits(scope, x[0], 3, true)))
+	}, random(1, 3, 8, 8, 2))
+}

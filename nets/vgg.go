@@ -1,0 +1,26 @@
+package nets
+
+import (
+	"strconv"
+
+	. "github.com/gomlx/gomlx/core/graph"
+)
+
+// vgg11 is configuration A of Simonyan and Zisserman (2014) with batch norm and
+// one linear layer. Layers are counted as PyTorch's Sequential counts them.
+func vgg11(b *builder, x *Node, classes int) *Node {
+	const pool = 0
+	layer := 0
+	for _, width := range []int{64, pool, 128, pool, 256, 256, pool, 512, 512, pool, 512, 512, pool} {
+		if width == pool {
+			x = maxPool(x)
+			layer++
+			continue
+		}
+		features := b.in("features")
+		x = features.convBias(strconv.Itoa(layer), x, 3, width, 1)
+		x = relu(features.norm(strconv.Itoa(layer+1), x))
+		layer += 3
+	}
+	return b.head("classifier", x, classes)
+}

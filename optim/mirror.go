@@ -1,0 +1,329 @@
+// Package optim is mirror descent as a GoMLX optimizer.
+//
+// It replaces SGD or Adam in any GoMLX program by one line,
+//
+//	trainer := train.NewTrainer(backend, store, modelFn, lossFn, optim.Mirror().P(3).LearningRate(0.1).Done(), …)
+//
+// or by name, since it is registered as "mirror": set the store's parameter "optimizer" to it.
+//
+// For each weight w with gradient g, p-GD makes the step of package mirror:
+//
+//	z = sign(w)|w|^(p−1),   z ← z − η·g,   w = sign(z)|z|^(1/(p−1)).
+//
+// The weights are the state; p and the learning rate are scalar variables of the store, one pair per parameter group, so that one
+// compiled step serves every p. p = 2 is SGD to the bit, by a branch of its own.
+package optim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/gomlx/gomlx/support/exceptions"
+
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// Names in the store: the optimizer's scope, and the parameters FromScope reads.
+const (
+	Name            = "mirror"
+	ParamP          = "mirror_p"
+	ParamMomentum   = "mirror_momentum"
+	ParamDualDecay  = "mirror_dual_decay"
+	ParamDecay      = "mirror_weight_decay"
+	ParamClipByNorm = "mirror_clip_by_norm"
+)
+
+func init() {
+	optimizer.KnownOptimizers[Name] = func(scope *model.Scope) optimizer.Interface { return Mirror().FromScope(scope).Done() }
+}
+
+// Config is the settings of the optimizer; see Mirror.
+type Config struct {
+	groups   []group // the last one takes what the others leave
+	momentum float64
+	dual     float64 // decay of z
+	decay    float64 // decay of w
+	beta2    float64 // of the adaptive variant; 0: off
+	epsilon  float64
+	clip     float64 // largest norm of the whole gradient; 0: none
+	schedule Schedule
+}
+
+// group is parameters with a geometry and a learning rate of their own.
+type group struct {
+	name      string
+	match     func(path string) bool
+	potential Potential
+	rate      float64
+}
+
+// Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the store's
+// parameter "learning_rate", else 0.1.
+func Mirror() *Config {
+	return &Config{groups: []group{{name: "default", match: func(string) bool { return true }, potential: Power(2), rate: -1}}, epsilon: 1e-8}
+}
+
+func (c *Config) rest() *group { return &c.groups[len(c.groups)-1] }
+
+// P sets the exponent p > 1 of the potential (1/p)‖·‖ₚᵖ.
+func (c *Config) P(p float64) *Config { return c.Potential(Power(p)) }
+
+// Potential sets the potential.
+func (c *Config) Potential(psi Potential) *Config {
+	c.rest().potential = psi
+	return c
+}
+
+// LearningRate sets the learning rate η.
+func (c *Config) LearningRate(rate float64) *Config {
+	c.rest().rate = rate
+	return c
+}
+
+// Group gives the parameters whose path matches a potential and a learning rate of their own; a rate of 0 takes the default's.
+// Groups are tried in the order they were added.
+func (c *Config) Group(name string, match func(path string) bool, psi Potential, rate float64) *Config {
+	last := len(c.groups) - 1
+	c.groups = append(c.groups[:last], group{name, match, psi, rate}, c.groups[last])
+	return c
+}
+
+// Momentum keeps a running sum m ← μm + g in the dual space and steps along it.
+func (c *Config) Momentum(mu float64) *Config {
+	c.momentum = mu
+	return c
+}
+
+// DualDecay shrinks z by ηλ a step: the gradient of (λ/p)‖w‖ₚᵖ, regularisation in the geometry itself.
+func (c *Config) DualDecay(lambda float64) *Config {
+	c.dual = lambda
+	return c
+}
+
+// WeightDecay adds λw to the gradient: the gradient of (λ/2)‖w‖₂², whatever the geometry.
+func (c *Config) WeightDecay(lambda float64) *Config {
+	c.decay = lambda
+	return c
+}
+
+// Adaptive divides the gradient by the root of a running mean of its square before the mirror step, as Adam does without its
+// first moment: s ← βs + (1−β)g², g/(√(s/(1−βᵗ)) + 1e-8).
+func (c *Config) Adaptive(beta float64) *Config {
+	c.beta2 = beta
+	return c
+}
+
+// ClipByNorm scales the whole gradient down to this Euclidean norm where it is larger.
+func (c *Config) ClipByNorm(norm float64) *Config {
+	c.clip = norm
+	return c
+}
+
+// Schedule sets how the learning rate changes with the step; the default is constant.
+func (c *Config) Schedule(s Schedule) *Config {
+	c.schedule = s
+	return c
+}
+
+// FromScope reads the settings from the hyperparameters of a scope.
+func (c *Config) FromScope(scope *model.Scope) *Config {
+	return c.P(model.GetParamOr(scope, ParamP, 2.0)).Momentum(model.GetParamOr(scope, ParamMomentum, 0.0)).
+		DualDecay(model.GetParamOr(scope, ParamDualDecay, 0.0)).WeightDecay(model.GetParamOr(scope, ParamDecay, 0.0)).
+		ClipByNorm(model.GetParamOr(scope, ParamClipByNorm, 0.0))
+}
+
+// Done checks the settings, which panics on bad ones as GoMLX's own do, and returns the optimizer.
+func (c *Config) Done() *Optimizer {
+	for _, g := range c.groups {
+		if g.potential.isPower() {
+			if err := mirror.CheckP(g.potential.value); err != nil {
+				exceptions.Panicf("optim: group %s: %v", g.name, err)
+			}
+		}
+	}
+	for what, v := range map[string]float64{"momentum": c.momentum, "adaptive β": c.beta2} {
+		if !(v >= 0 && v < 1) {
+			exceptions.Panicf("optim: %s %v: want at least 0 and below 1", what, v)
+		}
+	}
+	for what, v := range map[string]float64{"dual decay": c.dual, "weight decay": c.decay, "clipping norm": c.clip} {
+		if !(v >= 0) {
+			exceptions.Panicf("optim: %s %v: want a number of at least 0", what, v)
+		}
+	}
+	return &Optimizer{*c}
+}
+
+// Optimizer is mirror descent. It is a GoMLX optimizer, also for accumulated gradients.
+type Optimizer struct{ Config }
+
+var _ optimizer.Interface = (*Optimizer)(nil)
+
+// UpdateGraph builds one step from the loss.
+func (o *Optimizer) UpdateGraph(scope *model.Scope, _ *Graph, loss *Node) {
+	if !loss.Shape().IsScalar() {
+		exceptions.Panicf("optim: the loss must be a scalar, got %s", loss.Shape())
+	}
+	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
+}
+
+// UpdateGraphWithGradients builds one step from gradients, given in the order of the scope's trainable variables.
+func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, grads []*Node, dtype dtypes.DType) {
+	if len(grads) == 0 {
+		return
+	}
+	g := grads[0].Graph()
+	step := optimizer.IncrementGlobalStep(g, dtypes.Float32) // counted from 1
+	factor := o.schedule.factor(scope, g, step)
+	grads = o.clipped(grads)
+	k := 0
+	for v := range scope.IterVariables() {
+		if !v.Trainable || !v.InUseByGraph(g) {
+			continue
+		}
+		if k == len(grads) {
+			exceptions.Panicf("optim: more trainable variables than gradients: was %s made after the gradients?", v.Path())
+		}
+		o.update(scope, v, grads[k], step, factor)
+		k++
+	}
+	if k != len(grads) {
+		exceptions.Panicf("optim: %d gradients for %d trainable variables", len(grads), k)
+	}
+	_ = dtype // the update is made in each variable's own type
+}
+
+// clipped scales the gradients so that their common norm is at most o.clip.
+func (o *Optimizer) clipped(grads []*Node) []*Node {
+	if o.clip == 0 {
+		return grads
+	}
+	var square *Node
+	for _, d := range grads {
+		s := ReduceAllSum(Square(ConvertDType(d, dtypes.Float32)))
+		if square == nil {
+			square = s
+		} else {
+			square = Add(square, s)
+		}
+	}
+	norm := Sqrt(square)
+	scale := Div(ConstAs(norm, o.clip), Max(norm, ConstAs(norm, o.clip)))
+	out := make([]*Node, len(grads))
+	for i, d := range grads {
+		out[i] = Mul(d, ConvertDType(scale, d.DType()))
+	}
+	return out
+}
+
+// update builds the step of one variable.
+func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, factor *Node) {
+	g, dtype := grad.Graph(), v.DType()
+	w := v.NodeValue(g)
+	gr := o.groupOf(v.Path())
+	as := func(n *Node) *Node { return ConvertDType(n, dtype) }
+	param := gr.parameter(scope).NodeValue(g)
+	rate := as(Mul(o.rateVar(scope, gr).NodeValue(g), factor))
+
+	if o.beta2 > 0 {
+		s := state(scope, v, "second_moment")
+		now := Add(MulScalar(s.NodeValue(g), o.beta2), MulScalar(Square(grad), 1-o.beta2))
+		s.SetNodeValue(now)
+		correction := as(Sub(ScalarOne(g, dtypes.Float32), Pow(Const(g, float32(o.beta2)), step)))
+		grad = Div(grad, AddScalar(Sqrt(Div(now, correction)), o.epsilon))
+	}
+	if o.decay > 0 {
+		grad = Add(grad, MulScalar(w, o.decay))
+	}
+	if o.momentum > 0 {
+		m := state(scope, v, "momentum")
+		grad = Add(MulScalar(m.NodeValue(g), o.momentum), grad)
+		m.SetNodeValue(grad)
+	}
+	v.SetNodeValue(gr.potential.step(w, grad, rate, param, o.dual))
+}
+
+// groupOf returns the first group that takes the path.
+func (o *Optimizer) groupOf(path string) *group {
+	for i := range o.groups {
+		if o.groups[i].match(path) {
+			return &o.groups[i]
+		}
+	}
+	return &o.groups[len(o.groups)-1]
+}
+
+// state is a variable of the optimizer beside a parameter.
+func state(scope *model.Scope, v *model.Variable, name string) *model.Variable {
+	path := strings.ReplaceAll(strings.TrimPrefix(v.Path(), model.RootScopePath), model.ScopeSeparator, ".")
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", path).WithInitializer(initializer.Zero).VariableWithShape(name, v.Shape()).SetTrainable(false)
+}
+
+// scalar is a scalar variable of a group.
+func scalar(scope *model.Scope, group, name string, value float64) *model.Variable {
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", group).VariableWithValue(name, float32(value)).SetTrainable(false)
+}
+
+// parameter is p or β, in float64: 1/(p−1) of a float32 p would be off by 1e-6 for p = 1.1.
+func (g *group) parameter(scope *model.Scope) *model.Variable {
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", g.name).VariableWithValue(g.potential.parameter, g.potential.value).SetTrainable(false)
+}
+
+// rateVar is the group's learning rate. The default group's is where GoMLX keeps it, so that its tools see it.
+func (o *Optimizer) rateVar(scope *model.Scope, g *group) *model.Variable {
+	rate := g.rate
+	if g != o.rest() && rate > 0 {
+		return scalar(scope, g.name, optimizer.ParamLearningRate, rate)
+	}
+	if rate = o.rest().rate; rate < 0 {
+		rate = model.GetParamOr(scope, optimizer.ParamLearningRate, optimizer.SGDDefaultLearningRate)
+	}
+	return optimizer.LearningRateVar(scope.Store().RootScope(), dtypes.Float32, rate)
+}
+
+// Set changes the potential's parameter (p, or β) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
+// A rate of 0 leaves it as it is.
+func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64) error {
+	if name == "" {
+		name = "default"
+	}
+	for i := range o.groups {
+		g := &o.groups[i]
+		if g.name != name {
+			continue
+		}
+		if g.potential.isPower() {
+			if err := mirror.CheckP(parameter); err != nil {
+				return err
+			}
+		}
+		if err := setScalar(g.parameter(scope), parameter); err != nil {
+			return err
+		}
+		if rate > 0 {
+			return setScalar(o.rateVar(scope, g), rate)
+		}
+		return nil
+	}
+	return fmt.Errorf("no parameter group %q", name)
+}
+
+// Clear deletes the optimizer's variables.
+func (o *Optimizer) Clear(scope *model.Scope) error {
+	root := scope.Store().RootScope().At(optimizer.Scope)
+	var paths []string
+	for v := range root.At(Name).IterVariables() {
+		paths = append(paths, v.Path())
+	}
+	for _, p := range paths {
+		if err := scope.Store().RootScope().DeleteVariable(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package optim
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+func backend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := compute.NewWithConfig("go:ops_sequential")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// quadratic is the loss Σ cⱼ(wⱼ − 1)² of one weight vector: its gradient 2c(w − 1) can be computed by hand.
+var coefficients = []float64{0.3, -0.2, 0.5, 0.1, 0.7}
+
+func start() []float64 { return []float64{0.5, -0.8, 1.2, -0.05, 2} }
+
+// run makes steps with an optimizer on weights of type T and returns them after each.
+func run[T float32 | float64](t *testing.T, opt optimizer.Interface, steps int) [][]T {
+	t.Helper()
+	store := model.NewStore()
+	w0 := make([]T, len(start()))
+	for j, v := range start() {
+		w0[j] = T(v)
+	}
+	store.RootScope().In("model").VariableWithValue("w", w0)
+	exec, err := model.NewExec(backend(t), store, func(scope *model.Scope, g *Graph) *Node {
+		w := scope.In("model").VariableWithValue("w", w0).NodeValue(g)
+		c := ConstAs(w, coefficients)
+		loss := ReduceAllSum(Mul(c, Square(AddScalar(w, -1))))
+		opt.UpdateGraph(scope, g, loss)
+		return loss
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]T
+	for range steps {
+		if _, err := exec.Call(); err != nil {
+			t.Fatal(err)
+		}
+		w, err := tensors.CopyFlatData[T](store.GetVariable("/model/w").MustValue())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// twin is the same descent by package mirror, in float64.
+func twin(psi mirror.Potential, eta func(step int) float64, steps int) [][]float64 {
+	w, z := start(), make([]float64, 5)
+	var out [][]float64
+	for k := range steps {
+		g := make([]float64, 5)
+		for j := range g {
+			g[j] = 2 * coefficients[j] * (w[j] - 1)
+		}
+		psi.Mirror(z, w)
+		mirror.Step(w, z, psi, eta(k), g)
+		out = append(out, append([]float64(nil), w...))
+	}
+	return out
+}
+
+func constant(v float64) func(int) float64 { return func(int) float64 { return v } }
+
+func compare(t *testing.T, what string, got, want [][]float64, tol float64) {
+	t.Helper()
+	for k := range want {
+		for j := range want[k] {
+			if math.Abs(got[k][j]-want[k][j]) > tol*math.Max(1e-3, math.Abs(want[k][j])) {
+				t.Fatalf("%s, step %d, weight %d: %v, want %v", what, k, j, got[k][j], want[k][j])
+			}
+		}
+	}
+}
+
+func TestStepsAgreeWithPackageMirror(t *testing.T) {
+	for _, p := range []float64{1.1, 1.5, 2, 3, 6, 10} {
+		// In float64 both round a dozen times a step; near a weight of 0 the root is steep for large p.
+		compare(t, fmt.Sprint("p = ", p), run[float64](t, Mirror().P(p).LearningRate(0.05).Done(), 20), twin(mirror.Power(p), constant(float64(float32(0.05))), 20), 1e-9)
+	}
+	compare(t, "hyperbolic entropy", run[float64](t, Mirror().Potential(HyperbolicEntropy(0.3)).LearningRate(0.05).Done(), 20),
+		twin(mirror.HyperbolicEntropy(0.3), constant(float64(float32(0.05))), 20), 1e-9)
+}
+
+func TestPEqualsTwoIsSGDToTheBit(t *testing.T) {
+	a := run[float32](t, Mirror().P(2).LearningRate(0.1).Done(), 20)
+	b := run[float32](t, optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(), 20)
+	for k := range a {
+		for j := range a[k] {
+			if math.Float32bits(a[k][j]) != math.Float32bits(b[k][j]) {
+				t.Fatalf("step %d, weight %d: %v and %v", k, j, a[k][j], b[k][j])
+			}
+		}
+	}
+}
+
+// A hand calculation of momentum, both decays and the adaptive scale, one weight, p = 3.
+func TestVariantsAgreeWithAHandCalculation(t *testing.T) {
+	const eta, mu, dual, decay, beta = 0.05, 0.9, 0.1, 0.2, 0.99
+	rate := float64(float32(eta))
+	for _, v := range []struct {
+		name                  string
+		opt                   *Config
+		mu, dual, decay, beta float64
+	}{
+		{"momentum", Mirror().P(3).LearningRate(eta).Momentum(mu), mu, 0, 0, 0},
+		{"dual decay", Mirror().P(3).LearningRate(eta).DualDecay(dual), 0, dual, 0, 0},
+		{"weight decay", Mirror().P(3).LearningRate(eta).WeightDecay(decay), 0, 0, decay, 0},
+		{"adaptive", Mirror().P(3).LearningRate(eta).Adaptive(beta), 0, 0, 0, beta},
+		{"dual decay, p = 2", Mirror().P(2).LearningRate(eta).DualDecay(dual), 0, dual, 0, 0},
+	} {
+		p := v.opt.rest().potential.value
+		w := start()
+		m, s := make([]float64, 5), make([]float64, 5)
+		var want [][]float64
+		for k := range 10 {
+			for j := range w {
+				g := 2 * coefficients[j] * (w[j] - 1)
+				if v.beta > 0 {
+					s[j] = v.beta*s[j] + (1-v.beta)*g*g
+					g /= math.Sqrt(s[j]/(1-math.Pow(v.beta, float64(k+1)))) + 1e-8
+				}
+				g += v.decay * w[j]
+				m[j] = v.mu*m[j] + g
+				z := math.Copysign(math.Pow(math.Abs(w[j]), p-1), w[j])*(1-rate*v.dual) - rate*m[j]
+				w[j] = math.Copysign(math.Pow(math.Abs(z), 1/(p-1)), z)
+			}
+			want = append(want, append([]float64(nil), w...))
+		}
+		// The correction 1 − βᵗ is a float32: 1e-7 relative, over ten steps.
+		compare(t, v.name, run[float64](t, v.opt.Done(), 10), want, 1e-5)
+	}
+}
+
+func TestClippingBoundsTheWholeGradient(t *testing.T) {
+	w := run[float64](t, Mirror().LearningRate(1).ClipByNorm(0.01).Done(), 1)[0]
+	var norm float64
+	for j, v := range start() {
+		norm += (w[j] - v) * (w[j] - v)
+	}
+	if norm = math.Sqrt(norm); math.Abs(norm-0.01) > 1e-8 {
+		t.Errorf("a step of length %v, want 0.01", norm)
+	}
+}
+
+func TestSchedulesInTheGraphAreThoseOnTheHost(t *testing.T) {
+	for name, s := range map[string]Schedule{"triangular": Triangular(12, 4), "cosine": Cosine(12), "step": Step(3, 0.5), "constant": Constant()} {
+		got := run[float64](t, Mirror().P(3).LearningRate(0.2).Schedule(s).Done(), 12)
+		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5) // the factor is a float32
+	}
+	if s := Triangular(100, 20); s.At(0) != 0 || s.At(20) != 1 || s.At(100) != 0 || s.At(10) != 0.5 || s.At(60) != 0.5 {
+		t.Errorf("triangular: %v %v %v %v %v", s.At(0), s.At(10), s.At(20), s.At(60), s.At(100))
+	}
+}
+
+// One compiled step serves every p: change the variable, not the graph.
+func TestPCanChangeWithoutCompiling(t *testing.T) {
+	store := model.NewStore()
+	opt := Mirror().P(2).LearningRate(0.05).Group("bias", func(path string) bool { return strings.HasSuffix(path, "/b") }, Power(2), 0).Done()
+	built := 0
+	exec, err := model.NewExec(backend(t), store, func(scope *model.Scope, g *Graph) *Node {
+		built++
+		m := scope.In("model")
+		w, b := m.VariableWithValue("w", start()).NodeValue(g), m.VariableWithValue("b", start()).NodeValue(g)
+		loss := Add(ReduceAllSum(Mul(ConstAs(w, coefficients), Square(AddScalar(w, -1)))), ReduceAllSum(Mul(ConstAs(b, coefficients), Square(AddScalar(b, -1)))))
+		opt.UpdateGraph(scope, g, loss)
+		return loss
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []float64{2, 3, 1.1, 10} {
+		if _, err := exec.Compile(); err != nil { // the variables exist from here on
+			t.Fatal(err)
+		}
+		for _, name := range []string{"/model/w", "/model/b"} {
+			if err := store.GetVariable(name).SetValue(tensors.FromValue(start())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := opt.Set(store.RootScope(), "", p, 0.05); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if _, err := exec.Call(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rate := constant(float64(float32(0.05)))
+		for name, psi := range map[string]mirror.Potential{"/model/w": mirror.Power(p), "/model/b": mirror.Power(2)} {
+			got := tensors.MustCopyFlatData[float64](store.GetVariable(name).MustValue())
+			compare(t, fmt.Sprint(name, " p = ", p), [][]float64{got}, twin(psi, rate, 5)[4:], 1e-9)
+		}
+	}
+	if built != 1 {
+		t.Errorf("the graph was built %d times", built)
+	}
+	if err := opt.Set(store.RootScope(), "", 1, 0); err == nil {
+		t.Error("p = 1 was accepted")
+	}
+}
+
+func TestTheFirstBadParameterIsNamed(t *testing.T) {
+	store := model.NewStore()
+	store.RootScope().In("a").VariableWithValue("w", []float32{1, 2})
+	store.RootScope().In("b").VariableWithValue("w", []float32{1, float32(math.NaN()), 3})
+	if err := FirstNotFinite(store.RootScope()); err == nil || !strings.Contains(err.Error(), "/b/w") || !strings.Contains(err.Error(), "place 1") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBadSettingsPanic(t *testing.T) {
+	for name, c := range map[string]*Config{"p": Mirror().P(1), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN())} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a bad %s was accepted", name)
+				}
+			}()
+			c.Done()
+		}()
+	}
+}
+
+func TestTheOptimizerIsFoundByName(t *testing.T) {
+	store := model.NewStore()
+	store.SetParams(map[string]any{optimizer.ParamOptimizer: Name, ParamP: 3.0})
+	o, ok := optimizer.FromStore(store).(*Optimizer)
+	if !ok || o.rest().potential.value != 3 {
+		t.Errorf("got %T %+v", o, o)
+	}
+}

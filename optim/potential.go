@@ -1,0 +1,64 @@
+package optim
+
+import . "github.com/gomlx/gomlx/core/graph"
+
+// Potential is a coordinate-wise potential as graph operations, the twin of one in package mirror. Its parameter is a variable of the store.
+type Potential struct {
+	name      string
+	parameter string // its name: p or beta
+	value     float64
+	mirror    func(w, param *Node) *Node
+	inverse   func(z, param *Node) *Node
+}
+
+func (p Potential) isPower() bool { return p.name == "power" }
+
+// Power is ψ(w) = (1/p)‖w‖ₚᵖ.
+func Power(p float64) Potential {
+	return Potential{"power", "p", p,
+		func(w, p *Node) *Node { return signedPower(w, AddScalar(p, -1)) },
+		func(z, p *Node) *Node { return signedPower(z, Reciprocal(AddScalar(p, -1))) }}
+}
+
+// signedPower is sign(x)|x|^y, with the exponent rounded to x's type only at the end.
+func signedPower(x, y *Node) *Node { return Mul(Sign(x), Pow(Abs(x), ConvertDType(y, x.DType()))) }
+
+// HyperbolicEntropy is ψ(w) = Σ w asinh(w/β) − √(w² + β²): z = asinh(w/β), w = β sinh z.
+func HyperbolicEntropy(beta float64) Potential {
+	return Potential{"hyperbolic", "beta", beta,
+		func(w, b *Node) *Node {
+			a := Div(Abs(w), ConvertDType(b, w.DType())) // asinh a = log1p(a + a²/(1 + √(a²+1))), exact also for small a
+			root := AddScalar(Sqrt(AddScalar(Square(a), 1)), 1)
+			return Mul(Sign(w), Log1p(Add(a, Div(Square(a), root))))
+		},
+		func(z, b *Node) *Node {
+			e := Expm1(Abs(z)) // sinh z = (e + e/(e+1))/2 with e = expm1 |z|
+			return Mul(Mul(Sign(z), ConvertDType(b, z.DType())), MulScalar(Add(e, Div(e, AddScalar(e, 1))), 0.5))
+		}}
+}
+
+// Entropy is ψ(w) = Σ w log w − w on w > 0: the exponentiated gradient, w ← w·e^(−ηg). Weights must start, and stay, positive.
+func Entropy() Potential {
+	return Potential{"entropy", "unused", 1,
+		func(w, _ *Node) *Node { return Log(w) },
+		func(z, _ *Node) *Node { return Exp(z) }}
+}
+
+// step returns ∇ψ*((1 − rate·decay)·∇ψ(w) − rate·grad).
+func (p Potential) step(w, grad, rate, param *Node, decay float64) *Node {
+	z := p.mirror(w, param)
+	if decay > 0 {
+		z = Mul(z, OneMinus(MulScalar(rate, decay)))
+	}
+	out := p.inverse(Sub(z, Mul(rate, grad)), param)
+	if !p.isPower() {
+		return out
+	}
+	// An engine's pow(x, 1) promises nothing: p = 2 has a branch of its own.
+	sgd := w
+	if decay > 0 {
+		sgd = Mul(w, OneMinus(MulScalar(rate, decay)))
+	}
+	sgd = Sub(sgd, Mul(rate, grad))
+	return Where(Equal(param, ConstAs(param, 2)), sgd, out)
+}

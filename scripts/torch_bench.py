@@ -1,0 +1,163 @@
+"""The networks of package nets in PyTorch, timed as a user would run them: eager, channels last, bf16 autocast,
+cudnn.benchmark, CIFAR-10-sized random images on the GPU. A yardstick for `bregman train`, not part of it.
+
+    python3 scripts/torch_bench.py --batch 1024 --steps 60
+"""
+import argparse
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def conv_bn(i, o, k, s=1, g=1, bias=False):
+    return nn.Sequential(nn.Conv2d(i, o, k, s, k // 2, groups=g, bias=bias), nn.BatchNorm2d(o))
+
+
+class VGG11(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers, i = [], 3
+        for v in [64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M"]:
+            if v == "M":
+                layers.append(nn.MaxPool2d(2))
+            else:
+                layers += [conv_bn(i, v, 3, bias=True), nn.ReLU(inplace=True)]
+                i = v
+        self.features, self.linear = nn.Sequential(*layers), nn.Linear(512, 10)
+
+    def forward(self, x):
+        return self.linear(self.features(x).flatten(1))
+
+
+class Basic(nn.Module):
+    def __init__(self, i, o, s):
+        super().__init__()
+        self.a, self.b = conv_bn(i, o, 3, s), conv_bn(o, o, 3)
+        self.short = conv_bn(i, o, 1, s) if s != 1 or i != o else nn.Identity()
+
+    def forward(self, x):
+        return F.relu(self.b(F.relu(self.a(x))) + self.short(x))
+
+
+class ResNet18(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, blocks, i = conv_bn(3, 64, 3), [], 64
+        for o, s in [(64, 1), (128, 2), (256, 2), (512, 2)]:
+            blocks += [Basic(i, o, s), Basic(o, o, 1)]
+            i = o
+        self.blocks, self.linear = nn.Sequential(*blocks), nn.Linear(512, 10)
+
+    def forward(self, x):
+        return self.linear(self.blocks(F.relu(self.stem(x))).mean((2, 3)))
+
+
+class Inverted(nn.Module):
+    def __init__(self, i, o, e, s):
+        super().__init__()
+        m, self.s = e * i, s
+        self.a, self.b, self.c = conv_bn(i, m, 1), conv_bn(m, m, 3, s, m), conv_bn(m, o, 1)
+        self.short = conv_bn(i, o, 1) if s == 1 and i != o else nn.Identity()
+
+    def forward(self, x):
+        y = self.c(F.relu(self.b(F.relu(self.a(x)))))
+        return y + self.short(x) if self.s == 1 else y
+
+
+class MobileNetV2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, blocks, i = conv_bn(3, 32, 3), [], 32
+        for e, o, n, s in [(1, 16, 1, 1), (6, 24, 2, 1), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]:
+            for k in range(n):
+                blocks.append(Inverted(i, o, e, s if k == 0 else 1))
+                i = o
+        self.blocks, self.last, self.linear = nn.Sequential(*blocks), conv_bn(320, 1280, 1), nn.Linear(1280, 10)
+
+    def forward(self, x):
+        return self.linear(F.relu(self.last(self.blocks(F.relu(self.stem(x))))).mean((2, 3)))
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, i, o, s):
+        super().__init__()
+        self.a, self.b, self.c = conv_bn(i, o, 1), conv_bn(o, o, 3, s, o // 8), conv_bn(o, o, 1)
+        self.short = conv_bn(i, o, 1, s) if s != 1 or i != o else nn.Identity()
+
+    def forward(self, x):
+        return F.relu(self.c(F.relu(self.b(F.relu(self.a(x))))) + self.short(x))
+
+
+class RegNetX200(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, blocks, i = conv_bn(3, 64, 3), [], 64
+        for d, o, s in [(1, 24, 1), (1, 56, 1), (4, 152, 2), (7, 368, 2)]:
+            for k in range(d):
+                blocks.append(Bottleneck(i, o, s if k == 0 else 1))
+                i = o
+        self.blocks, self.linear = nn.Sequential(*blocks), nn.Linear(368, 10)
+
+    def forward(self, x):
+        return self.linear(self.blocks(F.relu(self.stem(x))).mean((2, 3)))
+
+
+class PaperPGD(torch.optim.Optimizer):
+    """The update of the paper's appendix."""
+
+    def __init__(self, params, lr, p):
+        super().__init__(params, dict(lr=lr, p=p))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            p, lr = group["p"], group["lr"]
+            for w in group["params"]:
+                u = torch.pow(torch.abs(w), p - 1) * torch.sign(w) - lr * w.grad
+                w.copy_(torch.sign(u) * torch.pow(torch.abs(u), 1 / (p - 1)))
+
+
+NETS = {"vgg11": VGG11, "resnet18": ResNet18, "mobilenetv2": MobileNetV2, "regnetx200": RegNetX200}
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("--batch", type=int, default=1024)
+    a.add_argument("--steps", type=int, default=60)
+    a.add_argument("--nets", default="resnet18,vgg11,regnetx200,mobilenetv2")
+    a = a.parse_args()
+    torch.backends.cudnn.benchmark = True
+    print("torch", torch.__version__, torch.cuda.get_device_name())
+    for name in a.nets.split(","):
+        for what in ("sgd", "paper p=3"):
+            net = NETS[name]().cuda().to(memory_format=torch.channels_last)
+            count = sum(p.numel() for p in net.parameters())
+            opt = torch.optim.SGD(net.parameters(), 0.01) if what == "sgd" else PaperPGD(net.parameters(), 0.01, 3)
+            x = torch.randn(a.batch, 3, 32, 32, device="cuda").to(memory_format=torch.channels_last)
+            y = torch.randint(0, 10, (a.batch,), device="cuda")
+
+            def step():
+                opt.zero_grad(set_to_none=True)
+                with torch.autocast("cuda", torch.bfloat16):
+                    loss = F.cross_entropy(net(x), y)
+                loss.backward()
+                opt.step()
+
+            for _ in range(15):
+                step()
+            torch.cuda.synchronize()
+            best = 1e9
+            for _ in range(4):
+                t = time.time()
+                for _ in range(a.steps // 4):
+                    step()
+                torch.cuda.synchronize()
+                best = min(best, (time.time() - t) / (a.steps // 4))
+            print(f"{name:12s} {count:10,d} parameters  {what:10s} batch {a.batch}: {1e3 * best:6.2f} ms a step, {a.batch / best:8.0f} img/s", flush=True)
+            del net, opt
+
+
+if __name__ == "__main__":
+    main()

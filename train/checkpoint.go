@@ -1,0 +1,145 @@
+package train
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/internal/safetensors"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Save writes the session's state to one safetensors file, whole or not at all: with all, everything a run needs to go on (weights,
+// statistics, the optimizer's state, the step), else the network alone. The data set is not in it.
+func (x *Session) Save(path string, all bool, metadata map[string]string) error {
+	f := safetensors.File{Metadata: metadata}
+	err := engine.Try(func() error {
+		for v := range x.store.IterVariables() {
+			if !stored(v, all) || !v.HasValue() {
+				continue
+			}
+			t, err := v.Value()
+			if err != nil {
+				return err
+			}
+			name := strings.TrimPrefix(v.Path(), "/")
+			if !all {
+				name = torchName(name)
+			}
+			st, err := encode(name, t)
+			if err != nil {
+				return fmt.Errorf("%s: %w", v.Path(), err)
+			}
+			f.Tensors = append(f.Tensors, st)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := safetensors.Encode(&b, f); err != nil {
+		return err
+	}
+	return runlog.WriteFile(path, b.Bytes())
+}
+
+// stored says which variables a file holds.
+func stored(v *model.Variable, all bool) bool {
+	switch {
+	case strings.HasPrefix(v.Path(), "/data/") || strings.HasPrefix(v.Path(), "/stats/") || strings.Contains(v.Path(), "#"):
+		return false
+	case strings.HasPrefix(v.Path(), "/"+modelScope+"/"):
+		return true
+	}
+	return all
+}
+
+// torchName writes model/layer1/0/conv1/weight as layer1.0.conv1.weight.
+func torchName(name string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(name, modelScope+"/"), "/", ".")
+}
+
+func encode(name string, t *tensors.Tensor) (out safetensors.Tensor, err error) {
+	shape := t.Shape().Dimensions
+	switch t.DType() {
+	case dtypes.Float32:
+		v, err := tensors.CopyFlatData[float32](t)
+		return safetensors.FromFloat32s(name, shape, v), err
+	case dtypes.Float64:
+		v, err := tensors.CopyFlatData[float64](t)
+		return safetensors.FromFloat64s(name, shape, v), err
+	case dtypes.Int64:
+		v, err := tensors.CopyFlatData[int64](t)
+		return safetensors.FromInt64s(name, shape, v), err
+	}
+	return out, fmt.Errorf("cannot store values of type %s", t.DType())
+}
+
+// Load sets the session to a state that Save wrote with all. Every variable must be there, in its shape: another network's checkpoint is refused, and
+// nothing is changed.
+func (x *Session) Load(path string) (metadata map[string]string, err error) {
+	f, err := safetensors.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	type change struct {
+		v *model.Variable
+		t *tensors.Tensor
+	}
+	var changes []change
+	for v := range x.store.IterVariables() {
+		if !stored(v, true) {
+			continue
+		}
+		st, ok := f.Tensor(strings.TrimPrefix(v.Path(), "/"))
+		if !ok {
+			return nil, fmt.Errorf("%s has no %s: it is a checkpoint of another network or optimizer", path, v.Path())
+		}
+		if fmt.Sprint(st.Shape) != fmt.Sprint(v.Shape().Dimensions) && v.Shape().Size() != 1 {
+			return nil, fmt.Errorf("%s: %s has shape %v, this network's has %v", path, v.Path(), st.Shape, v.Shape().Dimensions)
+		}
+		t, err := decode(st)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, v.Path(), err)
+		}
+		changes = append(changes, change{v, t})
+	}
+	return f.Metadata, engine.Try(func() error {
+		for _, c := range changes {
+			if err := c.v.SetValue(c.t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func decode(st safetensors.Tensor) (*tensors.Tensor, error) {
+	switch st.DType {
+	case "F32":
+		v, err := safetensors.Float32s(st)
+		if err != nil {
+			return nil, err
+		}
+		return tensors.FromFlatDataAndDimensions(v, st.Shape...), nil
+	case "F64":
+		v, err := safetensors.Float64s(st)
+		if err != nil {
+			return nil, err
+		}
+		return tensors.FromFlatDataAndDimensions(v, st.Shape...), nil
+	case "I64":
+		v, err := safetensors.Int64s(st)
+		if err != nil {
+			return nil, err
+		}
+		return tensors.FromFlatDataAndDimensions(v, st.Shape...), nil
+	}
+	return nil, fmt.Errorf("cannot read values of type %s", st.DType)
+}

@@ -1,0 +1,174 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/nets"
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// Run is one training run on a session.
+type Run struct {
+	P        float64
+	LR       float64
+	Seed     uint64
+	Epochs   int
+	Schedule optim.Schedule
+}
+
+// Epoch is what came of one epoch.
+type Epoch struct {
+	Epoch    int     `json:"epoch"` // counted from 1
+	Loss     float64 `json:"loss"`  // mean over the epoch's batches, as they were trained
+	Accuracy float64 `json:"accuracy"`
+	LR       float64 `json:"lr"`             // at its end
+	Rate     float64 `json:"img_per_second"` // of training alone
+	Seconds  float64 `json:"seconds"`
+}
+
+// Score is the network on the test images.
+type Score struct {
+	Loss     float64 `json:"test_loss"`
+	Accuracy float64 `json:"test_accuracy"`
+}
+
+// Start sets the session to the beginning of a run: initial weights, p, learning rate, step 0.
+func (x *Session) Start(r Run) error {
+	return engine.Try(func() error {
+		if err := nets.Init(x.modelScope(), r.Seed); err != nil {
+			return err
+		}
+		if err := x.opt.Set(x.store.RootScope(), "", r.P, r.LR); err != nil {
+			return err
+		}
+		return x.opt.Restart(x.store.RootScope(), r.Schedule)
+	})
+}
+
+// Train runs epoch number epoch, counted from 0. progress is called now and then with the steps done in it.
+func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(steps int)) (Epoch, error) {
+	out := Epoch{Epoch: epoch + 1}
+	err := engine.Try(func() error {
+		plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, r.Seed, epoch+1)
+		if err := x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth)); err != nil {
+			return err
+		}
+		for _, path := range []string{lossVar, correctVar} {
+			if err := x.store.GetVariable(path).SetValue(tensors.FromScalar(float32(0))); err != nil {
+				return err
+			}
+		}
+		begin := time.Now()
+		for k := range x.PerEpoch {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if _, err := x.step.Call(); err != nil {
+				return err
+			}
+			progress(k + 1)
+		}
+		loss, err := x.scalar(lossVar) // waits for the last step
+		if err != nil {
+			return err
+		}
+		right, err := x.scalar(correctVar)
+		if err != nil {
+			return err
+		}
+		out.Seconds = time.Since(begin).Seconds()
+		seen := float64(x.PerEpoch * x.settings.Batch)
+		out.Loss, out.Accuracy, out.Rate = loss/float64(x.PerEpoch), right/seen, seen/out.Seconds
+		out.LR = r.LR * r.Schedule.At((epoch+1)*x.PerEpoch)
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	if math.IsNaN(out.Loss) || math.IsInf(out.Loss, 0) {
+		why := fmt.Errorf("the loss is %v in epoch %d", out.Loss, epoch+1)
+		if bad := optim.FirstNotFinite(x.modelScope()); bad != nil {
+			why = fmt.Errorf("%w: %w", why, bad)
+		}
+		return out, fmt.Errorf("%w: try a smaller learning rate", why)
+	}
+	return out, nil
+}
+
+func (x *Session) scalar(path string) (float64, error) {
+	t, err := x.store.GetVariable(path).Value()
+	if err != nil {
+		return 0, err
+	}
+	v, err := tensors.CopyFlatData[float32](t)
+	if err != nil {
+		return 0, err
+	}
+	return float64(v[0]), nil
+}
+
+// Evaluate tests the network with its running statistics; with flip, the answers to a picture and to its mirror image are added.
+func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
+	var s Score
+	n, classes := x.set.Test.Len(), len(x.set.Classes)
+	err := engine.Try(func() error {
+		for first := 0; first < n; first += x.test {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			logits, err := x.answers(first, false)
+			if err != nil {
+				return err
+			}
+			if flip {
+				mirrored, err := x.answers(first, true)
+				if err != nil {
+					return err
+				}
+				for i, v := range mirrored {
+					logits[i] = (logits[i] + v) / 2
+				}
+			}
+			begin := min(first, n-x.test)
+			for i := first; i < min(first+x.test, n); i++ {
+				loss, right := judge(logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i]))
+				s.Loss += loss / float64(n)
+				s.Accuracy += right / float64(n)
+			}
+		}
+		return nil
+	})
+	return s, err
+}
+
+func (x *Session) answers(first int, flip bool) ([]float32, error) {
+	out, err := x.eval.Call1(tensors.FromScalar(int32(first)), tensors.FromScalar(flip))
+	if err != nil {
+		return nil, err
+	}
+	return tensors.CopyFlatData[float32](out)
+}
+
+// judge returns the cross entropy of one example's answers, and 1 if the label's is the largest.
+func judge(logits []float32, label int) (loss, right float64) {
+	top, best := math.Inf(-1), 0
+	for k, v := range logits {
+		if float64(v) > top {
+			top, best = float64(v), k
+		}
+	}
+	var sum float64
+	for _, v := range logits {
+		sum += math.Exp(float64(v) - top)
+	}
+	if best == label {
+		right = 1
+	}
+	return math.Log(sum) + top - float64(logits[label]), right
+}

@@ -1,0 +1,154 @@
+// Package train is one deep training run, top to bottom: data on the device, the graph of a step, the loop, evaluation, checkpoints.
+//
+// The data set lives on the device as bytes. What a step needs from the host, which examples and how they are shifted, flipped and
+// cut, is drawn for a whole epoch at once and sent as one small tensor; the step then runs without the host.
+// One compiled step serves every p, learning rate and seed: they are variables of the store.
+package train
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/nets"
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// Settings are what is compiled into a session.
+type Settings struct {
+	Net       string
+	Batch     int
+	Precision string // bf16 or float32: of the network's arithmetic; weights and statistics are float32
+	Augment   bool   // flip, shift by up to 2 pixels, cut out 4 × 4
+	Optimizer *optim.Config
+}
+
+// Session is a network on an engine with its data, compiled once, for as many runs as wanted.
+type Session struct {
+	set      *images.Set
+	settings Settings
+	net      nets.Net
+	opt      *optim.Optimizer
+	store    *model.Store
+	step     *model.Exec
+	eval     *model.Exec
+	dtype    dtypes.DType
+
+	PerEpoch int // steps an epoch; the last incomplete batch is dropped
+	Params   int // trainable parameters
+	test     int // examples per evaluation batch
+}
+
+// Variables of the session in the store, beside the network's and the optimizer's.
+const (
+	trainImages = "/data/train"
+	trainLabels = "/data/train_labels"
+	testImages  = "/data/test"
+	testLabels  = "/data/test_labels"
+	planVar     = "/data/plan"
+	lossVar     = "/stats/loss"
+	correctVar  = "/stats/correct"
+	modelScope  = "model"
+)
+
+// New puts the data on the engine and compiles the step and the evaluation.
+func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
+	net, err := nets.ByName(s.Net)
+	if err != nil {
+		return nil, err
+	}
+	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
+		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
+	}
+	x := &Session{set: set, settings: s, net: net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(1000, set.Test.Len())}
+	switch s.Precision {
+	case "bf16":
+		x.dtype = dtypes.BFloat16
+	case "float32":
+		x.dtype = dtypes.Float32
+	default:
+		return nil, fmt.Errorf("precision %q: choose bf16 or float32", s.Precision)
+	}
+	err = engine.Try(func() error {
+		x.opt = s.Optimizer.Done()
+		x.loadData()
+		if x.step, err = model.NewExec(e.Backend, x.store, x.stepGraph); err != nil {
+			return err
+		}
+		if _, err = x.step.Compile(); err != nil {
+			return err
+		}
+		if x.eval, err = model.NewExec(e.Backend, x.store, x.evalGraph); err != nil {
+			return err
+		}
+		x.Params = nets.Count(x.modelScope())
+		return nil
+	})
+	return x, err
+}
+
+func (x *Session) modelScope() *model.Scope { return x.store.Scope("/" + modelScope) }
+
+// loadData makes the data variables: training images with a border of the mean colour to shift into.
+func (x *Session) loadData() {
+	s := x.set
+	put := func(path string, t *tensors.Tensor) { x.store.VariableWithValue(path, t).SetTrainable(false) }
+	put(trainImages, tensors.FromFlatDataAndDimensions(bordered(s, shift), s.Train.Len(), s.Height+2*shift, s.Width+2*shift, s.Channels))
+	put(trainLabels, tensors.FromFlatDataAndDimensions(int32s(s.Train.Labels), s.Train.Len()))
+	put(testImages, tensors.FromFlatDataAndDimensions(s.Test.Images, s.Test.Len(), s.Height, s.Width, s.Channels))
+	put(testLabels, tensors.FromFlatDataAndDimensions(int32s(s.Test.Labels), s.Test.Len()))
+	put(planVar, tensors.FromFlatDataAndDimensions(make([]int32, x.PerEpoch*x.settings.Batch*planWidth), x.PerEpoch, x.settings.Batch, planWidth))
+	put(lossVar, tensors.FromScalar(float32(0)))
+	put(correctVar, tensors.FromScalar(float32(0)))
+}
+
+func (x *Session) node(g *Graph, path string) *Node { return x.store.GetVariable(path).NodeValue(g) }
+
+// add adds to a statistic.
+func (x *Session) add(g *Graph, path string, v *Node) {
+	variable := x.store.GetVariable(path)
+	variable.SetNodeValue(Add(variable.NodeValue(g), ConvertDType(v, dtypes.Float32)))
+}
+
+// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step.
+func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
+	step := optimizer.GetGlobalStepVar(scope).NodeValue(g) // before it is counted up
+	k := ConvertDType(Mod(step, ConstAs(step, x.PerEpoch)), dtypes.Int32)
+	plan := Gather(x.node(g, planVar), Reshape(k, 1)) // [batch, planWidth]
+
+	batch, labels := x.batch(g, plan)
+	logits := x.net.Logits(scope.In(modelScope), batch, len(x.set.Classes), true)
+	logits = ConvertDType(logits, dtypes.Float32)
+	loss := crossEntropy(logits, labels)
+	x.add(g, lossVar, loss)
+	x.add(g, correctVar, correct(logits, labels))
+	x.opt.UpdateGraph(scope, g, loss)
+}
+
+// evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A batch that would pass
+// the end is taken from further in front.
+func (x *Session) evalGraph(scope *model.Scope, first, flip *Node) *Node {
+	n, b := x.set.Test.Len(), x.test
+	begin := Reshape(Min(first, ConstAs(first, n-b)), 1)
+	pictures := GatherSlices(x.node(first.Graph(), testImages), []int{0}, begin, []int{b}, true)
+	pictures = x.normalized(Reshape(pictures, b, x.set.Height, x.set.Width, x.set.Channels))
+	pictures = Where(flip, Reverse(pictures, 2), pictures)
+	return ConvertDType(x.net.Logits(scope.In(modelScope), pictures, len(x.set.Classes), false), dtypes.Float32)
+}
+
+// crossEntropy is the mean over the examples.
+func crossEntropy(logits, labels *Node) *Node {
+	hot := OneHot(labels, logits.Shape().Dimensions[1], logits.DType())
+	return ReduceAllMean(Neg(ReduceSum(Mul(hot, LogSoftmax(logits)), -1)))
+}
+
+// correct counts right answers.
+func correct(logits, labels *Node) *Node {
+	return ReduceAllSum(ConvertDType(Equal(ArgMax(StopGradient(logits), -1, dtypes.Int32), labels), dtypes.Float32))
+}

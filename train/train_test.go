@@ -1,0 +1,216 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/internal/safetensors"
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// small is the embedded sample, cut down: what the Go engine trains in a second.
+func small(t *testing.T, train, test int) *images.Set {
+	t.Helper()
+	s, err := images.Load("fashion-sample", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := s.Height * s.Width * s.Channels
+	c := *s
+	c.Train = images.Split{Images: s.Train.Images[:train*size], Labels: s.Train.Labels[:train]}
+	c.Test = images.Split{Images: s.Test.Images[:test*size], Labels: s.Test.Labels[:test]}
+	return &c
+}
+
+func session(t *testing.T, set *images.Set, s Settings) *Session {
+	t.Helper()
+	e, err := engine.Open("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Optimizer == nil {
+		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 1))
+	}
+	x, err := New(e, set, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func epochs(t *testing.T, x *Session, r Run, from, to int) (last Epoch) {
+	t.Helper()
+	var err error
+	for e := from; e < to; e++ {
+		if last, err = x.Train(t.Context(), r, e, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return last
+}
+
+func weights(t *testing.T, x *Session) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "w.safetensors")
+	if err := x.Save(path, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+var quick = Settings{Net: "cnn", Batch: 20, Precision: "float32", Augment: true}
+
+func quickRun(x *Session, p float64) Run {
+	return Run{P: p, LR: 0.5, Seed: 3, Epochs: 4, Schedule: optim.Triangular(4*x.PerEpoch, x.PerEpoch)}
+}
+
+func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {
+	x := session(t, small(t, 400, 100), quick)
+	for _, p := range []float64{1.5, 2, 3} {
+		r := quickRun(x, p)
+		if err := x.Start(r); err != nil {
+			t.Fatal(err)
+		}
+		first := epochs(t, x, r, 0, 1)
+		last := epochs(t, x, r, 1, 4)
+		score, err := x.Evaluate(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("p = %v: loss %.3f to %.3f, test accuracy %.2f", p, first.Loss, last.Loss, score.Accuracy)
+		if !(last.Loss < first.Loss-0.15) || score.Accuracy < 0.2 {
+			t.Errorf("p = %v: loss from %v to %v, test accuracy %v", p, first.Loss, last.Loss, score.Accuracy)
+		}
+	}
+}
+
+func TestASeedDecidesARun(t *testing.T) {
+	x := session(t, small(t, 120, 40), quick)
+	var all []string
+	for _, seed := range []uint64{3, 4, 3} {
+		r := quickRun(x, 3)
+		r.Seed = seed
+		if err := x.Start(r); err != nil {
+			t.Fatal(err)
+		}
+		epochs(t, x, r, 0, 2)
+		all = append(all, weights(t, x))
+	}
+	if all[0] != all[2] || all[0] == all[1] {
+		t.Errorf("same seed, same weights: %v; other seed, other weights: %v", all[0] == all[2], all[0] != all[1])
+	}
+}
+
+func TestAResumedRunIsTheUnbrokenOneBitForBit(t *testing.T) {
+	set := small(t, 120, 40)
+	s := quick
+	s.Optimizer = optim.Mirror().Momentum(0.9).Schedule(optim.Triangular(1, 1))
+	x := session(t, set, s)
+	r := quickRun(x, 3)
+	if err := x.Start(r); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "c.safetensors")
+	epochs(t, x, r, 0, 2)
+	if err := x.Save(path, true, map[string]string{"epoch": "2"}); err != nil {
+		t.Fatal(err)
+	}
+	epochs(t, x, r, 2, 4)
+	want := weights(t, x)
+
+	y := session(t, set, s) // another process
+	meta, err := y.Load(path)
+	if err != nil || meta["epoch"] != "2" {
+		t.Fatalf("%v, %v", meta, err)
+	}
+	epochs(t, y, r, 2, 4)
+	if got := weights(t, y); got != want {
+		t.Error("the resumed run ended elsewhere")
+	}
+}
+
+func TestCheckpointsOfOtherNetworksAreRefusedAndChangeNothing(t *testing.T) {
+	set := small(t, 120, 40)
+	x := session(t, set, quick)
+	if err := x.Start(quickRun(x, 2)); err != nil {
+		t.Fatal(err)
+	}
+	before := weights(t, x)
+	for name, f := range map[string]safetensors.File{
+		"empty":       {},
+		"other shape": {Tensors: []safetensors.Tensor{safetensors.FromFloat32s("model/conv1/weight", []int{1}, []float32{1})}},
+	} {
+		path := filepath.Join(t.TempDir(), "x.safetensors")
+		w, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := safetensors.Encode(w, f); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if _, err := x.Load(path); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if weights(t, x) != before {
+		t.Error("a refused checkpoint changed the weights")
+	}
+}
+
+func TestThePlanIsAnOrderOfAllExamplesAndStaysInside(t *testing.T) {
+	set := small(t, 100, 10)
+	plan := drawPlan(set, 100, true, 1, 1)
+	seen := map[int32]bool{}
+	moved := map[string]bool{}
+	for i := range 100 {
+		row := plan[i*planWidth : (i+1)*planWidth]
+		seen[row[planExample]] = true
+		moved[fmt.Sprint(row[planRow:])] = true
+		if row[planRow] < 0 || row[planRow] > 2*shift || row[planCutRow] < 0 || int(row[planCutRow]) > set.Height-cutout || row[planFlip] > 1 {
+			t.Fatalf("row %v", row)
+		}
+	}
+	if len(seen) != 100 || len(moved) < 90 {
+		t.Errorf("%d examples, %d different augmentations", len(seen), len(moved))
+	}
+	if fmt.Sprint(plan) == fmt.Sprint(drawPlan(set, 100, true, 1, 2)) || fmt.Sprint(plan) != fmt.Sprint(drawPlan(set, 100, true, 1, 1)) {
+		t.Error("an epoch must depend on (seed, epoch) and on nothing else")
+	}
+}
+
+func TestALossThatOverflowsNamesEpochAndParameter(t *testing.T) {
+	x := session(t, small(t, 120, 40), quick)
+	r := quickRun(x, 1.1)
+	r.LR = 1e6
+	r.Schedule = optim.Triangular(1000, 0)
+	if err := x.Start(r); err != nil {
+		t.Fatal(err)
+	}
+	for e := range 4 {
+		if _, err := x.Train(t.Context(), r, e, func(int) {}); err != nil {
+			if !strings.Contains(err.Error(), "epoch") || !strings.Contains(err.Error(), "/model/") {
+				t.Errorf("error %v", err)
+			}
+			return
+		}
+	}
+	t.Error("no overflow was reported")
+}
+
+func TestFlipAveragingIsAnAverage(t *testing.T) {
+	loss, right := judge([]float32{1, 3, 2}, 1)
+	if want := math.Log(math.Exp(-2) + 1 + math.Exp(-1)); right != 1 || math.Abs(loss-want) > 1e-12 {
+		t.Errorf("loss %v, want %v, right %v", loss, want, right)
+	}
+}
