@@ -2,6 +2,7 @@ package margin_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,19 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 )
+
+// Rounding ends agaricus at a gap of 2e-10 for p = 10, which takes 54 iterations with the default settings.
+func TestAStrictGapOnPublicDataEndsEarly(t *testing.T) {
+	folder := os.Getenv("BREGMAN_DATA")
+	if folder == "" {
+		t.Skip("BREGMAN_DATA does not name a folder with agaricus.svm.gz")
+	}
+	sol, err := margin.Solve(context.Background(), read(t, filepath.Join(folder, "agaricus.svm.gz")), 10, margin.Settings{Gap: 1e-10})
+	var short *margin.GapError
+	if err != nil && !(errors.As(err, &short) && short.Rounding) || sol.Gap() > 1e-9 || sol.Iterations > 300 {
+		t.Errorf("gap %.1e after %d iterations: %v", sol.Gap(), sol.Iterations, err)
+	}
+}
 
 // ps are the paper's norms.
 var ps = []float64{1.1, 1.5, 2, 3, 6, 10}

@@ -49,12 +49,12 @@ func LeastNorm(ctx context.Context, prob linear.Problem, p float64, set Settings
 	if prob.Y == nil {
 		return nil, fmt.Errorf("no targets to interpolate")
 	}
-	r, zero, err := newRows(linear.Problem{X: prob.X}, mirror.Conjugate(p))
+	r, zero, err := newRows(linear.Problem{X: prob.X})
 	switch {
 	case err != nil:
 		return nil, err
 	case zero >= 0:
-		return nil, fmt.Errorf("example %d is zero, or next to zero beside the others: leave it out", zero+1)
+		return nil, fmt.Errorf("example %d is zero: leave it out", zero+1)
 	}
 	k := &interpolator{solver: newSolver(ctx, prob, r, p, set), target: make([]float64, n)}
 	k.free = true
@@ -96,7 +96,7 @@ func (k *interpolator) run() (*Interpolation, error) {
 	k.stage(p, gap)
 	out := k.result()
 	if gap := out.Gap(); !(gap <= k.enough) {
-		return out, &GapError{Gap: gap, Want: k.enough, Iterations: k.n0, Cause: k.ctx.Err()}
+		return out, k.short(gap)
 	}
 	return out, nil
 }

@@ -35,7 +35,9 @@ func newPairs(d int) pairs {
 
 func (s *solver) limit(done func() bool) {
 	l := &limit{solver: s, pos: newPairs(s.d), neg: newPairs(s.d), shift: make([]float64, s.d)}
-	l.start()
+	if !l.start() {
+		return
+	}
 	for {
 		l.settle()
 		if done() || !s.more() || l.step() < 1e-10 {
@@ -46,8 +48,8 @@ func (s *solver) limit(done func() bool) {
 
 func (l *limit) one() bool { return l.p == 1 }
 
-// start chooses strictly feasible points near the w and the dual weights at hand.
-func (l *limit) start() {
+// start chooses strictly feasible points near the w and the dual weights at hand. It says whether there are some.
+func (l *limit) start() bool {
 	l.normalise()
 	l.mulT(l.v, l.y)
 	most := mirror.Norm(l.v, math.Inf(1))
@@ -55,7 +57,11 @@ func (l *limit) start() {
 		l.free, l.gamma = true, 1
 		copy(l.w, l.best.w)
 		l.mul(l.m, l.w)
-		vec.Scale(l.w, 2/l.least(l.m), l.w)
+		least := l.least(l.m)
+		if !(least > 0) {
+			return false
+		}
+		vec.Scale(l.w, 2/least, l.w)
 		vec.Scale(l.y, 0.5/most, l.y)
 		vec.Scale(l.v, 0.5/most, l.v)
 		mean := mirror.Norm(l.w, 1) / float64(l.d)
@@ -65,7 +71,7 @@ func (l *limit) start() {
 		}
 		l.mul(l.s, l.w)
 		vec.Axpy(-1, l.b, l.s)
-		return
+		return true
 	}
 	clear(l.w)
 	for j, v := range l.v {
@@ -76,6 +82,7 @@ func (l *limit) start() {
 	for i, b := range l.b {
 		l.s[i] = most * b
 	}
+	return true
 }
 
 // settle brings what rounding moved back in line, and certifies.

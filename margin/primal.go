@@ -7,7 +7,7 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// primal solves, for p > 2,
+// primal solves, for 1 < p < ∞ though meant for p > 2,
 //
 //	min ½‖w‖ₚ² − γ  subject to  Aw − γb = s ≥ 0
 //
@@ -18,8 +18,12 @@ import (
 // stopping are as in dual.
 func (s *solver) primal(done func() bool) {
 	s.mulT(s.w, s.y)
-	size := mirror.Norm(s.w, s.p)
-	vec.Scale(s.w, 1/size, s.w)
+	s.primalFrom(s.w, done)
+}
+
+// primalFrom is primal from a given w.
+func (s *solver) primalFrom(w []float64, done func() bool) {
+	vec.Scale(s.w, 1/mirror.Norm(w, s.p), w)
 	first := true
 	for {
 		size := mirror.Norm(s.w, s.p)
@@ -74,7 +78,11 @@ func (s *solver) primalHessian(size float64) {
 	for i, a := range s.y {
 		s.theta[i] = s.s[i] / a
 	}
-	s.factor(2-s.q, 0)
+	rest := 0.0
+	if s.q > 2 {
+		rest = 1 / ((s.q - 1) * (s.q - 2))
+	}
+	s.factor(2-s.q, rest)
 }
 
 // primalDiagonal sets D = (q−1)|ŵ|^(2−p), with ŵ in normal.g. Where w and the w that v = Aᵀa asks for are apart, the slope
@@ -86,7 +94,7 @@ func (s *solver) primalDiagonal(size float64) {
 	s.invert.Signed(asked, asked)
 	for j, u := range unit {
 		d := (s.q - 1) / (slope[j] + 1/mostDiag)
-		if far := asked[j] - u; math.Abs(far) > 1e-5*math.Abs(u) {
+		if far := asked[j] - u; s.p > 2 && math.Abs(far) > 1e-5*math.Abs(u) {
 			rise := s.v[j]/size - u*slope[j]
 			if c := far / rise; c > 0 {
 				d = min(c, mostDiag)

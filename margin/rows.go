@@ -3,6 +3,7 @@ package margin
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
@@ -32,15 +33,19 @@ type rows struct {
 // entries in the time of a sparse one.
 const denseShare = 0.2
 
-// newRows copies and scales the problem. A row that is zero, or negligible beside the largest, is returned
-// as the index zero ≥ 0: it alone proves that there is no margin.
-func newRows(prob linear.Problem, q float64) (r *rows, zero int, err error) {
+const (
+	mostLength = 1e290 // of a row, and its inverse: w and the margin must be numbers of full accuracy
+	mostRatio  = 1e150 // of the lengths of two rows: its square must be a number
+)
+
+// newRows copies and scales the problem. A row that is zero is returned as the index zero ≥ 0: it alone proves that
+// there is no margin.
+func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	n, full := prob.Dims()
+	zero = -1
 	r = &rows{n: n, whole: n, full: full, length: make([]float64, n), b: make([]float64, n)}
 	count := make([]int, full)
 	nnz := 0
-	var largest float64
-	inQ := make([]float64, n)
 	for i := range n {
 		idx, val := prob.X.Row(i)
 		for k, v := range val {
@@ -57,15 +62,19 @@ func newRows(prob linear.Problem, q float64) (r *rows, zero int, err error) {
 			return nil, -1, fmt.Errorf("example %d has the label %v", i+1, y)
 		}
 		r.length[i] = mirror.Norm(val, 2) * math.Abs(y)
-		inQ[i] = mirror.Norm(val, q) * math.Abs(y)
-		largest = max(largest, inQ[i])
-	}
-	least := math.Inf(1)
-	for i, v := range inQ {
-		if v <= negligible*largest {
-			return nil, i, nil
+		if mirror.Norm(val, math.Inf(1)) == 0 || y == 0 {
+			zero = i
 		}
-		least = min(least, r.length[i])
+	}
+	if zero >= 0 {
+		return nil, zero, nil
+	}
+	least, most := slices.Min(r.length), slices.Max(r.length)
+	switch {
+	case most > mostLength || least < 1/mostLength:
+		return nil, -1, fmt.Errorf("the lengths of the examples go from %.2g to %.2g, beyond what can be computed with: scale the data", least, most)
+	case most/least > mostRatio:
+		return nil, -1, fmt.Errorf("the lengths of the examples go from %.2g to %.2g, too far apart to compute with: scale the examples alike", least, most)
 	}
 	place := make([]int32, full)
 	for j, c := range count {
@@ -158,8 +167,9 @@ func (r *rows) at(i int) int {
 func (r *rows) dual(a []float64) []float64 {
 	out := make([]float64, r.whole)
 	var sum float64
+	least := slices.Min(r.length)
 	for i, v := range a {
-		w := max(v, 0) * r.b[i]
+		w := max(v, 0) * (least / r.length[i])
 		out[r.at(i)] = w
 		sum += w
 	}

@@ -11,22 +11,27 @@ import (
 // separate finds out whether the data can be separated at all, by the least Euclidean norm in the convex hull of
 // the rows (p = 2, the smoothest case): it is 0 if and only if they cannot. It stops as soon as some w has a
 // positive margin, half as large as it can be, and leaves the dual weights as a start for the norm asked for;
-// or with a proof, as soon as the bound is negligible in that norm.
+// or with a proof, as soon as the bound is negligible in that norm. All rows count as of length 1 meanwhile: their
+// lengths decide on the margin, not on whether there is one. Where the margin is so small that the weights do not give a
+// w that reaches it, w is searched for itself.
 func (s *solver) separate() *NotSeparableError {
-	p, tell := s.p, s.tell
+	p, tell, b := s.p, s.tell, s.b
 	defer func() {
+		s.b = b
 		s.setP(p)
 		s.tell, s.patience = tell, patience
+		if s.best.w != nil {
+			s.mul(s.m, s.best.w)
+			s.best.lower = s.least(s.m) / mirror.Norm(s.best.w, p)
+		}
 	}()
 	s.setP(2)
 	s.patience = 15 // cancel is quicker than waiting
-	if p != 2 {
-		s.tell = nil // the bounds are not those asked for
-	}
-	lengths := slices.Max(s.length) / slices.Min(s.length)
+	s.tell = nil    // the bounds are not those asked for
+	s.b = slices.Repeat([]float64{1}, s.n)
 	var proof *NotSeparableError
 	refuted := func() bool {
-		if s.best.upper > 1e-6*lengths { // a norm of another p is shorter by less than 1e4 if d < 1e8
+		if s.best.upper > 1e-6 { // a norm of another p is shorter by less than 1e4 if d < 1e8
 			return false
 		}
 		if e := notSeparable(s.prob, p, s.rows.dual(s.best.a)); e.proven() {
@@ -34,11 +39,20 @@ func (s *solver) separate() *NotSeparableError {
 		}
 		return proof != nil
 	}
-	decided := func() bool { return s.best.gap() <= 1 || refuted() }
-	s.dual(decided)
-	for _, share := range []float64{0, 1e-8, 1e-6, 1e-4, 1e-3} {
-		for !decided() && s.ctx.Err() == nil && s.cancel(share) {
+	decided := func() bool { return refuted() || s.best.gap() <= 1 } // a margin next to 0 may be positive by a rounding
+	cancel := func() {
+		for _, share := range []float64{0, 1e-8, 1e-6, 1e-4, 1e-3} {
+			for !decided() && s.ctx.Err() == nil && s.cancel(share) {
+			}
 		}
+	}
+	s.dual(decided)
+	cancel()
+	if !decided() && s.ctx.Err() == nil && s.best.w != nil {
+		s.again()
+		s.patience = patience
+		s.primal(decided)
+		cancel()
 	}
 	return proof
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/bregman-ml/bregman/linear"
-	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Settings says how far to go. The zero value is a sensible default.
@@ -38,7 +37,9 @@ type Solution struct {
 // Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞.
 //
 // Data that no w separates gives a *NotSeparableError with the proof. Where the gap asked for is not reached,
-// or ctx ends first, the best solution found comes with a *GapError.
+// or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil, where no
+// w with a positive margin was found. Separability does not depend on the lengths of the examples, but those beyond
+// 1e±290, or 1e150 times as long as others, are refused: their margins are no numbers to compute with.
 func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*Solution, error) {
 	if err := prob.Check(); err != nil {
 		return nil, err
@@ -46,8 +47,7 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 	if !(p >= 1) {
 		return nil, fmt.Errorf("p = %v: the ℓₚ margin needs 1 ≤ p ≤ ∞", p)
 	}
-	q := mirror.Conjugate(p)
-	r, zero, err := newRows(prob, q)
+	r, zero, err := newRows(prob)
 	switch {
 	case err != nil:
 		return nil, err
@@ -76,11 +76,15 @@ const (
 	// mostRows is the number up to which they are worth it in a working set for p = 1, where many rows touch the
 	// margin and w need not be unique.
 	mostRows = 3000
+	// cancelled is the length of v = Aᵀa, for rows of length 1, below which w = ∇½‖v‖² may not be accurate enough:
+	// v is right to 1e-16, w to 1e-16/‖v‖, and the margin, which is as small as v, to 1e-16/‖v‖².
+	cancelled = 1e-2
 )
 
 // run chooses the method. For n > d the d × d equations are the smaller ones; the n × n equations are often
 // the more accurate where the dual weights are found directly (p ≤ 2), and a second chance elsewhere. Where
-// both are large, or many rows have worn out the accuracy, a working set of rows takes over.
+// both are large, or many rows have worn out the accuracy, a working set of rows takes over. Barely separable data need
+// w itself, not the one that the dual weights give.
 func (s *solver) run() (string, *NotSeparableError) {
 	if s.large() {
 		return "working set of rows", s.workingSet(s.spread(500))
@@ -105,6 +109,13 @@ func (s *solver) run() (string, *NotSeparableError) {
 	if s.settled() || s.ctx.Err() != nil || s.best.w == nil {
 		return name, nil
 	}
+	if s.p > 1 && !math.IsInf(s.p, 1) && s.best.upper < cancelled {
+		name += ", then on w"
+		if s.refine(tall); s.settled() || s.ctx.Err() != nil {
+			return name, nil
+		}
+		s.form(tall)
+	}
 	if s.n > max(smallRows, s.d) && !s.nested {
 		return name + ", then a working set of rows", s.workingSet(s.near(1e-3, smallRows))
 	}
@@ -116,11 +127,32 @@ func (s *solver) run() (string, *NotSeparableError) {
 	return name, nil
 }
 
+// refine starts again from the best w, with both forms of the equations in turn where both are small: the d × d ones
+// find the step of w first, the n × n ones that of a, and which of them rounding spares depends on the data.
+func (s *solver) refine(tall bool) {
+	defer func() { s.patience = patience }()
+	s.patience = patienceNear
+	for k, idle := 0, 0; k < 8 && idle < 2; k++ {
+		before := s.best.gap()
+		if max(s.n, s.d) <= 2*smallRows {
+			s.form(tall == (k%2 == 0))
+		}
+		s.again()
+		s.primalFrom(s.best.w, s.reached)
+		if s.settled() || s.ctx.Err() != nil {
+			return
+		}
+		if idle++; s.best.gap() < 0.9*before {
+			idle = 0
+		}
+	}
+}
+
 // solution returns the best point found, in terms of the original problem.
 func (s *solver) solution(method string) (*Solution, error) {
 	out := &Solution{P: s.p, Iterations: s.n0, Method: method}
 	if s.best.a == nil || s.best.w == nil {
-		return nil, &GapError{Gap: math.Inf(1), Want: s.enough, Iterations: s.n0, Cause: s.ctx.Err()}
+		return nil, s.short(math.Inf(1))
 	}
 	s.prune()
 	out.Dual = s.rows.dual(s.best.a)
@@ -132,15 +164,23 @@ func (s *solver) solution(method string) (*Solution, error) {
 	}
 	toMarginOne(s.prob, out.W)
 	out.Certificate = linear.Certify(s.prob, s.p, out.W, out.Dual)
+	if !(out.Lower > 0) {
+		return nil, s.short(math.Inf(1))
+	}
 	for i, a := range out.Dual {
 		if a > 0 {
 			out.Support = append(out.Support, i)
 		}
 	}
 	if gap := out.Gap(); !(gap <= s.enough) {
-		return out, &GapError{Gap: gap, Want: s.enough, Iterations: s.n0, Cause: s.ctx.Err()}
+		return out, s.short(gap)
 	}
 	return out, nil
+}
+
+// short says why the gap asked for was not reached.
+func (s *solver) short(gap float64) *GapError {
+	return &GapError{Gap: gap, Want: s.enough, Iterations: s.n0, Rounding: s.n0 < s.most, Cause: s.ctx.Err()}
 }
 
 // toMarginOne scales w to the margin 1, not less by a rounding. A w without a positive margin is left alone.

@@ -135,8 +135,18 @@ func (s *solver) report() {
 	s.tell(Iteration{N: s.n0, Lower: s.best.lower * r, Upper: s.best.upper * r})
 }
 
-// patience is how many steps may pass without the bounds moving closer by a tenth: then rounding has won.
-const patience = 100
+const (
+	// patience is how many steps may pass without the bounds moving closer by a tenth: then rounding has won.
+	patience = 100
+	// patienceNear is the same where the bounds agree to near: only rounding keeps Newton steps from halving that.
+	patienceNear = 30
+	near         = 1e-6
+)
+
+// stalled says whether the bounds have stopped moving.
+func (s *solver) stalled() bool {
+	return s.best.since > s.patience || s.best.since > patienceNear && s.best.gap() < near
+}
 
 // settled says whether the gap is good enough.
 func (s *solver) settled() bool { return s.best.gap() <= s.enough }
@@ -146,7 +156,7 @@ func (s *solver) more() bool {
 	if s.tell != nil {
 		s.report()
 	}
-	if s.n0 >= s.most || s.best.since > s.patience || s.ctx.Err() != nil {
+	if s.n0 >= s.most || s.stalled() || s.ctx.Err() != nil {
 		return false
 	}
 	s.n0++

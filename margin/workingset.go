@@ -25,7 +25,7 @@ func (s *solver) workingSet(part []int) *NotSeparableError {
 	for _, i := range part {
 		in[i] = true
 	}
-	gap := 1e-2
+	gap, idle := 1e-2, 0
 	for s.ctx.Err() == nil && s.n0 < s.most {
 		gap = max(s.gap/2, min(gap, 0.01*s.best.gap()))
 		sub := newSolver(s.ctx, s.prob, s.rows.only(part), s.p, Settings{Gap: gap, MaxIterations: s.most - s.n0})
@@ -38,6 +38,7 @@ func (s *solver) workingSet(part []int) *NotSeparableError {
 		if sub.best.w == nil || sub.best.a == nil {
 			return nil
 		}
+		before := s.best.gap()
 		s.adopt(sub, part)
 		if s.tell != nil {
 			s.report()
@@ -45,6 +46,11 @@ func (s *solver) workingSet(part []int) *NotSeparableError {
 		added := s.violated(in, sub.best.lower*mirror.Norm(sub.best.w, s.p), max(100, len(part)/4))
 		if s.reached() || len(added) == 0 && (gap <= s.gap/2 || !sub.reached()) {
 			return nil
+		}
+		if !sub.reached() && s.best.gap() > 0.9*before {
+			if idle++; idle == 2 { // rounding allows no more
+				return nil
+			}
 		}
 		part = append(part, added...)
 		slices.Sort(part)

@@ -138,12 +138,13 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 			begin := min(first, n-x.test)
 			for i := first; i < min(first+x.test, n); i++ {
 				loss, right := judge(logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i]))
-				s.Loss += loss / float64(n)
-				s.Accuracy += right / float64(n)
+				s.Loss += loss
+				s.Accuracy += right
 			}
 		}
 		return nil
 	})
+	s.Loss, s.Accuracy = s.Loss/float64(n), s.Accuracy/float64(n)
 	return s, err
 }
 
