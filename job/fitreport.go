@@ -56,7 +56,7 @@ func (w *fitting) margins() {
 	for _, c := range w.certified {
 		margin, gap = min(margin, c.Lower), max(gap, c.Gap())
 	}
-	if margin > 0 && !math.IsInf(margin, 1) && !math.IsInf(gap, 1) {
+	if margin > 0 && !math.IsInf(1/margin, 1) && !math.IsInf(margin, 1) && !math.IsInf(gap, 1) {
 		norm := 1 / margin
 		w.result.Margin, w.result.Norm, w.result.Gap = &margin, &norm, &gap
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	_ "github.com/gomlx/compute/gobackend"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -238,6 +239,16 @@ func TestBadSettingsPanic(t *testing.T) {
 			}()
 			c.Done()
 		}()
+	}
+}
+
+// GoMLX's gradient accumulation asks for UpdateGraphWithGradients by an interface of its own.
+func TestTheOptimizerTakesAccumulatedGradients(t *testing.T) {
+	var o any = Mirror().Done()
+	if _, ok := o.(interface {
+		UpdateGraphWithGradients(scope *model.Scope, grads []*Node, lossDType dtypes.DType)
+	}); !ok {
+		t.Error("train.Trainer.AccumulateGradients would refuse it")
 	}
 }
 
