@@ -284,6 +284,9 @@ func (w *fitting) fit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if first, last := tr.Points[0].Loss, tr.Points[len(tr.Points)-1].Loss; !(last < first) {
+			w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", first, last)
+		}
 	}
 	return nil
 }
@@ -306,9 +309,6 @@ func (w *fitting) measure(tr *linear.Trace, s *linear.State) {
 	pt := s.Measure(w.P, nil)
 	w.loss0 += pt.Loss / float64(len(w.targets))
 	w.result.Steps = max(w.result.Steps, s.T)
-	if first := tr.Points[0].Loss; !(pt.Loss < first) {
-		w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", first, pt.Loss)
-	}
 	if !w.loss.Residual() {
 		w.certified = append(w.certified, linear.Certificate{Lower: pt.Margin, Upper: tr.Upper()})
 	}
