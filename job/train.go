@@ -137,7 +137,7 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
-	con.Say("%s parameters, compiled in %.1f s", thousands(session.Params), time.Since(begin).Seconds())
+	con.Say("%s parameters, compiled in %.1f s", Thousands(session.Params), time.Since(begin).Seconds())
 	w := &training{Train: t, con: con, set: set, engine: eng, session: session}
 	if old != nil {
 		w.results, err = w.resume(ctx, old)
@@ -186,8 +186,8 @@ func (w *training) print() error {
 	return nil
 }
 
-// thousands writes 11173962 as 11,173,962.
-func thousands(n int) string {
+// Thousands writes 11173962 as 11,173,962.
+func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

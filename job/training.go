@@ -90,7 +90,7 @@ func (w *training) run(ctx context.Context, run *runlog.Run, p float64, seed uin
 			return TrainResult{}, err
 		}
 		lines = append(lines, line)
-		bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, thousands(int(e.Rate))))
+		bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
 		if err := run.Append(line); err != nil {
 			return TrainResult{}, err
 		}
@@ -166,9 +166,9 @@ func (w *training) report(run *runlog.Run, r TrainResult, lines []epochLine) err
 	for _, row := range [][2]string{
 		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
 		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %% in the last epoch", r.Loss, 100*r.Accuracy)},
-		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", thousands(int(r.ImgPerSecond)), w.engine.Name, w.Precision)},
+		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", Thousands(int(r.ImgPerSecond)), w.engine.Name, w.Precision)},
 		{"recipe", fmt.Sprintf("%d epochs, batch %d, learning rate %v, %s, seed %d", w.Epochs, w.Batch, w.LR, w.Schedule, r.Seed)},
-		{"parameters", thousands(w.session.Params)}} {
+		{"parameters", Thousands(w.session.Params)}} {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
 	}
 	doc.Section("Result")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/mirror"
@@ -89,7 +90,7 @@ func (b *bias) ratios(reading dataset.Reading) (least, mean, largest []float64) 
 
 // ratioTable sets p-GD beside the exact solutions.
 func (b *bias) ratioTable() report.Table {
-	t := report.Table{Title: fmt.Sprintf("p-GD after %s steps: its ℓₚ norm at margin 1 over the exact least", thousands(b.steps)), Header: []string{""},
+	t := report.Table{Title: fmt.Sprintf("p-GD after %s steps: its ℓₚ norm at margin 1 over the exact least", job.Thousands(b.steps)), Header: []string{""},
 		Note: "1 would be the limit of the theorem. Geometric mean over the data sets, and the range."}
 	for _, p := range Ps {
 		t.Header = append(t.Header, fmt.Sprintf("p = %v", p))
@@ -226,7 +227,7 @@ func (b *bias) frequencyTable() report.Table {
 				steps = b.early
 			}
 			counts, of := b.frequencies(reading, early)
-			row := []report.Cell{report.Text("0.1 is the %v, %s steps", reading, thousands(steps))}
+			row := []report.Cell{report.Text("0.1 is the %v, %s steps", reading, job.Thousands(steps))}
 			for _, c := range counts {
 				row = append(row, report.Cell{Text: fmt.Sprintf("%d of %d", c, of), Value: float64(c), Best: c == of})
 			}
@@ -312,13 +313,4 @@ func (b *bias) all() report.Table {
 		}
 	}
 	return t
-}
-
-// thousands writes 1000000 as 1,000,000.
-func thousands(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

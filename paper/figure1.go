@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/mirror"
@@ -220,7 +221,7 @@ func (c curve) slopes() (divergence, norm float64) {
 
 // table sets what was observed beside the bounds, a column per p.
 func (f *figure1) table() report.Table {
-	t := report.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", thousands(f.curves[0].last().Step))},
+	t := report.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", job.Thousands(f.curves[0].last().Step))},
 		Note: "Slopes are fitted to the last two decades of steps, where the curve falls throughout. O(1/log^(p−1) t) says “at least as fast”, so an exponent below its " +
 			"bound agrees with it. The printed lower bound on ‖w‖ₚ drops a constant that contains log η = −9.2: where it lies above ‖w‖ₚ, it is about the rate, not the level."}
 	rows := make([][]report.Cell, 9)

@@ -11,7 +11,7 @@ import (
 
 // trialTable is the norms table of one trial.
 func (r *linearResults) trialTable(t *trial) report.Table {
-	return normsTable(fmt.Sprintf("Ours: seed %d, w₀ of %v 0.1, %s steps", t.Seed, t.Reading, thousands(r.bias.steps)), "", t.Final, 3)
+	return normsTable(fmt.Sprintf("Ours: seed %d, w₀ of %v 0.1, %s steps", t.Seed, t.Reading, job.Thousands(r.bias.steps)), "", t.Final, 3)
 }
 
 // relativeTable is all data sets of a reading at once.

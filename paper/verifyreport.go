@@ -48,7 +48,7 @@ func writeVerify(run *runlog.Run, findings []Finding, hyper []hyperbolicLimit, s
 	if len(hyper) > 0 {
 		doc.Section("Hyperbolic entropy")
 		doc.Say("The paper says nothing about this potential. With normalised steps its direction reaches these shares of the best possible margin; small β should lean to ℓ₁.")
-		t := report.Table{Title: fmt.Sprintf("Measured after %s steps", thousands(quickSteps)), Header: []string{"problem", "β", "share of the best ℓ₁ margin", "share of the best ℓ₂ margin"}}
+		t := report.Table{Title: fmt.Sprintf("Measured after %s steps", job.Thousands(quickSteps)), Header: []string{"problem", "β", "share of the best ℓ₁ margin", "share of the best ℓ₂ margin"}}
 		for _, h := range hyper {
 			t.Rows = append(t.Rows, []report.Cell{report.Text("%s", h.Case), report.Text("%v", h.Beta), report.Number(h.InL1, 4), report.Number(h.InL2, 4)})
 		}

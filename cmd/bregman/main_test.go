@@ -522,6 +522,37 @@ func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
 	}
 }
 
+// A limit on the size of files stands in for a full disk: the checkpoint does not fit.
+func TestAFullDiskIsOneClearLineAndNoHalfWrittenFile(t *testing.T) {
+	if raceDetector {
+		t.Skip("GoMLX's engine in Go fails the pointer checks that come with the race detector")
+	}
+	dir := t.TempDir()
+	pictures(t, dir)
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "ulimit -f 4; exec "+program+" train --model cnn --data pictures --epochs 2 --batch 12 --engine go")
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	cmd.Run()
+	last := strings.TrimSpace(stderr.String())
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(last, "file too large") || strings.Contains(stderr.String(), "goroutine") {
+		t.Errorf("exit %d, %s", cmd.ProcessState.ExitCode(), stderr.String())
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "runs", "*", "checkpoints", "*"))
+	hidden, _ := filepath.Glob(filepath.Join(dir, "runs", "*", "checkpoints", ".*"))
+	if len(left)+len(hidden) != 0 {
+		t.Errorf("half-written: %v %v", left, hidden)
+	}
+	runs, _ := filepath.Glob(filepath.Join(dir, "runs", "*"))
+	if len(runs) != 1 {
+		t.Fatalf("runs %v", runs)
+	}
+	if info, err := runlog.ReadInfo(runs[0]); err != nil || info.Status != runlog.Failed {
+		t.Errorf("status %q, %v", info.Status, err)
+	}
+}
+
 func TestTrainRefusesBadInputInOneLine(t *testing.T) {
 	dir := t.TempDir()
 	pictures(t, dir)
