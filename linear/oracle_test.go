@@ -105,6 +105,9 @@ func TestCertificateEnclosesTheTrueMargin(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := s.Certify(o.p)
+			if own := linear.CertifyWeights(prob, o.p, s.W); own.Lower != c.Lower || own.Upper < gamma*(1-1e-11) {
+				t.Errorf("%s, p = %v, step %d: from w alone [%v, %v], the truth is %v", o.set, o.p, s.T, own.Lower, own.Upper, gamma)
+			}
 			// The optimum is known to 1e-12 and our own arithmetic adds as much.
 			if !(c.Lower <= gamma*(1+1e-11) && c.Upper >= gamma*(1-1e-11)) {
 				t.Errorf("%s, p = %v, step %d: [%v, %v] misses %v", o.set, o.p, s.T, c.Lower, c.Upper, gamma)

@@ -172,8 +172,9 @@ func (o *Optimizer) UpdateGraph(scope *model.Scope, _ *Graph, loss *Node) {
 	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
 }
 
-// UpdateGraphWithGradients builds one step from gradients, given in the order of the scope's trainable variables.
-func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, grads []*Node, dtype dtypes.DType) {
+// UpdateGraphWithGradients builds one step from gradients, given in the order of the scope's trainable variables. The update is made
+// in each variable's own type, whatever the loss's.
+func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, grads []*Node, _ dtypes.DType) {
 	if len(grads) == 0 {
 		return
 	}
@@ -195,7 +196,6 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, grads []*Node, 
 	if k != len(grads) {
 		exceptions.Panicf("optim: %d gradients for %d trainable variables", len(grads), k)
 	}
-	_ = dtype // the update is made in each variable's own type
 }
 
 // clipped scales the gradients so that their common norm is at most o.clip.

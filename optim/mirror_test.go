@@ -102,6 +102,24 @@ func TestStepsAgreeWithPackageMirror(t *testing.T) {
 		twin(mirror.HyperbolicEntropy(0.3), constant(float64(float32(0.05))), 20), 1e-9)
 }
 
+// On w > 0 the entropy's step is the exponentiated gradient, w·e^(−ηg).
+func TestEntropyIsTheExponentiatedGradient(t *testing.T) {
+	w, g := []float64{0.5, 1, 3}, []float64{0.3, -2, 1}
+	out, err := CallOnce(backend(t), func(w, grad, rate *Node) *Node {
+		psi := Entropy()
+		return psi.step(w, grad, rate, ScalarOne(w.Graph(), w.DType()), 0)
+	}, w, g, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := tensors.MustCopyFlatData[float64](out)
+	for j := range w {
+		if want := w[j] * math.Exp(-0.1*g[j]); math.Abs(got[j]-want) > 1e-14*want {
+			t.Errorf("weight %d: %v, want %v", j, got[j], want)
+		}
+	}
+}
+
 func TestPEqualsTwoIsSGDToTheBit(t *testing.T) {
 	a := run[float32](t, Mirror().P(2).LearningRate(0.1).Done(), 20)
 	b := run[float32](t, optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(), 20)
