@@ -27,9 +27,11 @@ var house = [][]string{
 	{"linear"},
 	{"dataset", "images"},
 	{"nets", "optim"},
-	{"engine", "engine/cpu"},
+	{"engine"},
+	{"engine/cpu"},
 	{"mirror", "matrix"},
-	{"internal/vec", "internal/safetensors", "internal/tfevents"},
+	{"internal/product"},
+	{"internal/vec", "internal/pool", "internal/safetensors", "internal/tfevents"},
 }
 
 // light packages never pull in the tensor framework.
