@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,6 +114,7 @@ func prepare(plugin string) error {
 	}
 	os.Setenv("GOMLX_NO_AUTO_INSTALL", "1")
 	os.Setenv("GOPJRT_CUDA_CHECKS", "0")
+	rememberTuning(plugin)
 	site := filepath.Dir(filepath.Dir(filepath.Dir(plugin)))
 	libs, _ := filepath.Glob(filepath.Join(site, "nvidia", "*", "lib"))
 	if len(libs) == 0 || os.Getenv(restarted) != "" {
@@ -125,4 +127,47 @@ func prepare(plugin string) error {
 	path := strings.Join(append(libs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...), ":")
 	env := append(os.Environ(), "LD_LIBRARY_PATH="+path, "PATH="+os.Getenv("PATH")+":/usr/local/cuda/bin", restarted+"=1")
 	return syscall.Exec(exe, os.Args, env)
+}
+
+// rememberTuning lets XLA keep which kernels it found fastest in the user's cache: ResNet-18 then compiles in 4 s instead of 20 the next
+// time. XLA ends a process whose XLA_FLAGS it does not know, so the plugin's file is asked first.
+func rememberTuning(plugin string) {
+	const flag = "xla_gpu_per_fusion_autotune_cache_dir"
+	flags := os.Getenv("XLA_FLAGS")
+	if strings.Contains(flags, flag) || !fileHolds(plugin, flag) {
+		return
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return
+	}
+	dir := filepath.Join(cache, "bregman", "xla")
+	if err := os.MkdirAll(dir, 0o755); err != nil || strings.ContainsAny(dir, " \t\"'") {
+		return
+	}
+	os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" --"+flag+"="+dir))
+}
+
+// fileHolds says whether a file has these bytes somewhere.
+func fileHolds(path, text string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	const block = 1 << 20
+	buf := make([]byte, len(text)+block)
+	kept := 0 // bytes of the last block at the front, where the text may begin
+	for {
+		n, err := f.Read(buf[kept:])
+		if bytes.Contains(buf[:kept+n], []byte(text)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		end := kept + n
+		kept = min(len(text)-1, end)
+		copy(buf, buf[end-kept:end])
+	}
 }
