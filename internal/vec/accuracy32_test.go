@@ -65,6 +65,53 @@ func TestLog32IsWithinTwoUlp(t *testing.T) {
 	})
 }
 
+// The float64 functions of package math are within an ulp of the truth, 2⁻²⁹ of one of a float32.
+func TestCurvesAreWithinTheirBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	points := func(low, high float64) []float32 {
+		x := []float32{float32(low), float32(high), 1e-45, -1e-45, 1e-40, -0x1p-126, 0x1p-25, -0x1p-25, 0x1p-24, -0x1p-24, 0x1p-12, 0.5, -0.5}
+		for range 100000 {
+			x = append(x,
+				float32(low+(high-low)*r.Float64()),
+				float32(r.NormFloat64()),
+				float32(r.NormFloat64()*math.Exp(-20*r.Float64())))
+		}
+		return x
+	}
+	logistic := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	beyond := func(x []float32) []float32 { // ln(1+x) takes x > −1
+		for i, v := range x {
+			if v <= -1 {
+				x[i] = float32(math.Exp(-float64(v)))
+			}
+		}
+		for range 50000 {
+			x = append(x, math.Float32frombits(r.Uint32N(0x7f800000)), -float32(1-math.Exp(-16*r.Float64())))
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name  string
+		limit float64
+		x     []float32
+		f     func(dst, x []float32)
+		want  func(float64) float64
+	}{
+		{"Expm132", 2, points(-25, 88.72), Expm132, math.Expm1},
+		{"Log1p32", 2, beyond(points(-0.999, 10)), Log1p32, math.Log1p},
+		{"Tanh32", 4, points(-10, 10), Tanh32, math.Tanh},
+		{"Logistic32", 4, points(-104, 20), Logistic32, logistic},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			implementations(t, func(t *testing.T) {
+				got := make([]float32, len(c.x))
+				c.f(got, c.x)
+				worst32(t, c.limit, c.x, got, func(x, got float32) float64 { return ulps32(got, c.want(float64(x))) })
+			})
+		})
+	}
+}
+
 func TestPow32RelativeErrorBelow4e7(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	implementations(t, func(t *testing.T) {

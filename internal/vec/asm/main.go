@@ -18,12 +18,12 @@ func main() {
 	for _, w := range []format{double, single} {
 		dot(w)
 		axpy(w)
-		scale(w)
 		sparseDot(w)
 		sparseAxpy(w)
 		square(w)
 		squareRoot(w)
 	}
+	scale(double)
 	mulCSR()
 	addMulTCSR()
 	mulDense()
@@ -39,6 +39,11 @@ func main() {
 	tenthPower()
 	integerPower(fours, "powIntAVX2")
 	integerPower(widened, "powInt32AVX2")
+
+	each32()
+	sums32()
+	conversions32()
+	curves32()
 
 	Generate()
 }
