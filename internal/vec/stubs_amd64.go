@@ -134,6 +134,11 @@ func pow32AVX2(dst []float32, x []float32, y float64, atZero float64, abs uint64
 //go:noescape
 func rootAVX2(dst []float64, x []float64, steps uint64, inverse float64, second float64, third float64, abs uint64, sign uint64) (done int)
 
+// root32AVX2 sets dst = |x|^(1/k) | x&sign, for the k given by steps and its inverse, with a power up of 2ᵏ, 2²⁴ or more, and the inverse down of its root; it returns how many it did.
+//
+//go:noescape
+func root32AVX2(dst []float32, x []float32, steps uint64, inverse float32, up float32, down float32, sign uint32) (done int)
+
 // tenthPowerAVX2 sets dst = x¹⁰ | x&sign.
 //
 //go:noescape
@@ -148,6 +153,11 @@ func powIntAVX2(dst []float64, x []float64, steps uint64, sign uint64)
 //
 //go:noescape
 func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint64)
+
+// powSmall32AVX2 sets dst = |x|ᵏ, for the k given by steps, | x&sign.
+//
+//go:noescape
+func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
 
 // add32AVX2 sets dst = a + b.
 //

@@ -26,7 +26,7 @@ func MaxOf32(x []float32) float32 { return maxOf32(x) }
 func MinOf32(x []float32) float32 { return minOf32(x) }
 
 const (
-	widest     = 512 // columns AddRows32 adds up in registers
+	widest     = 128 // elements of a row that AddRows32 adds up in registers
 	rowsAtOnce = 512
 )
 
@@ -63,7 +63,7 @@ func AddRows32(acc, x []float32) {
 func joined(d, rows int) int {
 	for _, unit := range [...]int{32, 8} {
 		times := unit / min(d&-d, unit) // the least with d·times a multiple of the unit
-		if d*times <= widest && rows >= 4*times {
+		if d*times <= widest && rows >= unit/2*times {
 			return d * times
 		}
 	}

@@ -112,7 +112,7 @@ func TestElementwiseAssemblyAgreesWithGo(t *testing.T) {
 	compareElementwise(t, "Tanh32", 5e-7, number32, Tanh32)
 	compareElementwise(t, "Logistic32", 5e-7, number32, Logistic32)
 	compareElementwise(t, "Scale32", 0, number32, func(dst, x []float32) { Scale32(dst, 0.3, x) })
-	for _, y := range []float64{0, 1, 2, 3, 10, 0.5, 1.5, 0.2, 0.3, 2.7} {
+	for _, y := range []float64{0, 1, 2, 3, 4, 10, 0.5, 1.5, 1.0 / 3, 0.2, 0.3, 2.7} {
 		p := PowerOf32(y)
 		compareElementwise(t, fmt.Sprint("Signed32 ", y), 3e-7, number32, p.Signed)
 		compareElementwise(t, fmt.Sprint("Abs32 ", y), 3e-7, number32, p.Abs)

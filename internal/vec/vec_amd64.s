@@ -2916,6 +2916,251 @@ DATA w3f83cbf6052845e7<>+16(SB)/8, $0x3f83cbf6052845e7
 DATA w3f83cbf6052845e7<>+24(SB)/8, $0x3f83cbf6052845e7
 GLOBL w3f83cbf6052845e7<>(SB), RODATA|NOPTR, $32
 
+// func root32AVX2(dst []float32, x []float32, steps uint64, inverse float32, up float32, down float32, sign uint32) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·root32AVX2(SB), NOSPLIT, $0-80
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS inverse+56(FP), Y0
+	VBROADCASTSS up+60(FP), Y1
+	VBROADCASTSS down+64(FP), Y2
+	VBROADCASTSS sign+68(FP), Y3
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y4
+
+compute:
+	VANDPS      Y3, Y4, Y5
+	VANDPS      s7fffffff<>+0(SB), Y4, Y4
+	VCMPPS      $0x12, s7f000000<>+0(SB), Y4, Y6
+	VMOVMSKPS   Y6, BX
+	CMPL        BX, $0x000000ff
+	JNE         stop
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x00, Y4, Y6, Y6
+	VCMPPS      $0x11, s0d800000<>+0(SB), Y4, Y7
+	VMULPS      Y1, Y4, Y8
+	VBLENDVPS   Y7, Y8, Y4, Y4
+	VANDPS      s3f800000<>+0(SB), Y6, Y8
+	VORPS       Y8, Y4, Y4
+	VMOVUPS     s004afb0d<>+0(SB), Y8
+	VPADDD      Y4, Y8, Y8
+	VPSRLD      $0x17, Y8, Y9
+	VORPS       s4b000000<>+0(SB), Y9, Y9
+	VSUBPS      s4b00007f<>+0(SB), Y9, Y9
+	VANDPS      s007fffff<>+0(SB), Y8, Y8
+	VPADDD      s3f3504f3<>+0(SB), Y8, Y8
+	VSUBPS      s3f800000<>+0(SB), Y8, Y8
+	VMOVUPS     sbf387b29<>+0(SB), Y10
+	VFMADD213PS s3fb8a871<>+0(SB), Y8, Y10
+	VMOVUPS     sbec78349<>+0(SB), Y11
+	VFMADD213PS s3ef8b321<>+0(SB), Y8, Y11
+	VMOVUPS     s3e802142<>+0(SB), Y12
+	VMULPS      Y8, Y8, Y13
+	VFMADD213PS Y10, Y13, Y11
+	VMULPS      Y13, Y13, Y10
+	VFMADD213PS Y11, Y10, Y12
+	VFMADD213PS Y9, Y8, Y12
+	VMOVUPS     s4b400000<>+0(SB), Y8
+	VFMADD231PS Y0, Y12, Y8
+	VSUBPS      s4b400000<>+0(SB), Y8, Y9
+	VFMSUB213PS Y9, Y0, Y12
+	VMOVUPS     s3f317061<>+0(SB), Y9
+	VFMADD213PS s3f800000<>+0(SB), Y12, Y9
+	VMOVUPS     s3d650e71<>+0(SB), Y10
+	VFMADD213PS s3e75fd26<>+0(SB), Y12, Y10
+	VMOVUPS     s3c1e5fb0<>+0(SB), Y11
+	VMULPS      Y12, Y12, Y12
+	VFMADD213PS Y9, Y12, Y10
+	VMULPS      Y12, Y12, Y9
+	VFMADD213PS Y10, Y9, Y11
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y11, Y11
+	VMOVAPD     Y11, Y8
+	MOVQ        steps+48(FP), BX
+
+raise:
+	SHLQ   $0x01, BX
+	JZ     raised
+	VMULPS Y8, Y8, Y8
+	JCC    raise
+	VMULPS Y11, Y8, Y8
+	JMP    raise
+
+raised:
+	VSUBPS      Y8, Y4, Y4
+	VDIVPS      Y8, Y4, Y4
+	VMULPS      Y0, Y4, Y4
+	VFMADD213PS Y11, Y11, Y4
+	VMULPS      Y2, Y4, Y8
+	VBLENDVPS   Y7, Y8, Y4, Y4
+	VANDNPS     Y4, Y6, Y4
+	VORPS       Y5, Y4, Y4
+	CMPQ        DX, $0x08
+	JL          storesome
+	VMOVUPS     Y4, (AX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	JMP         done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y5
+	VMASKMOVPS (CX), Y5, Y4
+	VMOVUPS    s3f800000<>+0(SB), Y6
+	VBLENDVPS  Y5, Y4, Y6, Y4
+	JMP        compute
+
+storesome:
+	VMOVAPS      X4, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y4, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+	XORQ DX, DX
+
+done:
+stop:
+	MOVQ x_len+32(FP), AX
+	SUBQ DX, AX
+	MOVQ AX, done+72(FP)
+	VZEROUPPER
+	RET
+
+DATA s7f000000<>+0(SB)/4, $0x7f000000
+DATA s7f000000<>+4(SB)/4, $0x7f000000
+DATA s7f000000<>+8(SB)/4, $0x7f000000
+DATA s7f000000<>+12(SB)/4, $0x7f000000
+DATA s7f000000<>+16(SB)/4, $0x7f000000
+DATA s7f000000<>+20(SB)/4, $0x7f000000
+DATA s7f000000<>+24(SB)/4, $0x7f000000
+DATA s7f000000<>+28(SB)/4, $0x7f000000
+GLOBL s7f000000<>(SB), RODATA|NOPTR, $32
+
+DATA s0d800000<>+0(SB)/4, $0x0d800000
+DATA s0d800000<>+4(SB)/4, $0x0d800000
+DATA s0d800000<>+8(SB)/4, $0x0d800000
+DATA s0d800000<>+12(SB)/4, $0x0d800000
+DATA s0d800000<>+16(SB)/4, $0x0d800000
+DATA s0d800000<>+20(SB)/4, $0x0d800000
+DATA s0d800000<>+24(SB)/4, $0x0d800000
+DATA s0d800000<>+28(SB)/4, $0x0d800000
+GLOBL s0d800000<>(SB), RODATA|NOPTR, $32
+
+DATA sbf387b29<>+0(SB)/4, $0xbf387b29
+DATA sbf387b29<>+4(SB)/4, $0xbf387b29
+DATA sbf387b29<>+8(SB)/4, $0xbf387b29
+DATA sbf387b29<>+12(SB)/4, $0xbf387b29
+DATA sbf387b29<>+16(SB)/4, $0xbf387b29
+DATA sbf387b29<>+20(SB)/4, $0xbf387b29
+DATA sbf387b29<>+24(SB)/4, $0xbf387b29
+DATA sbf387b29<>+28(SB)/4, $0xbf387b29
+GLOBL sbf387b29<>(SB), RODATA|NOPTR, $32
+
+DATA s3fb8a871<>+0(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+4(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+8(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+12(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+16(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+20(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+24(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+28(SB)/4, $0x3fb8a871
+GLOBL s3fb8a871<>(SB), RODATA|NOPTR, $32
+
+DATA sbec78349<>+0(SB)/4, $0xbec78349
+DATA sbec78349<>+4(SB)/4, $0xbec78349
+DATA sbec78349<>+8(SB)/4, $0xbec78349
+DATA sbec78349<>+12(SB)/4, $0xbec78349
+DATA sbec78349<>+16(SB)/4, $0xbec78349
+DATA sbec78349<>+20(SB)/4, $0xbec78349
+DATA sbec78349<>+24(SB)/4, $0xbec78349
+DATA sbec78349<>+28(SB)/4, $0xbec78349
+GLOBL sbec78349<>(SB), RODATA|NOPTR, $32
+
+DATA s3ef8b321<>+0(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+4(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+8(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+12(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+16(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+20(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+24(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+28(SB)/4, $0x3ef8b321
+GLOBL s3ef8b321<>(SB), RODATA|NOPTR, $32
+
+DATA s3e802142<>+0(SB)/4, $0x3e802142
+DATA s3e802142<>+4(SB)/4, $0x3e802142
+DATA s3e802142<>+8(SB)/4, $0x3e802142
+DATA s3e802142<>+12(SB)/4, $0x3e802142
+DATA s3e802142<>+16(SB)/4, $0x3e802142
+DATA s3e802142<>+20(SB)/4, $0x3e802142
+DATA s3e802142<>+24(SB)/4, $0x3e802142
+DATA s3e802142<>+28(SB)/4, $0x3e802142
+GLOBL s3e802142<>(SB), RODATA|NOPTR, $32
+
+DATA s3f317061<>+0(SB)/4, $0x3f317061
+DATA s3f317061<>+4(SB)/4, $0x3f317061
+DATA s3f317061<>+8(SB)/4, $0x3f317061
+DATA s3f317061<>+12(SB)/4, $0x3f317061
+DATA s3f317061<>+16(SB)/4, $0x3f317061
+DATA s3f317061<>+20(SB)/4, $0x3f317061
+DATA s3f317061<>+24(SB)/4, $0x3f317061
+DATA s3f317061<>+28(SB)/4, $0x3f317061
+GLOBL s3f317061<>(SB), RODATA|NOPTR, $32
+
+DATA s3d650e71<>+0(SB)/4, $0x3d650e71
+DATA s3d650e71<>+4(SB)/4, $0x3d650e71
+DATA s3d650e71<>+8(SB)/4, $0x3d650e71
+DATA s3d650e71<>+12(SB)/4, $0x3d650e71
+DATA s3d650e71<>+16(SB)/4, $0x3d650e71
+DATA s3d650e71<>+20(SB)/4, $0x3d650e71
+DATA s3d650e71<>+24(SB)/4, $0x3d650e71
+DATA s3d650e71<>+28(SB)/4, $0x3d650e71
+GLOBL s3d650e71<>(SB), RODATA|NOPTR, $32
+
+DATA s3e75fd26<>+0(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+4(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+8(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+12(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+16(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+20(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+24(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+28(SB)/4, $0x3e75fd26
+GLOBL s3e75fd26<>(SB), RODATA|NOPTR, $32
+
+DATA s3c1e5fb0<>+0(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+4(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+8(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+12(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+16(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+20(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+24(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+28(SB)/4, $0x3c1e5fb0
+GLOBL s3c1e5fb0<>(SB), RODATA|NOPTR, $32
+
 // func tenthPowerAVX2(dst []float64, x []float64, sign uint64)
 // Requires: AVX
 TEXT ·tenthPowerAVX2(SB), NOSPLIT, $0-56
@@ -3120,6 +3365,81 @@ storeodd:
 	TESTQ   $0x00000001, DX
 	JZ      stored
 	VPEXTRD $0x02, X0, -4(AX)(DX*4)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
+// Requires: AVX
+TEXT ·powSmall32AVX2(SB), NOSPLIT, $0-60
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS sign+56(FP), Y0
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y1
+
+compute:
+	VANDPS  Y0, Y1, Y2
+	VANDPS  s7fffffff<>+0(SB), Y1, Y1
+	VMOVAPD Y1, Y3
+	MOVQ    steps+48(FP), BX
+
+raise:
+	SHLQ   $0x01, BX
+	JZ     raised
+	VMULPS Y3, Y3, Y3
+	JCC    raise
+	VMULPS Y1, Y3, Y3
+	JMP    raise
+
+raised:
+	VORPS   Y2, Y3, Y3
+	CMPQ    DX, $0x08
+	JL      storesome
+	VMOVUPS Y3, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DX
+	JNZ     loop
+	JMP     done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y2
+	VMASKMOVPS (CX), Y2, Y1
+	VMOVUPS    s00000000<>+0(SB), Y3
+	VBLENDVPS  Y2, Y1, Y3, Y1
+	JMP        compute
+
+storesome:
+	VMOVAPS      X3, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y3, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
 
 stored:
 done:

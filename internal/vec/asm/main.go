@@ -36,9 +36,11 @@ func main() {
 	pow64()
 	pow32()
 	root64()
+	root32()
 	tenthPower()
 	integerPower(fours, "powIntAVX2")
 	integerPower(widened, "powInt32AVX2")
+	smallPower()
 
 	each32()
 	sums32()
