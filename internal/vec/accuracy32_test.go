@@ -65,10 +65,57 @@ func TestLog32IsWithinTwoUlp(t *testing.T) {
 	})
 }
 
+// The float64 functions of package math are within an ulp of the truth, 2⁻²⁹ of one of a float32.
+func TestCurvesAreWithinTheirBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	points := func(low, high float64) []float32 {
+		x := []float32{float32(low), float32(high), 1e-45, -1e-45, 1e-40, -0x1p-126, 0x1p-25, -0x1p-25, 0x1p-24, -0x1p-24, 0x1p-12, 0.5, -0.5}
+		for range 100000 {
+			x = append(x,
+				float32(low+(high-low)*r.Float64()),
+				float32(r.NormFloat64()),
+				float32(r.NormFloat64()*math.Exp(-20*r.Float64())))
+		}
+		return x
+	}
+	logistic := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	beyond := func(x []float32) []float32 { // ln(1+x) takes x > −1
+		for i, v := range x {
+			if v <= -1 {
+				x[i] = float32(math.Exp(-float64(v)))
+			}
+		}
+		for range 50000 {
+			x = append(x, math.Float32frombits(r.Uint32N(0x7f800000)), -float32(1-math.Exp(-16*r.Float64())))
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name  string
+		limit float64
+		x     []float32
+		f     func(dst, x []float32)
+		want  func(float64) float64
+	}{
+		{"Expm132", 2, points(-25, 88.72), Expm132, math.Expm1},
+		{"Log1p32", 2, beyond(points(-0.999, 10)), Log1p32, math.Log1p},
+		{"Tanh32", 4, points(-10, 10), Tanh32, math.Tanh},
+		{"Logistic32", 4, points(-104, 20), Logistic32, logistic},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			implementations(t, func(t *testing.T) {
+				got := make([]float32, len(c.x))
+				c.f(got, c.x)
+				worst32(t, c.limit, c.x, got, func(x, got float32) float64 { return ulps32(got, c.want(float64(x))) })
+			})
+		})
+	}
+}
+
 func TestPow32RelativeErrorBelow4e7(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	implementations(t, func(t *testing.T) {
-		for _, y := range []float64{-1, 0.1, 0.2, -0.3, 0.5, 0.7, 1, 1.1, 1.5, 2, 2.5, 3, 10, 33, 64, -17.25, 1000, 1e6} {
+		for _, y := range []float64{-1, 0.1, 0.2, -0.3, 0.5, 0.7, 1, 1.1, 1.5, 2, 2.5, 3, 4, 5, 9, 10, 33, 64, -17.25, 1000, 1e6} {
 			var x []float32
 			for len(x) < 60 {
 				v := float32(math.Exp((2*r.Float64() - 1) * min(40/math.Abs(y), 88)))
@@ -101,6 +148,27 @@ func TestPow32OverflowsAndUnderflowsAsItsRoundedValue(t *testing.T) {
 			Pow32(got, x, y)
 			// 2e-9 beside the rounding to float32, which is half an ulp.
 			worst32(t, 0.6, x, got, func(x, got float32) float64 { return ulps32(got, exactly64(exactPow(float64(x), y))) })
+		}
+	})
+}
+
+// Two half units: one of the roundings of gᵏ, which weigh 1/k each, and one of the last addition. The unit is
+// relative, and may be twice that of the last place.
+func TestRoots32AreAccurateForAllMagnitudes(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	implementations(t, func(t *testing.T) {
+		for k := 3; k <= maxRoot; k++ {
+			y := 1 / float64(k)
+			x := []float32{1e-45, 3e-45, 1e-40, 0x1p-126, 0x1p-125, 0x1p-101, 0x1p-100, 0x1p127, math.MaxFloat32, 1, 0x1.fffffep126}
+			for range 20000 {
+				x = append(x, math.Float32frombits(r.Uint32N(0x7f800000)))
+			}
+			for range 2000 {
+				x = append(x, math.Float32frombits(r.Uint32N(0x00800000)), float32(math.Exp(r.NormFloat64())))
+			}
+			got := make([]float32, len(x))
+			PowerOf32(y).Abs(got, x)
+			worst32(t, 2, x, got, func(x, got float32) float64 { return ulps32(got, pow(float64(x), y)) })
 		}
 	})
 }

@@ -65,32 +65,95 @@ func BenchmarkPower(b *testing.B) {
 func BenchmarkIn32Bits(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 1000
-	x, dst := make([]float32, n), make([]float32, n)
+	x, y, z, dst := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	for i := range x {
 		x[i] = float32(math.Exp(r.NormFloat64()))
+		y[i] = float32(r.NormFloat64())
+		z[i] = float32(r.NormFloat64())
 	}
-	tenth, root := PowerOf32(10), PowerOf32(1.0/9)
-	for _, k := range []struct {
-		name string
-		f    func(dst, x []float32)
-	}{
-		{"Exp", Exp32},
-		{"Log", Log32},
-		{"Pow", func(dst, x []float32) { Pow32(dst, x, 0.3) }},
-		{"Tenth", tenth.Signed},
-		{"NinthRoot", root.Signed},
-		{"Dot", func(dst, x []float32) { dst[0] = Dot32(dst, x) }},
-		{"Axpy", func(dst, x []float32) { Axpy32(1e-9, x, dst) }},
-		{"Scale", func(dst, x []float32) { Scale32(dst, 0.5, x) }},
-	} {
-		b.Run(k.name, func(b *testing.B) {
+	mask, bools := make([]float32, n), make([]bool, n)
+	LessScalar32(mask, y, 0)
+	bytes, ints, halves, doubles := make([]uint8, n), make([]int32, n), make([]uint16, n), make([]float64, n)
+
+	run := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
 			benchBoth(b, n, func(b *testing.B) {
 				for b.Loop() {
-					k.f(dst, x)
+					f()
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/element")
 			})
 		})
+	}
+	for _, k := range exactKernels32 {
+		first := x
+		if k.mask {
+			first = mask
+		}
+		run(k.name, func() { k.f(dst, first, y, z) })
+	}
+	for _, k := range curves32 {
+		run(k.name, func() { k.f(dst, x, y, z) })
+	}
+	for _, exponent := range []float64{0.5, 1.5, 2, 3, 5, 9, 10, 0.1, 0.2, 1.0 / 9, 0.3} {
+		p := PowerOf32(exponent)
+		run(fmt.Sprintf("Signed%.3g", exponent), func() { p.Signed(dst, y) })
+	}
+	for _, k := range []struct {
+		name string
+		f    func()
+	}{
+		{"Dot32", func() { dst[0] = Dot32(x, y) }},
+		{"Axpy32", func() { Axpy32(1e-9, x, dst) }},
+		{"Sum32", func() { dst[0] = Sum32(x) }},
+		{"MaxOf32", func() { dst[0] = MaxOf32(x) }},
+		{"MinOf32", func() { dst[0] = MinOf32(x) }},
+		{"AddRows32of5", func() { AddRows32(dst[:5], x) }},
+		{"AddRows32of10", func() { AddRows32(dst[:10], x) }},
+		{"AddRows32of16", func() { AddRows32(dst[:16], x[:992]) }},
+		{"AddRows32of64", func() { AddRows32(dst[:64], x[:960]) }},
+		{"AddRows32of500", func() { AddRows32(dst[:500], x) }},
+		{"FromBytes32", func() { FromBytes32(dst, bytes) }},
+		{"FromInt32s", func() { FromInt32s(dst, ints) }},
+		{"ToInt32s", func() { ToInt32s(ints, y) }},
+		{"FromBFloat16", func() { FromBFloat16(dst, halves) }},
+		{"ToBFloat16", func() { ToBFloat16(halves, y) }},
+		{"FromFloat64s32", func() { FromFloat64s32(dst, doubles) }},
+		{"ToFloat64s", func() { ToFloat64s(doubles, y) }},
+		{"MaskFromBools", func() { MaskFromBools(dst, bools) }},
+		{"BoolsFromMask", func() { BoolsFromMask(bools, mask) }},
+	} {
+		run(k.name, k.f)
+	}
+}
+
+// The step of p-GD, w ← spow(spow(w, p−1) − η·g, 1/(p−1)), with its two powers made anew each time.
+func BenchmarkMirrorStep32(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const n = 1000
+	w, g := make([]float32, n), make([]float32, n)
+	for i := range w {
+		w[i] = float32(r.NormFloat64())
+		g[i] = float32(r.NormFloat64())
+	}
+	for _, p := range []float64{1.1, 1.5, 2, 3, 6, 10} {
+		b.Run(fmt.Sprint(p), func(b *testing.B) {
+			benchBoth(b, n, func(b *testing.B) {
+				for b.Loop() {
+					PowerOf32(p-1).Signed(w, w)
+					Axpy32(-1e-9, g, w)
+					PowerOf32(1/(p-1)).Signed(w, w)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/element")
+			})
+		})
+	}
+}
+
+func BenchmarkPowerOf32(b *testing.B) {
+	y := 0.1
+	for b.Loop() {
+		PowerOf32(y)
 	}
 }
 

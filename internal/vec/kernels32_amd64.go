@@ -79,11 +79,22 @@ func sqrtCubes32(dst, x []float32, sign uint32) {
 
 func powInts32(dst, x []float32, steps, sign uint64) {
 	if accelerated {
+		if steps == stepsOfThree || steps == stepsOfFour {
+			powSmall32AVX2(dst, x, steps, uint32(sign>>32))
+			return
+		}
 		powInt32AVX2(dst, x, steps, sign)
 		return
 	}
 	powInt32Go(dst, x, steps, sign)
 }
+
+// stepsOfThree and stepsOfFour are stepsOf(3) and stepsOf(4). Their two or three roundings in float32 are 1.8e-7 of
+// the result at most.
+const (
+	stepsOfThree = 0b11 << 62
+	stepsOfFour  = 0b001 << 61
+)
 
 func log32(dst, x []float32) {
 	if !accelerated {
@@ -99,6 +110,29 @@ func log32(dst, x []float32) {
 		for i := n; i < m; i++ {
 			if log32AVX2(dst[i:i+1], x[i:i+1]) == 0 {
 				log32Go(dst[i:i+1], x[i:i+1])
+			}
+		}
+		dst, x = dst[m:], x[m:]
+	}
+}
+
+func roots32(dst, x []float32, y float64, steps uint64, sign uint32) {
+	if !accelerated {
+		pow32Go(dst, x, y, absBits, uint64(sign)<<32)
+		return
+	}
+	k := int(math.Round(1 / y))
+	times := (24 + k - 1) / k // 2^(k·times) makes denormals normal
+	up, down := float32(math.Ldexp(1, k*times)), float32(math.Ldexp(1, -times))
+	for {
+		n := root32AVX2(dst, x, steps, float32(y), up, down, sign)
+		if n == len(x) {
+			return
+		}
+		m := min(n+lanes32, len(x))
+		for i := n; i < m; i++ {
+			if root32AVX2(dst[i:i+1], x[i:i+1], steps, float32(y), up, down, sign) == 0 {
+				pow32Go(dst[i:i+1], x[i:i+1], y, absBits, uint64(sign)<<32)
 			}
 		}
 		dst, x = dst[m:], x[m:]

@@ -24,4 +24,8 @@ func powInts32(dst, x []float32, steps, sign uint64) { powInt32Go(dst, x, steps,
 
 func log32(dst, x []float32) { log32Go(dst, x) }
 
+func roots32(dst, x []float32, y float64, _ uint64, sign uint32) {
+	pow32Go(dst, x, y, absBits, uint64(sign)<<32)
+}
+
 func pows32(dst, x []float32, y float64, abs, sign uint64) { pow32Go(dst, x, y, abs, sign) }

@@ -32,6 +32,8 @@ func TestResultsDoNotDependOnNeighbours(t *testing.T) {
 		check(t, "Pow", func(dst, x []float64) { Pow(dst, x, 2.7) })
 		check(t, "Root", PowerOf(0.2).Signed)
 		check(t, "Log32", in32(Log32))
+		check(t, "Log1p32", in32(Log1p32))
+		check(t, "Root32", in32(PowerOf32(0.2).Signed))
 		check(t, "Pow32", in32(func(dst, x []float32) { Pow32(dst, x, 2.7) }))
 	})
 }

@@ -62,7 +62,6 @@ func TestKernelsReadNothingBesideTheirSlices(t *testing.T) {
 				PowerOf32(y).Signed(b32, a32)
 			}
 			Scale(b, 0.5, a)
-			Scale32(b32, 0.5, a32)
 			Axpy(Dot(a, b), a, b)
 			Axpy32(Dot32(a32, b32), a32, b32)
 			if n > 0 {
@@ -77,4 +76,61 @@ func TestKernelsReadNothingBesideTheirSlices(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestKernelsIn32BitsReadNothingBesideTheirSlices(t *testing.T) {
+	if !hasAVX2 {
+		t.Skip("no assembly here")
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			t.Errorf("memory fault: %v", r)
+		}
+	}()
+	for _, atEnd := range []bool{false, true} {
+		var memory [4][]float32
+		for i := range memory {
+			memory[i] = pages[float32](t, 1000, atEnd)
+		}
+		doubles := pages[float64](t, 100, atEnd)
+		part := func(i, n int) []float32 { return endOf(memory[i], n, atEnd) }
+		for n := range 71 {
+			dst, a, b, c := part(0, n), part(1, n), part(2, n), part(3, n)
+			for _, k := range exactKernels32 {
+				k.f(dst, a, b, c)
+			}
+			for _, k := range curves32 {
+				k.f(dst, a, b, c)
+			}
+			MaxOf32(a)
+			MinOf32(a)
+			Sum32(a)
+			for rows := range 1000 / max(n, 20) {
+				AddRows32(b, part(1, rows*n))
+			}
+			bytes := endOf(unsafe.Slice((*uint8)(unsafe.Pointer(&memory[0][0])), 4000), n, atEnd)
+			words := endOf(unsafe.Slice((*uint16)(unsafe.Pointer(&memory[0][0])), 2000), n, atEnd)
+			ints := endOf(unsafe.Slice((*int32)(unsafe.Pointer(&memory[0][0])), 1000), n, atEnd)
+			clear(bytes)
+			bools := endOf(unsafe.Slice((*bool)(unsafe.Pointer(&memory[0][0])), 4000), n, atEnd)
+			FromBytes32(b, bytes)
+			FromInt32s(b, ints)
+			FromBFloat16(b, words)
+			FromFloat64s32(b, endOf(doubles, n, atEnd))
+			MaskFromBools(b, bools)
+			BoolsFromMask(bools, b)
+			ToInt32s(ints, a)
+			ToBFloat16(words, a)
+			ToFloat64s(endOf(doubles, n, atEnd), a)
+		}
+	}
+}
+
+// endOf returns the last n elements, or the first.
+func endOf[T any](x []T, n int, atEnd bool) []T {
+	if atEnd {
+		return x[len(x)-n:]
+	}
+	return x[:n]
 }

@@ -18,8 +18,8 @@ func (p Power32) Abs(dst, x []float32) { p.power.raise32(dst[:len(x)], x, 0) }
 // Signed sets dst = sign(x)·|x|^y. Zeros keep their sign, also where 0^y is infinite; NaN stays NaN.
 func (p Power32) Signed(dst, x []float32) { p.power.raise32(dst[:len(x)], x, signBit) }
 
-// raise32 sets dst = |x|^y with the sign of x where sign is signBit. Powers and roots that take more than
-// two roundings are computed in float64, where the general power is as quick as a root.
+// raise32 sets dst = |x|^y with the sign of x where sign is signBit. Powers that take more than
+// three roundings are computed in float64.
 func (p Power) raise32(dst, x []float32, sign uint64) {
 	sign32 := uint32(sign >> 32)
 	switch p.plan {
@@ -31,9 +31,11 @@ func (p Power) raise32(dst, x []float32, sign uint64) {
 			dst[i] = v
 		}
 	case same:
-		for i, v := range x {
-			dst[i] = math.Float32frombits(math.Float32bits(v) & (1<<31 - 1 | sign32))
+		if sign == 0 {
+			abs32(dst, x)
+			return
 		}
+		copy(dst, x)
 	case square:
 		squares32(dst, x, sign32)
 	case integer:
@@ -42,6 +44,8 @@ func (p Power) raise32(dst, x []float32, sign uint64) {
 		sqrts32(dst, x, sign32)
 	case squareRootCubed:
 		sqrtCubes32(dst, x, sign32)
+	case root:
+		roots32(dst, x, p.y, p.steps, sign32)
 	default:
 		pows32(dst, x, p.y, absBits, sign)
 	}

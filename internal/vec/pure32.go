@@ -63,3 +63,31 @@ func sqrtCube32Go(dst, x []float32, sign uint32) {
 		dst[i] = with32(float32(a*math.Sqrt(a)), v, sign)
 	}
 }
+
+func expm132Go(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = float32(math.Expm1(float64(v)))
+	}
+}
+
+func log1p32Go(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = float32(math.Log1p(float64(v)))
+	}
+}
+
+func tanh32Go(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = float32(math.Tanh(float64(v)))
+	}
+}
+
+func logistic32Go(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = float32(1 / (1 + math.Exp(-float64(v))))
+	}
+}

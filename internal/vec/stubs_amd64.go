@@ -14,11 +14,6 @@ func dotAVX2(x []float64, y []float64) float64
 //go:noescape
 func axpyAVX2(a float64, x []float64, y []float64)
 
-// scaleAVX2 sets dst = a·x.
-//
-//go:noescape
-func scaleAVX2(dst []float64, x []float64, a float64)
-
 // sparseDotAVX2 returns Σ val[k]·x[idx[k]].
 //
 //go:noescape
@@ -54,11 +49,6 @@ func dot32AVX2(x []float32, y []float32) float32
 //go:noescape
 func axpy32AVX2(a float32, x []float32, y []float32)
 
-// scale32AVX2 sets dst = a·x.
-//
-//go:noescape
-func scale32AVX2(dst []float32, x []float32, a float32)
-
 // sparseDot32AVX2 returns Σ val[k]·x[idx[k]].
 //
 //go:noescape
@@ -83,6 +73,11 @@ func sqrt32AVX2(dst []float32, x []float32, sign uint32)
 //
 //go:noescape
 func sqrtCube32AVX2(dst []float32, x []float32, sign uint32)
+
+// scaleAVX2 sets dst = a·x.
+//
+//go:noescape
+func scaleAVX2(dst []float64, x []float64, a float64)
 
 // mulCSRAVX2 sets dst[i] = Σ val[k]·x[idx[k]] over the entries of row i.
 //
@@ -139,6 +134,11 @@ func pow32AVX2(dst []float32, x []float32, y float64, atZero float64, abs uint64
 //go:noescape
 func rootAVX2(dst []float64, x []float64, steps uint64, inverse float64, second float64, third float64, abs uint64, sign uint64) (done int)
 
+// root32AVX2 sets dst = |x|^(1/k) | x&sign, for the k given by steps and its inverse, with a power up of 2ᵏ, 2²⁴ or more, and the inverse down of its root; it returns how many it did.
+//
+//go:noescape
+func root32AVX2(dst []float32, x []float32, steps uint64, inverse float32, up float32, down float32, sign uint32) (done int)
+
 // tenthPowerAVX2 sets dst = x¹⁰ | x&sign.
 //
 //go:noescape
@@ -153,3 +153,303 @@ func powIntAVX2(dst []float64, x []float64, steps uint64, sign uint64)
 //
 //go:noescape
 func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint64)
+
+// powSmall32AVX2 sets dst = |x|ᵏ, for the k given by steps, | x&sign.
+//
+//go:noescape
+func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
+
+// add32AVX2 sets dst = a + b.
+//
+//go:noescape
+func add32AVX2(dst []float32, a []float32, b []float32)
+
+// sub32AVX2 sets dst = a − b.
+//
+//go:noescape
+func sub32AVX2(dst []float32, a []float32, b []float32)
+
+// mul32AVX2 sets dst = a·b.
+//
+//go:noescape
+func mul32AVX2(dst []float32, a []float32, b []float32)
+
+// div32AVX2 sets dst = a/b.
+//
+//go:noescape
+func div32AVX2(dst []float32, a []float32, b []float32)
+
+// max32AVX2 sets dst = max(a, b).
+//
+//go:noescape
+func max32AVX2(dst []float32, a []float32, b []float32)
+
+// min32AVX2 sets dst = min(a, b).
+//
+//go:noescape
+func min32AVX2(dst []float32, a []float32, b []float32)
+
+// equal32AVX2 sets dst = the mask of a = b.
+//
+//go:noescape
+func equal32AVX2(dst []float32, a []float32, b []float32)
+
+// notEqual32AVX2 sets dst = the mask of a ≠ b.
+//
+//go:noescape
+func notEqual32AVX2(dst []float32, a []float32, b []float32)
+
+// less32AVX2 sets dst = the mask of a < b.
+//
+//go:noescape
+func less32AVX2(dst []float32, a []float32, b []float32)
+
+// lessEqual32AVX2 sets dst = the mask of a ≤ b.
+//
+//go:noescape
+func lessEqual32AVX2(dst []float32, a []float32, b []float32)
+
+// andMask32AVX2 sets dst = a & b.
+//
+//go:noescape
+func andMask32AVX2(dst []float32, a []float32, b []float32)
+
+// orMask32AVX2 sets dst = a | b.
+//
+//go:noescape
+func orMask32AVX2(dst []float32, a []float32, b []float32)
+
+// xorMask32AVX2 sets dst = a ^ b.
+//
+//go:noescape
+func xorMask32AVX2(dst []float32, a []float32, b []float32)
+
+// scale32AVX2 sets dst = s·a.
+//
+//go:noescape
+func scale32AVX2(dst []float32, a []float32, s float32)
+
+// addScalar32AVX2 sets dst = a + s.
+//
+//go:noescape
+func addScalar32AVX2(dst []float32, a []float32, s float32)
+
+// subFromScalar32AVX2 sets dst = s − a.
+//
+//go:noescape
+func subFromScalar32AVX2(dst []float32, a []float32, s float32)
+
+// divScalar32AVX2 sets dst = a/s.
+//
+//go:noescape
+func divScalar32AVX2(dst []float32, a []float32, s float32)
+
+// scalarDiv32AVX2 sets dst = s/a.
+//
+//go:noescape
+func scalarDiv32AVX2(dst []float32, a []float32, s float32)
+
+// maxScalar32AVX2 sets dst = max(a, s).
+//
+//go:noescape
+func maxScalar32AVX2(dst []float32, a []float32, s float32)
+
+// minScalar32AVX2 sets dst = min(a, s).
+//
+//go:noescape
+func minScalar32AVX2(dst []float32, a []float32, s float32)
+
+// equalScalar32AVX2 sets dst = the mask of a = s.
+//
+//go:noescape
+func equalScalar32AVX2(dst []float32, a []float32, s float32)
+
+// notEqualScalar32AVX2 sets dst = the mask of a ≠ s.
+//
+//go:noescape
+func notEqualScalar32AVX2(dst []float32, a []float32, s float32)
+
+// lessScalar32AVX2 sets dst = the mask of a < s.
+//
+//go:noescape
+func lessScalar32AVX2(dst []float32, a []float32, s float32)
+
+// lessEqualScalar32AVX2 sets dst = the mask of a ≤ s.
+//
+//go:noescape
+func lessEqualScalar32AVX2(dst []float32, a []float32, s float32)
+
+// greaterScalar32AVX2 sets dst = the mask of a > s.
+//
+//go:noescape
+func greaterScalar32AVX2(dst []float32, a []float32, s float32)
+
+// greaterEqualScalar32AVX2 sets dst = the mask of a ≥ s.
+//
+//go:noescape
+func greaterEqualScalar32AVX2(dst []float32, a []float32, s float32)
+
+// neg32AVX2 sets dst = −a.
+//
+//go:noescape
+func neg32AVX2(dst []float32, a []float32)
+
+// abs32AVX2 sets dst = |a|.
+//
+//go:noescape
+func abs32AVX2(dst []float32, a []float32)
+
+// notMask32AVX2 sets dst = ^a.
+//
+//go:noescape
+func notMask32AVX2(dst []float32, a []float32)
+
+// sign32AVX2 sets dst = the sign of a, where zeros and NaN stay what they are.
+//
+//go:noescape
+func sign32AVX2(dst []float32, a []float32)
+
+// plainSqrt32AVX2 sets dst = √a.
+//
+//go:noescape
+func plainSqrt32AVX2(dst []float32, a []float32)
+
+// rsqrt32AVX2 sets dst = 1/√a.
+//
+//go:noescape
+func rsqrt32AVX2(dst []float32, a []float32)
+
+// round32AVX2 sets dst = a rounded to integers, halves to even ones.
+//
+//go:noescape
+func round32AVX2(dst []float32, a []float32)
+
+// floor32AVX2 sets dst = ⌊a⌋.
+//
+//go:noescape
+func floor32AVX2(dst []float32, a []float32)
+
+// ceil32AVX2 sets dst = ⌈a⌉.
+//
+//go:noescape
+func ceil32AVX2(dst []float32, a []float32)
+
+// select32AVX2 sets dst = a where the mask is set, b elsewhere.
+//
+//go:noescape
+func select32AVX2(dst []float32, mask []float32, a []float32, b []float32)
+
+// selectVectorScalar32AVX2 sets dst = a where the mask is set, s elsewhere.
+//
+//go:noescape
+func selectVectorScalar32AVX2(dst []float32, mask []float32, a []float32, s float32)
+
+// selectScalarVector32AVX2 sets dst = s where the mask is set, b elsewhere.
+//
+//go:noescape
+func selectScalarVector32AVX2(dst []float32, mask []float32, b []float32, s float32)
+
+// selectScalars32AVX2 sets dst = s where the mask is set, t elsewhere.
+//
+//go:noescape
+func selectScalars32AVX2(dst []float32, mask []float32, s float32, t float32)
+
+// mulAdd32AVX2 sets dst = a·b + c.
+//
+//go:noescape
+func mulAdd32AVX2(dst []float32, a []float32, b []float32, c []float32)
+
+// mulScalarAdd32AVX2 sets dst = s·a + c.
+//
+//go:noescape
+func mulScalarAdd32AVX2(dst []float32, a []float32, c []float32, s float32)
+
+// mulAddScalar32AVX2 sets dst = s·a + t.
+//
+//go:noescape
+func mulAddScalar32AVX2(dst []float32, a []float32, s float32, t float32)
+
+// sum32AVX2 returns Σ xᵢ.
+//
+//go:noescape
+func sum32AVX2(x []float32) float32
+
+// maxOf32AVX2 returns the largest of x.
+//
+//go:noescape
+func maxOf32AVX2(x []float32) float32
+
+// minOf32AVX2 returns the smallest of x.
+//
+//go:noescape
+func minOf32AVX2(x []float32) float32
+
+// sumRows32AVX2 sets dst to the sum of the rows of x, for a multiple of eight columns.
+//
+//go:noescape
+func sumRows32AVX2(dst []float32, x []float32, rows int)
+
+// fromBytes32AVX2 converts bytes to float32, for a multiple of eight elements.
+//
+//go:noescape
+func fromBytes32AVX2(dst []float32, src []uint8)
+
+// fromInt32sAVX2 converts int32 to float32, for a multiple of eight elements.
+//
+//go:noescape
+func fromInt32sAVX2(dst []float32, src []int32)
+
+// toInt32sAVX2 converts float32 to int32, towards zero, for a multiple of eight elements.
+//
+//go:noescape
+func toInt32sAVX2(dst []int32, src []float32)
+
+// fromBFloat16AVX2 converts bfloat16 to float32, for a multiple of eight elements.
+//
+//go:noescape
+func fromBFloat16AVX2(dst []float32, src []uint16)
+
+// toBFloat16AVX2 rounds float32 to bfloat16, for a multiple of eight elements.
+//
+//go:noescape
+func toBFloat16AVX2(dst []uint16, src []float32)
+
+// fromFloat64s32AVX2 rounds float64 to float32, for a multiple of eight elements.
+//
+//go:noescape
+func fromFloat64s32AVX2(dst []float32, src []float64)
+
+// toFloat64sAVX2 converts float32 to float64, for a multiple of eight elements.
+//
+//go:noescape
+func toFloat64sAVX2(dst []float64, src []float32)
+
+// maskFromBoolsAVX2 makes a mask of bools, for a multiple of eight elements.
+//
+//go:noescape
+func maskFromBoolsAVX2(dst []float32, src []bool)
+
+// boolsFromMaskAVX2 makes bools of a mask, for a multiple of eight elements.
+//
+//go:noescape
+func boolsFromMaskAVX2(dst []bool, src []float32)
+
+// expm132AVX2 sets dst = eˣ − 1.
+//
+//go:noescape
+func expm132AVX2(dst []float32, x []float32)
+
+// tanh32AVX2 sets dst = tanh x.
+//
+//go:noescape
+func tanh32AVX2(dst []float32, x []float32)
+
+// logistic32AVX2 sets dst = 1/(1 + e⁻ˣ).
+//
+//go:noescape
+func logistic32AVX2(dst []float32, x []float32)
+
+// log1p32AVX2 sets dst = ln(1+x) and returns how many it did.
+//
+//go:noescape
+func log1p32AVX2(dst []float32, x []float32) (done int)

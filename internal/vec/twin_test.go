@@ -107,8 +107,12 @@ func TestElementwiseAssemblyAgreesWithGo(t *testing.T) {
 	positive32 := func() float32 { return float32(positive()) }
 	compareElementwise(t, "Exp32", 3e-7, number32, Exp32)
 	compareElementwise(t, "Log32", 3e-7, positive32, Log32)
+	compareElementwise(t, "Expm132", 3e-7, number32, Expm132)
+	compareElementwise(t, "Log1p32", 3e-7, positive32, Log1p32)
+	compareElementwise(t, "Tanh32", 5e-7, number32, Tanh32)
+	compareElementwise(t, "Logistic32", 5e-7, number32, Logistic32)
 	compareElementwise(t, "Scale32", 0, number32, func(dst, x []float32) { Scale32(dst, 0.3, x) })
-	for _, y := range []float64{0, 1, 2, 3, 10, 0.5, 1.5, 0.2, 0.3, 2.7} {
+	for _, y := range []float64{0, 1, 2, 3, 4, 10, 0.5, 1.5, 1.0 / 3, 0.2, 0.3, 2.7} {
 		p := PowerOf32(y)
 		compareElementwise(t, fmt.Sprint("Signed32 ", y), 3e-7, number32, p.Signed)
 		compareElementwise(t, fmt.Sprint("Abs32 ", y), 3e-7, number32, p.Abs)
@@ -278,6 +282,19 @@ func TestNothingAllocates(t *testing.T) {
 			Axpy32(Dot32(x32[:], dst32[:]), x32[:], dst32[:])
 			Scale32(dst32[:], 2, x32[:])
 			SparseAxpy32(SparseDot32(x32[:], idx[:], dst32[:]), x32[:], idx[:], dst32[:])
+			Add32(dst32[:], x32[:], x32[:])
+			Rsqrt32(dst32[:], x32[:])
+			LessScalar32(dst32[:], x32[:], 2)
+			Select32(dst32[:], dst32[:], x32[:], x32[:])
+			MulAdd32(dst32[:], dst32[:], x32[:], x32[:])
+			Tanh32(dst32[:], x32[:])
+			Logistic32(dst32[:], x32[:])
+			Log1p32(dst32[:], x32[:])
+			Expm132(dst32[:], x32[:])
+			dst32[0] = Sum32(x32[:]) + MaxOf32(x32[:]) + MinOf32(x32[:])
+			AddRows32(dst32[:1], x32[:])
+			FromInt32s(dst32[:], idx[:])
+			ToFloat64s(dst[:], x32[:])
 		})
 		if n != 0 {
 			t.Errorf("%v allocations", n)

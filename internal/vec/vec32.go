@@ -15,6 +15,18 @@ func Exp32(dst, x []float32) { exp32(dst[:len(x)], x) }
 // Log32 sets dst = ln x, to 2 ulp, with the special cases of math.Log.
 func Log32(dst, x []float32) { log32(dst[:len(x)], x) }
 
+// Expm132 sets dst = eˣ − 1, to 2 ulp.
+func Expm132(dst, x []float32) { expm132(dst[:len(x)], x) }
+
+// Log1p32 sets dst = ln(1+x), to 2 ulp, with the special cases of math.Log1p.
+func Log1p32(dst, x []float32) { log1p32(dst[:len(x)], x) }
+
+// Tanh32 sets dst = tanh x, to 4 ulp.
+func Tanh32(dst, x []float32) { tanh32(dst[:len(x)], x) }
+
+// Logistic32 sets dst = 1/(1 + e⁻ˣ), to 4 ulp.
+func Logistic32(dst, x []float32) { logistic32(dst[:len(x)], x) }
+
 // SparseDot32 returns Σ val[k]·x[idx[k]], added up in float32. It trusts idx.
 func SparseDot32(val []float32, idx []int32, x []float32) float32 {
 	return sparseDot32(val, idx[:len(val)], x)

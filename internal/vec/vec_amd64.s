@@ -121,71 +121,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func scaleAVX2(dst []float64, x []float64, a float64)
-// Requires: AVX
-TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         x_len+32(FP), DX
-	VBROADCASTSD a+48(FP), Y0
-	TESTQ        DX, DX
-	JZ           done
-
-loop:
-	CMPQ    DX, $0x04
-	JL      some
-	VMOVUPD (CX), Y1
-
-compute:
-	VMULPD  Y0, Y1, Y1
-	CMPQ    DX, $0x04
-	JL      storesome
-	VMOVUPD Y1, (AX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, AX
-	SUBQ    $0x04, DX
-	JNZ     loop
-	JMP     done
-
-some:
-	VMOVUPD w0000000000000000<>+0(SB), X2
-	VMOVUPD w0000000000000000<>+0(SB), X1
-	TESTQ   $0x00000002, DX
-	JZ      loadodd
-	VMOVSD  (CX), X2
-	VMOVHPD 8(CX), X2, X2
-
-loadodd:
-	TESTQ   $0x00000001, DX
-	JZ      loaded
-	VMOVLPD -8(CX)(DX*8), X1, X1
-
-loaded:
-	VINSERTF128 $0x01, X1, Y2, Y1
-	JMP         compute
-
-storesome:
-	TESTQ   $0x00000002, DX
-	JZ      storeodd
-	VMOVUPD X1, (AX)
-
-storeodd:
-	TESTQ        $0x00000001, DX
-	JZ           stored
-	VEXTRACTF128 $0x01, Y1, X0
-	VMOVSD       X0, -8(AX)(DX*8)
-
-stored:
-done:
-	VZEROUPPER
-	RET
-
-DATA w0000000000000000<>+0(SB)/8, $0x0000000000000000
-DATA w0000000000000000<>+8(SB)/8, $0x0000000000000000
-DATA w0000000000000000<>+16(SB)/8, $0x0000000000000000
-DATA w0000000000000000<>+24(SB)/8, $0x0000000000000000
-GLOBL w0000000000000000<>(SB), RODATA|NOPTR, $32
-
 // func sparseDotAVX2(val []float64, idx []int32, x []float64) float64
 // Requires: AVX, FMA3, SSE2
 TEXT ·sparseDotAVX2(SB), NOSPLIT, $0-80
@@ -382,6 +317,12 @@ DATA w7fffffffffffffff<>+8(SB)/8, $0x7fffffffffffffff
 DATA w7fffffffffffffff<>+16(SB)/8, $0x7fffffffffffffff
 DATA w7fffffffffffffff<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL w7fffffffffffffff<>(SB), RODATA|NOPTR, $32
+
+DATA w0000000000000000<>+0(SB)/8, $0x0000000000000000
+DATA w0000000000000000<>+8(SB)/8, $0x0000000000000000
+DATA w0000000000000000<>+16(SB)/8, $0x0000000000000000
+DATA w0000000000000000<>+24(SB)/8, $0x0000000000000000
+GLOBL w0000000000000000<>(SB), RODATA|NOPTR, $32
 
 // func sqrtAVX2(dst []float64, x []float64, sign uint64)
 // Requires: AVX
@@ -627,87 +568,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func scale32AVX2(dst []float32, x []float32, a float32)
-// Requires: AVX
-TEXT ·scale32AVX2(SB), NOSPLIT, $0-52
-	MOVQ         dst_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS a+48(FP), Y0
-	TESTQ        DX, DX
-	JZ           done
-
-loop:
-	CMPQ    DX, $0x08
-	JL      some
-	VMOVUPS (CX), Y1
-
-compute:
-	VMULPS  Y0, Y1, Y1
-	CMPQ    DX, $0x08
-	JL      storesome
-	VMOVUPS Y1, (AX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, AX
-	SUBQ    $0x08, DX
-	JNZ     loop
-	JMP     done
-
-some:
-	LEAQ       mask<>+0(SB), BX
-	MOVQ       DX, SI
-	NEGQ       SI
-	VMOVUPS    32(BX)(SI*4), Y2
-	VMASKMOVPS (CX), Y2, Y1
-	VMOVUPS    s00000000<>+0(SB), Y3
-	VBLENDVPS  Y2, Y1, Y3, Y1
-	JMP        compute
-
-storesome:
-	VMOVAPS      X1, X0
-	TESTQ        $0x00000004, DX
-	JZ           storetwo
-	VMOVUPS      X0, (AX)
-	ADDQ         $0x10, AX
-	VEXTRACTF128 $0x01, Y1, X0
-
-storetwo:
-	TESTQ     $0x00000002, DX
-	JZ        storeodd
-	VMOVSD    X0, (AX)
-	ADDQ      $0x08, AX
-	VPERMILPD $0x01, X0, X0
-
-storeodd:
-	TESTQ  $0x00000001, DX
-	JZ     stored
-	VMOVSS X0, (AX)
-
-stored:
-done:
-	VZEROUPPER
-	RET
-
-DATA mask<>+0(SB)/8, $0xffffffffffffffff
-DATA mask<>+8(SB)/8, $0xffffffffffffffff
-DATA mask<>+16(SB)/8, $0xffffffffffffffff
-DATA mask<>+24(SB)/8, $0xffffffffffffffff
-DATA mask<>+32(SB)/8, $0x0000000000000000
-DATA mask<>+40(SB)/8, $0x0000000000000000
-DATA mask<>+48(SB)/8, $0x0000000000000000
-DATA mask<>+56(SB)/8, $0x0000000000000000
-GLOBL mask<>(SB), RODATA|NOPTR, $64
-
-DATA s00000000<>+0(SB)/4, $0x00000000
-DATA s00000000<>+4(SB)/4, $0x00000000
-DATA s00000000<>+8(SB)/4, $0x00000000
-DATA s00000000<>+12(SB)/4, $0x00000000
-DATA s00000000<>+16(SB)/4, $0x00000000
-DATA s00000000<>+20(SB)/4, $0x00000000
-DATA s00000000<>+24(SB)/4, $0x00000000
-DATA s00000000<>+28(SB)/4, $0x00000000
-GLOBL s00000000<>(SB), RODATA|NOPTR, $32
-
 // func sparseDot32AVX2(val []float32, idx []int32, x []float32) float32
 // Requires: AVX, FMA3, SSE
 TEXT ·sparseDot32AVX2(SB), NOSPLIT, $0-76
@@ -914,6 +774,26 @@ DATA s7fffffff<>+24(SB)/4, $0x7fffffff
 DATA s7fffffff<>+28(SB)/4, $0x7fffffff
 GLOBL s7fffffff<>(SB), RODATA|NOPTR, $32
 
+DATA mask<>+0(SB)/8, $0xffffffffffffffff
+DATA mask<>+8(SB)/8, $0xffffffffffffffff
+DATA mask<>+16(SB)/8, $0xffffffffffffffff
+DATA mask<>+24(SB)/8, $0xffffffffffffffff
+DATA mask<>+32(SB)/8, $0x0000000000000000
+DATA mask<>+40(SB)/8, $0x0000000000000000
+DATA mask<>+48(SB)/8, $0x0000000000000000
+DATA mask<>+56(SB)/8, $0x0000000000000000
+GLOBL mask<>(SB), RODATA|NOPTR, $64
+
+DATA s00000000<>+0(SB)/4, $0x00000000
+DATA s00000000<>+4(SB)/4, $0x00000000
+DATA s00000000<>+8(SB)/4, $0x00000000
+DATA s00000000<>+12(SB)/4, $0x00000000
+DATA s00000000<>+16(SB)/4, $0x00000000
+DATA s00000000<>+20(SB)/4, $0x00000000
+DATA s00000000<>+24(SB)/4, $0x00000000
+DATA s00000000<>+28(SB)/4, $0x00000000
+GLOBL s00000000<>(SB), RODATA|NOPTR, $32
+
 // func sqrt32AVX2(dst []float32, x []float32, sign uint32)
 // Requires: AVX
 TEXT ·sqrt32AVX2(SB), NOSPLIT, $0-52
@@ -1037,6 +917,65 @@ storeodd:
 	TESTQ  $0x00000001, DX
 	JZ     stored
 	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func scaleAVX2(dst []float64, x []float64, a float64)
+// Requires: AVX
+TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSD a+48(FP), Y0
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	CMPQ    DX, $0x04
+	JL      some
+	VMOVUPD (CX), Y1
+
+compute:
+	VMULPD  Y0, Y1, Y1
+	CMPQ    DX, $0x04
+	JL      storesome
+	VMOVUPD Y1, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x04, DX
+	JNZ     loop
+	JMP     done
+
+some:
+	VMOVUPD w0000000000000000<>+0(SB), X2
+	VMOVUPD w0000000000000000<>+0(SB), X1
+	TESTQ   $0x00000002, DX
+	JZ      loadodd
+	VMOVSD  (CX), X2
+	VMOVHPD 8(CX), X2, X2
+
+loadodd:
+	TESTQ   $0x00000001, DX
+	JZ      loaded
+	VMOVLPD -8(CX)(DX*8), X1, X1
+
+loaded:
+	VINSERTF128 $0x01, X1, Y2, Y1
+	JMP         compute
+
+storesome:
+	TESTQ   $0x00000002, DX
+	JZ      storeodd
+	VMOVUPD X1, (AX)
+
+storeodd:
+	TESTQ        $0x00000001, DX
+	JZ           stored
+	VEXTRACTF128 $0x01, Y1, X0
+	VMOVSD       X0, -8(AX)(DX*8)
 
 stored:
 done:
@@ -2977,6 +2916,251 @@ DATA w3f83cbf6052845e7<>+16(SB)/8, $0x3f83cbf6052845e7
 DATA w3f83cbf6052845e7<>+24(SB)/8, $0x3f83cbf6052845e7
 GLOBL w3f83cbf6052845e7<>(SB), RODATA|NOPTR, $32
 
+// func root32AVX2(dst []float32, x []float32, steps uint64, inverse float32, up float32, down float32, sign uint32) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·root32AVX2(SB), NOSPLIT, $0-80
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS inverse+56(FP), Y0
+	VBROADCASTSS up+60(FP), Y1
+	VBROADCASTSS down+64(FP), Y2
+	VBROADCASTSS sign+68(FP), Y3
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y4
+
+compute:
+	VANDPS      Y3, Y4, Y5
+	VANDPS      s7fffffff<>+0(SB), Y4, Y4
+	VCMPPS      $0x12, s7f000000<>+0(SB), Y4, Y6
+	VMOVMSKPS   Y6, BX
+	CMPL        BX, $0x000000ff
+	JNE         stop
+	VXORPS      Y6, Y6, Y6
+	VCMPPS      $0x00, Y4, Y6, Y6
+	VCMPPS      $0x11, s0d800000<>+0(SB), Y4, Y7
+	VMULPS      Y1, Y4, Y8
+	VBLENDVPS   Y7, Y8, Y4, Y4
+	VANDPS      s3f800000<>+0(SB), Y6, Y8
+	VORPS       Y8, Y4, Y4
+	VMOVUPS     s004afb0d<>+0(SB), Y8
+	VPADDD      Y4, Y8, Y8
+	VPSRLD      $0x17, Y8, Y9
+	VORPS       s4b000000<>+0(SB), Y9, Y9
+	VSUBPS      s4b00007f<>+0(SB), Y9, Y9
+	VANDPS      s007fffff<>+0(SB), Y8, Y8
+	VPADDD      s3f3504f3<>+0(SB), Y8, Y8
+	VSUBPS      s3f800000<>+0(SB), Y8, Y8
+	VMOVUPS     sbf387b29<>+0(SB), Y10
+	VFMADD213PS s3fb8a871<>+0(SB), Y8, Y10
+	VMOVUPS     sbec78349<>+0(SB), Y11
+	VFMADD213PS s3ef8b321<>+0(SB), Y8, Y11
+	VMOVUPS     s3e802142<>+0(SB), Y12
+	VMULPS      Y8, Y8, Y13
+	VFMADD213PS Y10, Y13, Y11
+	VMULPS      Y13, Y13, Y10
+	VFMADD213PS Y11, Y10, Y12
+	VFMADD213PS Y9, Y8, Y12
+	VMOVUPS     s4b400000<>+0(SB), Y8
+	VFMADD231PS Y0, Y12, Y8
+	VSUBPS      s4b400000<>+0(SB), Y8, Y9
+	VFMSUB213PS Y9, Y0, Y12
+	VMOVUPS     s3f317061<>+0(SB), Y9
+	VFMADD213PS s3f800000<>+0(SB), Y12, Y9
+	VMOVUPS     s3d650e71<>+0(SB), Y10
+	VFMADD213PS s3e75fd26<>+0(SB), Y12, Y10
+	VMOVUPS     s3c1e5fb0<>+0(SB), Y11
+	VMULPS      Y12, Y12, Y12
+	VFMADD213PS Y9, Y12, Y10
+	VMULPS      Y12, Y12, Y9
+	VFMADD213PS Y10, Y9, Y11
+	VPSLLD      $0x17, Y8, Y8
+	VPADDD      Y8, Y11, Y11
+	VMOVAPD     Y11, Y8
+	MOVQ        steps+48(FP), BX
+
+raise:
+	SHLQ   $0x01, BX
+	JZ     raised
+	VMULPS Y8, Y8, Y8
+	JCC    raise
+	VMULPS Y11, Y8, Y8
+	JMP    raise
+
+raised:
+	VSUBPS      Y8, Y4, Y4
+	VDIVPS      Y8, Y4, Y4
+	VMULPS      Y0, Y4, Y4
+	VFMADD213PS Y11, Y11, Y4
+	VMULPS      Y2, Y4, Y8
+	VBLENDVPS   Y7, Y8, Y4, Y4
+	VANDNPS     Y4, Y6, Y4
+	VORPS       Y5, Y4, Y4
+	CMPQ        DX, $0x08
+	JL          storesome
+	VMOVUPS     Y4, (AX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	JMP         done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y5
+	VMASKMOVPS (CX), Y5, Y4
+	VMOVUPS    s3f800000<>+0(SB), Y6
+	VBLENDVPS  Y5, Y4, Y6, Y4
+	JMP        compute
+
+storesome:
+	VMOVAPS      X4, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y4, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+	XORQ DX, DX
+
+done:
+stop:
+	MOVQ x_len+32(FP), AX
+	SUBQ DX, AX
+	MOVQ AX, done+72(FP)
+	VZEROUPPER
+	RET
+
+DATA s7f000000<>+0(SB)/4, $0x7f000000
+DATA s7f000000<>+4(SB)/4, $0x7f000000
+DATA s7f000000<>+8(SB)/4, $0x7f000000
+DATA s7f000000<>+12(SB)/4, $0x7f000000
+DATA s7f000000<>+16(SB)/4, $0x7f000000
+DATA s7f000000<>+20(SB)/4, $0x7f000000
+DATA s7f000000<>+24(SB)/4, $0x7f000000
+DATA s7f000000<>+28(SB)/4, $0x7f000000
+GLOBL s7f000000<>(SB), RODATA|NOPTR, $32
+
+DATA s0d800000<>+0(SB)/4, $0x0d800000
+DATA s0d800000<>+4(SB)/4, $0x0d800000
+DATA s0d800000<>+8(SB)/4, $0x0d800000
+DATA s0d800000<>+12(SB)/4, $0x0d800000
+DATA s0d800000<>+16(SB)/4, $0x0d800000
+DATA s0d800000<>+20(SB)/4, $0x0d800000
+DATA s0d800000<>+24(SB)/4, $0x0d800000
+DATA s0d800000<>+28(SB)/4, $0x0d800000
+GLOBL s0d800000<>(SB), RODATA|NOPTR, $32
+
+DATA sbf387b29<>+0(SB)/4, $0xbf387b29
+DATA sbf387b29<>+4(SB)/4, $0xbf387b29
+DATA sbf387b29<>+8(SB)/4, $0xbf387b29
+DATA sbf387b29<>+12(SB)/4, $0xbf387b29
+DATA sbf387b29<>+16(SB)/4, $0xbf387b29
+DATA sbf387b29<>+20(SB)/4, $0xbf387b29
+DATA sbf387b29<>+24(SB)/4, $0xbf387b29
+DATA sbf387b29<>+28(SB)/4, $0xbf387b29
+GLOBL sbf387b29<>(SB), RODATA|NOPTR, $32
+
+DATA s3fb8a871<>+0(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+4(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+8(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+12(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+16(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+20(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+24(SB)/4, $0x3fb8a871
+DATA s3fb8a871<>+28(SB)/4, $0x3fb8a871
+GLOBL s3fb8a871<>(SB), RODATA|NOPTR, $32
+
+DATA sbec78349<>+0(SB)/4, $0xbec78349
+DATA sbec78349<>+4(SB)/4, $0xbec78349
+DATA sbec78349<>+8(SB)/4, $0xbec78349
+DATA sbec78349<>+12(SB)/4, $0xbec78349
+DATA sbec78349<>+16(SB)/4, $0xbec78349
+DATA sbec78349<>+20(SB)/4, $0xbec78349
+DATA sbec78349<>+24(SB)/4, $0xbec78349
+DATA sbec78349<>+28(SB)/4, $0xbec78349
+GLOBL sbec78349<>(SB), RODATA|NOPTR, $32
+
+DATA s3ef8b321<>+0(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+4(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+8(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+12(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+16(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+20(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+24(SB)/4, $0x3ef8b321
+DATA s3ef8b321<>+28(SB)/4, $0x3ef8b321
+GLOBL s3ef8b321<>(SB), RODATA|NOPTR, $32
+
+DATA s3e802142<>+0(SB)/4, $0x3e802142
+DATA s3e802142<>+4(SB)/4, $0x3e802142
+DATA s3e802142<>+8(SB)/4, $0x3e802142
+DATA s3e802142<>+12(SB)/4, $0x3e802142
+DATA s3e802142<>+16(SB)/4, $0x3e802142
+DATA s3e802142<>+20(SB)/4, $0x3e802142
+DATA s3e802142<>+24(SB)/4, $0x3e802142
+DATA s3e802142<>+28(SB)/4, $0x3e802142
+GLOBL s3e802142<>(SB), RODATA|NOPTR, $32
+
+DATA s3f317061<>+0(SB)/4, $0x3f317061
+DATA s3f317061<>+4(SB)/4, $0x3f317061
+DATA s3f317061<>+8(SB)/4, $0x3f317061
+DATA s3f317061<>+12(SB)/4, $0x3f317061
+DATA s3f317061<>+16(SB)/4, $0x3f317061
+DATA s3f317061<>+20(SB)/4, $0x3f317061
+DATA s3f317061<>+24(SB)/4, $0x3f317061
+DATA s3f317061<>+28(SB)/4, $0x3f317061
+GLOBL s3f317061<>(SB), RODATA|NOPTR, $32
+
+DATA s3d650e71<>+0(SB)/4, $0x3d650e71
+DATA s3d650e71<>+4(SB)/4, $0x3d650e71
+DATA s3d650e71<>+8(SB)/4, $0x3d650e71
+DATA s3d650e71<>+12(SB)/4, $0x3d650e71
+DATA s3d650e71<>+16(SB)/4, $0x3d650e71
+DATA s3d650e71<>+20(SB)/4, $0x3d650e71
+DATA s3d650e71<>+24(SB)/4, $0x3d650e71
+DATA s3d650e71<>+28(SB)/4, $0x3d650e71
+GLOBL s3d650e71<>(SB), RODATA|NOPTR, $32
+
+DATA s3e75fd26<>+0(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+4(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+8(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+12(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+16(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+20(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+24(SB)/4, $0x3e75fd26
+DATA s3e75fd26<>+28(SB)/4, $0x3e75fd26
+GLOBL s3e75fd26<>(SB), RODATA|NOPTR, $32
+
+DATA s3c1e5fb0<>+0(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+4(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+8(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+12(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+16(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+20(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+24(SB)/4, $0x3c1e5fb0
+DATA s3c1e5fb0<>+28(SB)/4, $0x3c1e5fb0
+GLOBL s3c1e5fb0<>(SB), RODATA|NOPTR, $32
+
 // func tenthPowerAVX2(dst []float64, x []float64, sign uint64)
 // Requires: AVX
 TEXT ·tenthPowerAVX2(SB), NOSPLIT, $0-56
@@ -3186,3 +3370,4954 @@ stored:
 done:
 	VZEROUPPER
 	RET
+
+// func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
+// Requires: AVX
+TEXT ·powSmall32AVX2(SB), NOSPLIT, $0-60
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSS sign+56(FP), Y0
+	TESTQ        DX, DX
+	JZ           done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y1
+
+compute:
+	VANDPS  Y0, Y1, Y2
+	VANDPS  s7fffffff<>+0(SB), Y1, Y1
+	VMOVAPD Y1, Y3
+	MOVQ    steps+48(FP), BX
+
+raise:
+	SHLQ   $0x01, BX
+	JZ     raised
+	VMULPS Y3, Y3, Y3
+	JCC    raise
+	VMULPS Y1, Y3, Y3
+	JMP    raise
+
+raised:
+	VORPS   Y2, Y3, Y3
+	CMPQ    DX, $0x08
+	JL      storesome
+	VMOVUPS Y3, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DX
+	JNZ     loop
+	JMP     done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y2
+	VMASKMOVPS (CX), Y2, Y1
+	VMOVUPS    s00000000<>+0(SB), Y3
+	VBLENDVPS  Y2, Y1, Y3, Y1
+	JMP        compute
+
+storesome:
+	VMOVAPS      X3, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y3, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func add32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·add32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func sub32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·sub32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VSUBPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func mul32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·mul32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func div32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·div32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func max32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·max32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMAXPS       Y1, Y0, Y2
+	VMAXPS       Y0, Y1, Y3
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VANDPS       Y3, Y2, Y2
+	VORPS        Y0, Y2, Y2
+	VMOVAPS      X2, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y2, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func min32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·min32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y3, Y2, Y2
+	VORPS   Y0, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMINPS       Y1, Y0, Y2
+	VMINPS       Y0, Y1, Y3
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VORPS        Y3, Y2, Y2
+	VORPS        Y0, Y2, Y2
+	VMOVAPS      X2, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y2, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func equal32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·equal32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x00, Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func notEqual32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·notEqual32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x04, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VCMPPS  $0x04, Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VCMPPS  $0x04, Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VCMPPS  $0x04, Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x04, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x04, Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func less32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·less32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x11, Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func lessEqual32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·lessEqual32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x12, Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func andMask32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·andMask32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VANDPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func orMask32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·orMask32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VORPS   Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VORPS   Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VORPS   Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VORPS   Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VORPS   Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VORPS        Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func xorMask32AVX2(dst []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·xorMask32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VXORPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VMOVUPS 32(BX), Y1
+	VXORPS  Y1, Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VMOVUPS 64(BX), Y1
+	VXORPS  Y1, Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VMOVUPS 96(BX), Y1
+	VXORPS  Y1, Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, BX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VXORPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VXORPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func scale32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·scale32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMULPS       Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func addScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·addScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VADDPS       Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func subFromScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·subFromScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VSUBPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func divScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·divScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VDIVPS       Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func scalarDiv32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·scalarDiv32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VDIVPS       Y1, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func maxScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·maxScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VANDPS  Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMAXPS       Y0, Y1, Y2
+	VMAXPS       Y1, Y0, Y3
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VANDPS       Y3, Y2, Y2
+	VORPS        Y0, Y2, Y2
+	VMOVAPS      X2, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y2, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func minScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·minScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)
+	VMOVUPS 32(DX), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y3, Y2, Y2
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMINPS       Y0, Y1, Y2
+	VMINPS       Y1, Y0, Y3
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y3, Y2, Y2
+	VORPS        Y0, Y2, Y2
+	VMOVAPS      X2, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y2, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func equalScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·equalScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x00, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func notEqualScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·notEqualScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x04, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VCMPPS  $0x04, Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VCMPPS  $0x04, Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VCMPPS  $0x04, Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x04, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x04, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func lessScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·lessScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x11, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func lessEqualScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·lessEqualScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x12, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func greaterScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·greaterScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x1e, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x1e, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func greaterEqualScalar32AVX2(dst []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·greaterEqualScalar32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x1d, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMOVUPS 32(DX), Y1
+	VCMPPS  $0x1d, Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS 64(DX), Y1
+	VCMPPS  $0x1d, Y0, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMOVUPS 96(DX), Y1
+	VCMPPS  $0x1d, Y0, Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y1
+	VCMPPS  $0x1d, Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VCMPPS       $0x1d, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func neg32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·neg32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VXORPS  s80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VXORPS  s80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VXORPS  s80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VXORPS  s80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VXORPS  s80000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VXORPS       s80000000<>+0(SB), Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA s80000000<>+0(SB)/4, $0x80000000
+DATA s80000000<>+4(SB)/4, $0x80000000
+DATA s80000000<>+8(SB)/4, $0x80000000
+DATA s80000000<>+12(SB)/4, $0x80000000
+DATA s80000000<>+16(SB)/4, $0x80000000
+DATA s80000000<>+20(SB)/4, $0x80000000
+DATA s80000000<>+24(SB)/4, $0x80000000
+DATA s80000000<>+28(SB)/4, $0x80000000
+GLOBL s80000000<>(SB), RODATA|NOPTR, $32
+
+// func abs32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·abs32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VANDPS  s7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VANDPS  s7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VANDPS  s7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VANDPS  s7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VANDPS  s7fffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VANDPS       s7fffffff<>+0(SB), Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func notMask32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·notMask32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VXORPS  sffffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VXORPS  sffffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VXORPS  sffffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VXORPS  sffffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VXORPS  sffffffff<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VXORPS       sffffffff<>+0(SB), Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA sffffffff<>+0(SB)/4, $0xffffffff
+DATA sffffffff<>+4(SB)/4, $0xffffffff
+DATA sffffffff<>+8(SB)/4, $0xffffffff
+DATA sffffffff<>+12(SB)/4, $0xffffffff
+DATA sffffffff<>+16(SB)/4, $0xffffffff
+DATA sffffffff<>+20(SB)/4, $0xffffffff
+DATA sffffffff<>+24(SB)/4, $0xffffffff
+DATA sffffffff<>+28(SB)/4, $0xffffffff
+GLOBL sffffffff<>(SB), RODATA|NOPTR, $32
+
+// func sign32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·sign32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x0c, Y1, Y0, Y1
+	VANDPS    s80000000<>+0(SB), Y0, Y2
+	VORPS     s3f800000<>+0(SB), Y2, Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   32(DX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x0c, Y1, Y0, Y1
+	VANDPS    s80000000<>+0(SB), Y0, Y2
+	VORPS     s3f800000<>+0(SB), Y2, Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VMOVUPS   64(DX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x0c, Y1, Y0, Y1
+	VANDPS    s80000000<>+0(SB), Y0, Y2
+	VORPS     s3f800000<>+0(SB), Y2, Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VMOVUPS   96(DX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x0c, Y1, Y0, Y1
+	VANDPS    s80000000<>+0(SB), Y0, Y2
+	VORPS     s3f800000<>+0(SB), Y2, Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y0
+	VXORPS    Y1, Y1, Y1
+	VCMPPS    $0x0c, Y1, Y0, Y1
+	VANDPS    s80000000<>+0(SB), Y0, Y2
+	VORPS     s3f800000<>+0(SB), Y2, Y2
+	VBLENDVPS Y1, Y2, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VXORPS       Y1, Y1, Y1
+	VCMPPS       $0x0c, Y1, Y0, Y1
+	VANDPS       s80000000<>+0(SB), Y0, Y2
+	VORPS        s3f800000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y1, Y2, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func plainSqrt32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·plainSqrt32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VSQRTPS      Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func rsqrt32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·rsqrt32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS s3f800000<>+0(SB), Y1
+	VDIVPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS s3f800000<>+0(SB), Y1
+	VDIVPS  Y0, Y1, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS s3f800000<>+0(SB), Y1
+	VDIVPS  Y0, Y1, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS s3f800000<>+0(SB), Y1
+	VDIVPS  Y0, Y1, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (DX), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS s3f800000<>+0(SB), Y1
+	VDIVPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VSQRTPS      Y0, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y1
+	VDIVPS       Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func round32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·round32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ     CX, $0x20
+	JL       loop1
+	VMOVUPS  (DX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, (AX)
+	VMOVUPS  32(DX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, 32(AX)
+	VMOVUPS  64(DX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, 64(AX)
+	VMOVUPS  96(DX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, 96(AX)
+	ADDQ     $0x00000080, DX
+	ADDQ     $0x00000080, AX
+	SUBQ     $0x20, CX
+	JMP      loop4
+
+loop1:
+	CMPQ     CX, $0x08
+	JL       rest
+	VMOVUPS  (DX), Y0
+	VROUNDPS $0x08, Y0, Y0
+	VMOVUPS  Y0, (AX)
+	ADDQ     $0x00000020, DX
+	ADDQ     $0x00000020, AX
+	SUBQ     $0x08, CX
+	JMP      loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VROUNDPS     $0x08, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func floor32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·floor32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ     CX, $0x20
+	JL       loop1
+	VMOVUPS  (DX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (AX)
+	VMOVUPS  32(DX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, 32(AX)
+	VMOVUPS  64(DX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, 64(AX)
+	VMOVUPS  96(DX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, 96(AX)
+	ADDQ     $0x00000080, DX
+	ADDQ     $0x00000080, AX
+	SUBQ     $0x20, CX
+	JMP      loop4
+
+loop1:
+	CMPQ     CX, $0x08
+	JL       rest
+	VMOVUPS  (DX), Y0
+	VROUNDPS $0x09, Y0, Y0
+	VMOVUPS  Y0, (AX)
+	ADDQ     $0x00000020, DX
+	ADDQ     $0x00000020, AX
+	SUBQ     $0x08, CX
+	JMP      loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VROUNDPS     $0x09, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func ceil32AVX2(dst []float32, a []float32)
+// Requires: AVX
+TEXT ·ceil32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+
+loop4:
+	CMPQ     CX, $0x20
+	JL       loop1
+	VMOVUPS  (DX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, (AX)
+	VMOVUPS  32(DX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, 32(AX)
+	VMOVUPS  64(DX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, 64(AX)
+	VMOVUPS  96(DX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, 96(AX)
+	ADDQ     $0x00000080, DX
+	ADDQ     $0x00000080, AX
+	SUBQ     $0x20, CX
+	JMP      loop4
+
+loop1:
+	CMPQ     CX, $0x08
+	JL       rest
+	VMOVUPS  (DX), Y0
+	VROUNDPS $0x0a, Y0, Y0
+	VMOVUPS  Y0, (AX)
+	ADDQ     $0x00000020, DX
+	ADDQ     $0x00000020, AX
+	SUBQ     $0x08, CX
+	JMP      loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VROUNDPS     $0x0a, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func select32AVX2(dst []float32, mask []float32, a []float32, b []float32)
+// Requires: AVX
+TEXT ·select32AVX2(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ mask_base+24(FP), DX
+	MOVQ a_base+48(FP), BX
+	MOVQ b_base+72(FP), SI
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y0
+	VMOVUPS   (BX), Y1
+	VMOVUPS   (SI), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   32(DX), Y0
+	VMOVUPS   32(BX), Y1
+	VMOVUPS   32(SI), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, 32(AX)
+	VMOVUPS   64(DX), Y0
+	VMOVUPS   64(BX), Y1
+	VMOVUPS   64(SI), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, 64(AX)
+	VMOVUPS   96(DX), Y0
+	VMOVUPS   96(BX), Y1
+	VMOVUPS   96(SI), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, SI
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y0
+	VMOVUPS   (BX), Y1
+	VMOVUPS   (SI), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, SI
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         CX, R8
+	NEGQ         R8
+	VMOVUPS      32(DI)(R8*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(DX)(DI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, BX
+	NEGQ         BX
+	VMOVUPS      32(DX)(BX*4), Y3
+	VMASKMOVPS   (SI), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func selectVectorScalar32AVX2(dst []float32, mask []float32, a []float32, s float32)
+// Requires: AVX
+TEXT ·selectVectorScalar32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         mask_base+24(FP), DX
+	MOVQ         a_base+48(FP), BX
+	VBROADCASTSS s+72(FP), Y0
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)
+	VMOVUPS   32(DX), Y1
+	VMOVUPS   32(BX), Y2
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   64(DX), Y1
+	VMOVUPS   64(BX), Y2
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, 64(AX)
+	VMOVUPS   96(DX), Y1
+	VMOVUPS   96(BX), Y2
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMASKMOVPS   (BX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VBLENDVPS    Y1, Y2, Y0, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func selectScalarVector32AVX2(dst []float32, mask []float32, b []float32, s float32)
+// Requires: AVX
+TEXT ·selectScalarVector32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         mask_base+24(FP), DX
+	MOVQ         b_base+48(FP), BX
+	VBROADCASTSS s+72(FP), Y0
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)
+	VMOVUPS   32(DX), Y1
+	VMOVUPS   32(BX), Y2
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   64(DX), Y1
+	VMOVUPS   64(BX), Y2
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, 64(AX)
+	VMOVUPS   96(DX), Y1
+	VMOVUPS   96(BX), Y2
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMASKMOVPS   (BX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func selectScalars32AVX2(dst []float32, mask []float32, s float32, t float32)
+// Requires: AVX
+TEXT ·selectScalars32AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         mask_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+	VBROADCASTSS t+52(FP), Y1
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, (AX)
+	VMOVUPS   32(DX), Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, 32(AX)
+	VMOVUPS   64(DX), Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, 64(AX)
+	VMOVUPS   96(DX), Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y3
+	VMASKMOVPS   (DX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func mulAdd32AVX2(dst []float32, a []float32, b []float32, c []float32)
+// Requires: AVX, FMA3
+TEXT ·mulAdd32AVX2(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ a_base+24(FP), DX
+	MOVQ b_base+48(FP), BX
+	MOVQ c_base+72(FP), SI
+
+loop4:
+	CMPQ        CX, $0x20
+	JL          loop1
+	VMOVUPS     (DX), Y0
+	VMOVUPS     (BX), Y1
+	VMOVUPS     (SI), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     32(DX), Y0
+	VMOVUPS     32(BX), Y1
+	VMOVUPS     32(SI), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     64(DX), Y0
+	VMOVUPS     64(BX), Y1
+	VMOVUPS     64(SI), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, 64(AX)
+	VMOVUPS     96(DX), Y0
+	VMOVUPS     96(BX), Y1
+	VMOVUPS     96(SI), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, 96(AX)
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, SI
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x20, CX
+	JMP         loop4
+
+loop1:
+	CMPQ        CX, $0x08
+	JL          rest
+	VMOVUPS     (DX), Y0
+	VMOVUPS     (BX), Y1
+	VMOVUPS     (SI), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y1, Y2
+	VMOVUPS     Y2, (AX)
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x08, CX
+	JMP         loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         CX, R8
+	NEGQ         R8
+	VMOVUPS      32(DI)(R8*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(DX)(DI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, BX
+	NEGQ         BX
+	VMOVUPS      32(DX)(BX*4), Y3
+	VMASKMOVPS   (SI), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMOVAPS      Y2, Y2
+	VFMADD231PS  Y0, Y1, Y2
+	VMOVAPS      X2, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y2, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func mulScalarAdd32AVX2(dst []float32, a []float32, c []float32, s float32)
+// Requires: AVX, FMA3
+TEXT ·mulScalarAdd32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	MOVQ         c_base+48(FP), BX
+	VBROADCASTSS s+72(FP), Y0
+
+loop4:
+	CMPQ        CX, $0x20
+	JL          loop1
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y1, Y0, Y2
+	VMOVUPS     Y2, (AX)
+	VMOVUPS     32(DX), Y1
+	VMOVUPS     32(BX), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y1, Y0, Y2
+	VMOVUPS     Y2, 32(AX)
+	VMOVUPS     64(DX), Y1
+	VMOVUPS     64(BX), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y1, Y0, Y2
+	VMOVUPS     Y2, 64(AX)
+	VMOVUPS     96(DX), Y1
+	VMOVUPS     96(BX), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y1, Y0, Y2
+	VMOVUPS     Y2, 96(AX)
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x20, CX
+	JMP         loop4
+
+loop1:
+	CMPQ        CX, $0x08
+	JL          rest
+	VMOVUPS     (DX), Y1
+	VMOVUPS     (BX), Y2
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y1, Y0, Y2
+	VMOVUPS     Y2, (AX)
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x08, CX
+	JMP         loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMASKMOVPS   (BX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMOVAPS      Y2, Y2
+	VFMADD231PS  Y1, Y0, Y2
+	VMOVAPS      X2, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y2, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func mulAddScalar32AVX2(dst []float32, a []float32, s float32, t float32)
+// Requires: AVX, FMA3
+TEXT ·mulAddScalar32AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         a_base+24(FP), DX
+	VBROADCASTSS s+48(FP), Y0
+	VBROADCASTSS t+52(FP), Y1
+
+loop4:
+	CMPQ        CX, $0x20
+	JL          loop1
+	VMOVUPS     (DX), Y2
+	VMOVAPS     Y1, Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, (AX)
+	VMOVUPS     32(DX), Y2
+	VMOVAPS     Y1, Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, 32(AX)
+	VMOVUPS     64(DX), Y2
+	VMOVAPS     Y1, Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, 64(AX)
+	VMOVUPS     96(DX), Y2
+	VMOVAPS     Y1, Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, 96(AX)
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, AX
+	SUBQ        $0x20, CX
+	JMP         loop4
+
+loop1:
+	CMPQ        CX, $0x08
+	JL          rest
+	VMOVUPS     (DX), Y2
+	VMOVAPS     Y1, Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, (AX)
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x08, CX
+	JMP         loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), BX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(BX)(SI*4), Y3
+	VMASKMOVPS   (DX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMOVAPS      Y1, Y1
+	VFMADD231PS  Y2, Y0, Y1
+	VMOVAPS      X1, X0
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y1, X0
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func sum32AVX2(x []float32) float32
+// Requires: AVX, SSE
+TEXT ·sum32AVX2(SB), NOSPLIT, $0-28
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	VMOVUPS s00000000<>+0(SB), Y0
+	VMOVUPS s00000000<>+0(SB), Y1
+	VMOVUPS s00000000<>+0(SB), Y2
+	VMOVUPS s00000000<>+0(SB), Y3
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (AX), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVAPS Y0, Y0
+	VMOVUPS 32(AX), Y4
+	VADDPS  Y4, Y1, Y1
+	VMOVAPS Y1, Y1
+	VMOVUPS 64(AX), Y4
+	VADDPS  Y4, Y2, Y2
+	VMOVAPS Y2, Y2
+	VMOVUPS 96(AX), Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVAPS Y3, Y3
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (AX), Y4
+	VADDPS  Y4, Y0, Y0
+	VMOVAPS Y0, Y0
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ      CX, CX
+	JZ         join
+	LEAQ       mask<>+0(SB), DX
+	NEGQ       CX
+	VMOVUPS    32(DX)(CX*4), Y6
+	VMASKMOVPS (AX), Y6, Y4
+	VMOVUPS    s00000000<>+0(SB), Y7
+	VBLENDVPS  Y6, Y4, Y7, Y4
+	VADDPS     Y4, Y0, Y0
+	VMOVAPS    Y0, Y0
+
+join:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y3, Y2, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X5
+	VADDPS       Y5, Y0, Y0
+	VPERMILPD    $0x01, Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	VMOVSHDUP    Y0, Y5
+	VADDPS       Y5, Y0, Y0
+	MOVSS        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func maxOf32AVX2(x []float32) float32
+// Requires: AVX, SSE
+TEXT ·maxOf32AVX2(SB), NOSPLIT, $0-28
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	VMOVUPS sff800000<>+0(SB), Y0
+	VMOVUPS sff800000<>+0(SB), Y1
+	VMOVUPS sff800000<>+0(SB), Y2
+	VMOVUPS sff800000<>+0(SB), Y3
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (AX), Y4
+	VMAXPS  Y4, Y0, Y5
+	VMAXPS  Y0, Y4, Y6
+	VCMPPS  $0x03, Y4, Y0, Y0
+	VANDPS  Y6, Y5, Y5
+	VORPS   Y0, Y5, Y5
+	VMOVAPS Y5, Y0
+	VMOVUPS 32(AX), Y4
+	VMAXPS  Y4, Y1, Y5
+	VMAXPS  Y1, Y4, Y6
+	VCMPPS  $0x03, Y4, Y1, Y1
+	VANDPS  Y6, Y5, Y5
+	VORPS   Y1, Y5, Y5
+	VMOVAPS Y5, Y1
+	VMOVUPS 64(AX), Y4
+	VMAXPS  Y4, Y2, Y5
+	VMAXPS  Y2, Y4, Y6
+	VCMPPS  $0x03, Y4, Y2, Y2
+	VANDPS  Y6, Y5, Y5
+	VORPS   Y2, Y5, Y5
+	VMOVAPS Y5, Y2
+	VMOVUPS 96(AX), Y4
+	VMAXPS  Y4, Y3, Y5
+	VMAXPS  Y3, Y4, Y6
+	VCMPPS  $0x03, Y4, Y3, Y3
+	VANDPS  Y6, Y5, Y5
+	VORPS   Y3, Y5, Y5
+	VMOVAPS Y5, Y3
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (AX), Y4
+	VMAXPS  Y4, Y0, Y5
+	VMAXPS  Y0, Y4, Y6
+	VCMPPS  $0x03, Y4, Y0, Y0
+	VANDPS  Y6, Y5, Y5
+	VORPS   Y0, Y5, Y5
+	VMOVAPS Y5, Y0
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ      CX, CX
+	JZ         join
+	LEAQ       mask<>+0(SB), DX
+	NEGQ       CX
+	VMOVUPS    32(DX)(CX*4), Y5
+	VMASKMOVPS (AX), Y5, Y4
+	VMOVUPS    sff800000<>+0(SB), Y6
+	VBLENDVPS  Y5, Y4, Y6, Y4
+	VMAXPS     Y4, Y0, Y5
+	VMAXPS     Y0, Y4, Y6
+	VCMPPS     $0x03, Y4, Y0, Y0
+	VANDPS     Y6, Y5, Y5
+	VORPS      Y0, Y5, Y5
+	VMOVAPS    Y5, Y0
+
+join:
+	VMAXPS       Y1, Y0, Y4
+	VMAXPS       Y0, Y1, Y5
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VANDPS       Y5, Y4, Y4
+	VORPS        Y0, Y4, Y4
+	VMAXPS       Y3, Y2, Y0
+	VMAXPS       Y2, Y3, Y1
+	VCMPPS       $0x03, Y3, Y2, Y2
+	VANDPS       Y1, Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMAXPS       Y0, Y4, Y1
+	VMAXPS       Y4, Y0, Y2
+	VCMPPS       $0x03, Y0, Y4, Y0
+	VANDPS       Y2, Y1, Y1
+	VORPS        Y0, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X7
+	VMAXPS       Y7, Y1, Y0
+	VMAXPS       Y1, Y7, Y2
+	VCMPPS       $0x03, Y7, Y1, Y1
+	VANDPS       Y2, Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VPERMILPD    $0x01, Y0, Y7
+	VMAXPS       Y7, Y0, Y1
+	VMAXPS       Y0, Y7, Y2
+	VCMPPS       $0x03, Y7, Y0, Y0
+	VANDPS       Y2, Y1, Y1
+	VORPS        Y0, Y1, Y1
+	VMOVSHDUP    Y1, Y7
+	VMAXPS       Y7, Y1, Y0
+	VMAXPS       Y1, Y7, Y2
+	VCMPPS       $0x03, Y7, Y1, Y1
+	VANDPS       Y2, Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVSS        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA sff800000<>+0(SB)/4, $0xff800000
+DATA sff800000<>+4(SB)/4, $0xff800000
+DATA sff800000<>+8(SB)/4, $0xff800000
+DATA sff800000<>+12(SB)/4, $0xff800000
+DATA sff800000<>+16(SB)/4, $0xff800000
+DATA sff800000<>+20(SB)/4, $0xff800000
+DATA sff800000<>+24(SB)/4, $0xff800000
+DATA sff800000<>+28(SB)/4, $0xff800000
+GLOBL sff800000<>(SB), RODATA|NOPTR, $32
+
+// func minOf32AVX2(x []float32) float32
+// Requires: AVX, SSE
+TEXT ·minOf32AVX2(SB), NOSPLIT, $0-28
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	VMOVUPS s7f800000<>+0(SB), Y0
+	VMOVUPS s7f800000<>+0(SB), Y1
+	VMOVUPS s7f800000<>+0(SB), Y2
+	VMOVUPS s7f800000<>+0(SB), Y3
+
+loop4:
+	CMPQ    CX, $0x20
+	JL      loop1
+	VMOVUPS (AX), Y4
+	VMINPS  Y4, Y0, Y5
+	VMINPS  Y0, Y4, Y6
+	VCMPPS  $0x03, Y4, Y0, Y0
+	VORPS   Y6, Y5, Y5
+	VORPS   Y0, Y5, Y5
+	VMOVAPS Y5, Y0
+	VMOVUPS 32(AX), Y4
+	VMINPS  Y4, Y1, Y5
+	VMINPS  Y1, Y4, Y6
+	VCMPPS  $0x03, Y4, Y1, Y1
+	VORPS   Y6, Y5, Y5
+	VORPS   Y1, Y5, Y5
+	VMOVAPS Y5, Y1
+	VMOVUPS 64(AX), Y4
+	VMINPS  Y4, Y2, Y5
+	VMINPS  Y2, Y4, Y6
+	VCMPPS  $0x03, Y4, Y2, Y2
+	VORPS   Y6, Y5, Y5
+	VORPS   Y2, Y5, Y5
+	VMOVAPS Y5, Y2
+	VMOVUPS 96(AX), Y4
+	VMINPS  Y4, Y3, Y5
+	VMINPS  Y3, Y4, Y6
+	VCMPPS  $0x03, Y4, Y3, Y3
+	VORPS   Y6, Y5, Y5
+	VORPS   Y3, Y5, Y5
+	VMOVAPS Y5, Y3
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x20, CX
+	JMP     loop4
+
+loop1:
+	CMPQ    CX, $0x08
+	JL      rest
+	VMOVUPS (AX), Y4
+	VMINPS  Y4, Y0, Y5
+	VMINPS  Y0, Y4, Y6
+	VCMPPS  $0x03, Y4, Y0, Y0
+	VORPS   Y6, Y5, Y5
+	VORPS   Y0, Y5, Y5
+	VMOVAPS Y5, Y0
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x08, CX
+	JMP     loop1
+
+rest:
+	TESTQ      CX, CX
+	JZ         join
+	LEAQ       mask<>+0(SB), DX
+	NEGQ       CX
+	VMOVUPS    32(DX)(CX*4), Y5
+	VMASKMOVPS (AX), Y5, Y4
+	VMOVUPS    s7f800000<>+0(SB), Y6
+	VBLENDVPS  Y5, Y4, Y6, Y4
+	VMINPS     Y4, Y0, Y5
+	VMINPS     Y0, Y4, Y6
+	VCMPPS     $0x03, Y4, Y0, Y0
+	VORPS      Y6, Y5, Y5
+	VORPS      Y0, Y5, Y5
+	VMOVAPS    Y5, Y0
+
+join:
+	VMINPS       Y1, Y0, Y4
+	VMINPS       Y0, Y1, Y5
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VORPS        Y5, Y4, Y4
+	VORPS        Y0, Y4, Y4
+	VMINPS       Y3, Y2, Y0
+	VMINPS       Y2, Y3, Y1
+	VCMPPS       $0x03, Y3, Y2, Y2
+	VORPS        Y1, Y0, Y0
+	VORPS        Y2, Y0, Y0
+	VMINPS       Y0, Y4, Y1
+	VMINPS       Y4, Y0, Y2
+	VCMPPS       $0x03, Y0, Y4, Y0
+	VORPS        Y2, Y1, Y1
+	VORPS        Y0, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X7
+	VMINPS       Y7, Y1, Y0
+	VMINPS       Y1, Y7, Y2
+	VCMPPS       $0x03, Y7, Y1, Y1
+	VORPS        Y2, Y0, Y0
+	VORPS        Y1, Y0, Y0
+	VPERMILPD    $0x01, Y0, Y7
+	VMINPS       Y7, Y0, Y1
+	VMINPS       Y0, Y7, Y2
+	VCMPPS       $0x03, Y7, Y0, Y0
+	VORPS        Y2, Y1, Y1
+	VORPS        Y0, Y1, Y1
+	VMOVSHDUP    Y1, Y7
+	VMINPS       Y7, Y1, Y0
+	VMINPS       Y1, Y7, Y2
+	VCMPPS       $0x03, Y7, Y1, Y1
+	VORPS        Y2, Y0, Y0
+	VORPS        Y1, Y0, Y0
+	MOVSS        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA s7f800000<>+0(SB)/4, $0x7f800000
+DATA s7f800000<>+4(SB)/4, $0x7f800000
+DATA s7f800000<>+8(SB)/4, $0x7f800000
+DATA s7f800000<>+12(SB)/4, $0x7f800000
+DATA s7f800000<>+16(SB)/4, $0x7f800000
+DATA s7f800000<>+20(SB)/4, $0x7f800000
+DATA s7f800000<>+24(SB)/4, $0x7f800000
+DATA s7f800000<>+28(SB)/4, $0x7f800000
+GLOBL s7f800000<>(SB), RODATA|NOPTR, $32
+
+// func sumRows32AVX2(dst []float32, x []float32, rows int)
+// Requires: AVX
+TEXT ·sumRows32AVX2(SB), NOSPLIT, $0-56
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ x_base+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ CX, SI
+	SHLQ $0x02, SI
+
+four:
+	CMPQ   CX, $0x20
+	JL     one
+	MOVQ   DX, DI
+	MOVQ   BX, R8
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+
+pairs4:
+	CMPQ   R8, $0x02
+	JL     last4
+	VADDPS (DI), Y0, Y0
+	VADDPS 32(DI), Y1, Y1
+	VADDPS 64(DI), Y2, Y2
+	VADDPS 96(DI), Y3, Y3
+	ADDQ   SI, DI
+	VADDPS (DI), Y4, Y4
+	VADDPS 32(DI), Y5, Y5
+	VADDPS 64(DI), Y6, Y6
+	VADDPS 96(DI), Y7, Y7
+	ADDQ   SI, DI
+	SUBQ   $0x02, R8
+	JMP    pairs4
+
+last4:
+	TESTQ  R8, R8
+	JZ     store4
+	VADDPS (DI), Y0, Y0
+	VADDPS 32(DI), Y1, Y1
+	VADDPS 64(DI), Y2, Y2
+	VADDPS 96(DI), Y3, Y3
+	ADDQ   SI, DI
+
+store4:
+	VADDPS  Y4, Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  Y5, Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VADDPS  Y6, Y2, Y2
+	VMOVUPS Y2, 64(AX)
+	VADDPS  Y7, Y3, Y3
+	VMOVUPS Y3, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DX
+	SUBQ    $0x00000020, CX
+	JMP     four
+
+one:
+	TESTQ  CX, CX
+	JZ     done
+	MOVQ   DX, DI
+	MOVQ   BX, R8
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+
+pairs1:
+	CMPQ   R8, $0x02
+	JL     last1
+	VADDPS (DI), Y0, Y0
+	ADDQ   SI, DI
+	VADDPS (DI), Y1, Y1
+	ADDQ   SI, DI
+	SUBQ   $0x02, R8
+	JMP    pairs1
+
+last1:
+	TESTQ  R8, R8
+	JZ     store1
+	VADDPS (DI), Y0, Y0
+	ADDQ   SI, DI
+
+store1:
+	VADDPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	SUBQ    $0x00000008, CX
+	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func fromBytes32AVX2(dst []float32, src []uint8)
+// Requires: AVX, AVX2
+TEXT ·fromBytes32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ      DX, $0x20
+	JL        loop1
+	VPMOVZXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXBD 8(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VPMOVZXBD 16(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VPMOVZXBD 24(CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, DX
+	JMP       loop4
+
+loop1:
+	CMPQ      DX, $0x08
+	JL        done
+	VPMOVZXBD (CX), Y0
+	VCVTDQ2PS Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000008, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, DX
+	JMP       loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func fromInt32sAVX2(dst []float32, src []int32)
+// Requires: AVX
+TEXT ·fromInt32sAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ      DX, $0x20
+	JL        loop1
+	VCVTDQ2PS (CX), Y0
+	VMOVUPS   Y0, (AX)
+	VCVTDQ2PS 32(CX), Y0
+	VMOVUPS   Y0, 32(AX)
+	VCVTDQ2PS 64(CX), Y0
+	VMOVUPS   Y0, 64(AX)
+	VCVTDQ2PS 96(CX), Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, DX
+	JMP       loop4
+
+loop1:
+	CMPQ      DX, $0x08
+	JL        done
+	VCVTDQ2PS (CX), Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, DX
+	JMP       loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func toInt32sAVX2(dst []int32, src []float32)
+// Requires: AVX
+TEXT ·toInt32sAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ       DX, $0x20
+	JL         loop1
+	VCVTTPS2DQ (CX), Y0
+	VMOVUPS    Y0, (AX)
+	VCVTTPS2DQ 32(CX), Y0
+	VMOVUPS    Y0, 32(AX)
+	VCVTTPS2DQ 64(CX), Y0
+	VMOVUPS    Y0, 64(AX)
+	VCVTTPS2DQ 96(CX), Y0
+	VMOVUPS    Y0, 96(AX)
+	ADDQ       $0x00000080, CX
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x20, DX
+	JMP        loop4
+
+loop1:
+	CMPQ       DX, $0x08
+	JL         done
+	VCVTTPS2DQ (CX), Y0
+	VMOVUPS    Y0, (AX)
+	ADDQ       $0x00000020, CX
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x08, DX
+	JMP        loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func fromBFloat16AVX2(dst []float32, src []uint16)
+// Requires: AVX, AVX2
+TEXT ·fromBFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ      DX, $0x20
+	JL        loop1
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	VPMOVZXWD 16(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 32(AX)
+	VPMOVZXWD 32(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 64(AX)
+	VPMOVZXWD 48(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, DX
+	JMP       loop4
+
+loop1:
+	CMPQ      DX, $0x08
+	JL        done
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000010, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, DX
+	JMP       loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func toBFloat16AVX2(dst []uint16, src []float32)
+// Requires: AVX, AVX2
+TEXT ·toBFloat16AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ         DX, $0x20
+	JL           loop1
+	VMOVUPS      (CX), Y1
+	VCMPPS       $0x03, Y1, Y1, Y3
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        s00000001<>+0(SB), Y2, Y2
+	VPADDD       s00007fff<>+0(SB), Y1, Y0
+	VPADDD       Y2, Y0, Y0
+	VPOR         s00400000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y3, Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)
+	VMOVUPS      32(CX), Y1
+	VCMPPS       $0x03, Y1, Y1, Y3
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        s00000001<>+0(SB), Y2, Y2
+	VPADDD       s00007fff<>+0(SB), Y1, Y0
+	VPADDD       Y2, Y0, Y0
+	VPOR         s00400000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y3, Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(AX)
+	VMOVUPS      64(CX), Y1
+	VCMPPS       $0x03, Y1, Y1, Y3
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        s00000001<>+0(SB), Y2, Y2
+	VPADDD       s00007fff<>+0(SB), Y1, Y0
+	VPADDD       Y2, Y0, Y0
+	VPOR         s00400000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y3, Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 32(AX)
+	VMOVUPS      96(CX), Y1
+	VCMPPS       $0x03, Y1, Y1, Y3
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        s00000001<>+0(SB), Y2, Y2
+	VPADDD       s00007fff<>+0(SB), Y1, Y0
+	VPADDD       Y2, Y0, Y0
+	VPOR         s00400000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y3, Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 48(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x20, DX
+	JMP          loop4
+
+loop1:
+	CMPQ         DX, $0x08
+	JL           done
+	VMOVUPS      (CX), Y1
+	VCMPPS       $0x03, Y1, Y1, Y3
+	VPSRLD       $0x10, Y1, Y2
+	VPAND        s00000001<>+0(SB), Y2, Y2
+	VPADDD       s00007fff<>+0(SB), Y1, Y0
+	VPADDD       Y2, Y0, Y0
+	VPOR         s00400000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y3, Y1, Y0, Y0
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000010, AX
+	SUBQ         $0x08, DX
+	JMP          loop1
+
+done:
+	VZEROUPPER
+	RET
+
+DATA s00000001<>+0(SB)/4, $0x00000001
+DATA s00000001<>+4(SB)/4, $0x00000001
+DATA s00000001<>+8(SB)/4, $0x00000001
+DATA s00000001<>+12(SB)/4, $0x00000001
+DATA s00000001<>+16(SB)/4, $0x00000001
+DATA s00000001<>+20(SB)/4, $0x00000001
+DATA s00000001<>+24(SB)/4, $0x00000001
+DATA s00000001<>+28(SB)/4, $0x00000001
+GLOBL s00000001<>(SB), RODATA|NOPTR, $32
+
+DATA s00007fff<>+0(SB)/4, $0x00007fff
+DATA s00007fff<>+4(SB)/4, $0x00007fff
+DATA s00007fff<>+8(SB)/4, $0x00007fff
+DATA s00007fff<>+12(SB)/4, $0x00007fff
+DATA s00007fff<>+16(SB)/4, $0x00007fff
+DATA s00007fff<>+20(SB)/4, $0x00007fff
+DATA s00007fff<>+24(SB)/4, $0x00007fff
+DATA s00007fff<>+28(SB)/4, $0x00007fff
+GLOBL s00007fff<>(SB), RODATA|NOPTR, $32
+
+DATA s00400000<>+0(SB)/4, $0x00400000
+DATA s00400000<>+4(SB)/4, $0x00400000
+DATA s00400000<>+8(SB)/4, $0x00400000
+DATA s00400000<>+12(SB)/4, $0x00400000
+DATA s00400000<>+16(SB)/4, $0x00400000
+DATA s00400000<>+20(SB)/4, $0x00400000
+DATA s00400000<>+24(SB)/4, $0x00400000
+DATA s00400000<>+28(SB)/4, $0x00400000
+GLOBL s00400000<>(SB), RODATA|NOPTR, $32
+
+// func fromFloat64s32AVX2(dst []float32, src []float64)
+// Requires: AVX
+TEXT ·fromFloat64s32AVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ       DX, $0x20
+	JL         loop1
+	VCVTPD2PSY (CX), X0
+	VCVTPD2PSY 32(CX), X1
+	VMOVUPS    X0, (AX)
+	VMOVUPS    X1, 16(AX)
+	VCVTPD2PSY 64(CX), X0
+	VCVTPD2PSY 96(CX), X1
+	VMOVUPS    X0, 32(AX)
+	VMOVUPS    X1, 48(AX)
+	VCVTPD2PSY 128(CX), X0
+	VCVTPD2PSY 160(CX), X1
+	VMOVUPS    X0, 64(AX)
+	VMOVUPS    X1, 80(AX)
+	VCVTPD2PSY 192(CX), X0
+	VCVTPD2PSY 224(CX), X1
+	VMOVUPS    X0, 96(AX)
+	VMOVUPS    X1, 112(AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x00000080, AX
+	SUBQ       $0x20, DX
+	JMP        loop4
+
+loop1:
+	CMPQ       DX, $0x08
+	JL         done
+	VCVTPD2PSY (CX), X0
+	VCVTPD2PSY 32(CX), X1
+	VMOVUPS    X0, (AX)
+	VMOVUPS    X1, 16(AX)
+	ADDQ       $0x00000040, CX
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x08, DX
+	JMP        loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func toFloat64sAVX2(dst []float64, src []float32)
+// Requires: AVX
+TEXT ·toFloat64sAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ      DX, $0x20
+	JL        loop1
+	VCVTPS2PD (CX), Y0
+	VCVTPS2PD 16(CX), Y1
+	VMOVUPD   Y0, (AX)
+	VMOVUPD   Y1, 32(AX)
+	VCVTPS2PD 32(CX), Y0
+	VCVTPS2PD 48(CX), Y1
+	VMOVUPD   Y0, 64(AX)
+	VMOVUPD   Y1, 96(AX)
+	VCVTPS2PD 64(CX), Y0
+	VCVTPS2PD 80(CX), Y1
+	VMOVUPD   Y0, 128(AX)
+	VMOVUPD   Y1, 160(AX)
+	VCVTPS2PD 96(CX), Y0
+	VCVTPS2PD 112(CX), Y1
+	VMOVUPD   Y0, 192(AX)
+	VMOVUPD   Y1, 224(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000100, AX
+	SUBQ      $0x20, DX
+	JMP       loop4
+
+loop1:
+	CMPQ      DX, $0x08
+	JL        done
+	VCVTPS2PD (CX), Y0
+	VCVTPS2PD 16(CX), Y1
+	VMOVUPD   Y0, (AX)
+	VMOVUPD   Y1, 32(AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x08, DX
+	JMP       loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func maskFromBoolsAVX2(dst []float32, src []bool)
+// Requires: AVX, AVX2
+TEXT ·maskFromBoolsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ      DX, $0x20
+	JL        loop1
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD (CX), Y0
+	VPSUBD    Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD 8(CX), Y0
+	VPSUBD    Y0, Y1, Y0
+	VMOVUPS   Y0, 32(AX)
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD 16(CX), Y0
+	VPSUBD    Y0, Y1, Y0
+	VMOVUPS   Y0, 64(AX)
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD 24(CX), Y0
+	VPSUBD    Y0, Y1, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, DX
+	JMP       loop4
+
+loop1:
+	CMPQ      DX, $0x08
+	JL        done
+	VPXOR     Y1, Y1, Y1
+	VPMOVZXBD (CX), Y0
+	VPSUBD    Y0, Y1, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000008, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, DX
+	JMP       loop1
+
+done:
+	VZEROUPPER
+	RET
+
+// func boolsFromMaskAVX2(dst []bool, src []float32)
+// Requires: AVX, AVX2
+TEXT ·boolsFromMaskAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ dst_len+8(FP), DX
+
+loop4:
+	CMPQ         DX, $0x20
+	JL           loop1
+	VMOVDQU      (CX), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        s01010101<>+0(SB), X1, X1
+	VMOVQ        X1, (AX)
+	VMOVDQU      32(CX), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        s01010101<>+0(SB), X1, X1
+	VMOVQ        X1, 8(AX)
+	VMOVDQU      64(CX), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        s01010101<>+0(SB), X1, X1
+	VMOVQ        X1, 16(AX)
+	VMOVDQU      96(CX), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        s01010101<>+0(SB), X1, X1
+	VMOVQ        X1, 24(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x20, DX
+	JMP          loop4
+
+loop1:
+	CMPQ         DX, $0x08
+	JL           done
+	VMOVDQU      (CX), Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKSSDW    X1, X0, X1
+	VPACKSSWB    X1, X1, X1
+	VPAND        s01010101<>+0(SB), X1, X1
+	VMOVQ        X1, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x08, DX
+	JMP          loop1
+
+done:
+	VZEROUPPER
+	RET
+
+DATA s01010101<>+0(SB)/4, $0x01010101
+DATA s01010101<>+4(SB)/4, $0x01010101
+DATA s01010101<>+8(SB)/4, $0x01010101
+DATA s01010101<>+12(SB)/4, $0x01010101
+DATA s01010101<>+16(SB)/4, $0x01010101
+DATA s01010101<>+20(SB)/4, $0x01010101
+DATA s01010101<>+24(SB)/4, $0x01010101
+DATA s01010101<>+28(SB)/4, $0x01010101
+GLOBL s01010101<>(SB), RODATA|NOPTR, $32
+
+// func expm132AVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expm132AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  x_len+32(FP), DX
+	TESTQ DX, DX
+	JZ    done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y0
+
+compute:
+	VMOVUPS      s42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y1
+	VMOVUPS      sc1f00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      s3fb8aa3b<>+0(SB), Y2
+	VFMADD213PS  s4b400000<>+0(SB), Y1, Y2
+	VSUBPS       s4b400000<>+0(SB), Y2, Y3
+	VFNMADD231PS s3f317218<>+0(SB), Y3, Y1
+	VFNMADD231PS sb102e308<>+0(SB), Y3, Y1
+	VMOVUPS      s3e2aaa6f<>+0(SB), Y3
+	VFMADD213PS  s3f000000<>+0(SB), Y1, Y3
+	VMOVUPS      s3c0905b1<>+0(SB), Y4
+	VFMADD213PS  s3d2aaa8d<>+0(SB), Y1, Y4
+	VMOVUPS      s3ab6887e<>+0(SB), Y5
+	VMULPS       Y1, Y1, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VMULPS       Y6, Y6, Y3
+	VFMADD213PS  Y4, Y3, Y5
+	VMULPS       Y1, Y1, Y3
+	VFMADD213PS  Y1, Y3, Y5
+	VPSLLD       $0x17, Y2, Y1
+	VPADDD       s3f000000<>+0(SB), Y1, Y1
+	VSUBPS       s3f000000<>+0(SB), Y1, Y2
+	VFMADD213PS  Y2, Y1, Y5
+	VADDPS       Y5, Y5, Y5
+	VANDPS       s7fffffff<>+0(SB), Y0, Y1
+	VCMPPS       $0x11, s33000000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y0, Y5, Y0
+	CMPQ         DX, $0x08
+	JL           storesome
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, DX
+	JNZ          loop
+	JMP          done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMOVUPS    s00000000<>+0(SB), Y2
+	VBLENDVPS  Y1, Y0, Y2, Y0
+	JMP        compute
+
+storesome:
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA sc1f00000<>+0(SB)/4, $0xc1f00000
+DATA sc1f00000<>+4(SB)/4, $0xc1f00000
+DATA sc1f00000<>+8(SB)/4, $0xc1f00000
+DATA sc1f00000<>+12(SB)/4, $0xc1f00000
+DATA sc1f00000<>+16(SB)/4, $0xc1f00000
+DATA sc1f00000<>+20(SB)/4, $0xc1f00000
+DATA sc1f00000<>+24(SB)/4, $0xc1f00000
+DATA sc1f00000<>+28(SB)/4, $0xc1f00000
+GLOBL sc1f00000<>(SB), RODATA|NOPTR, $32
+
+DATA s33000000<>+0(SB)/4, $0x33000000
+DATA s33000000<>+4(SB)/4, $0x33000000
+DATA s33000000<>+8(SB)/4, $0x33000000
+DATA s33000000<>+12(SB)/4, $0x33000000
+DATA s33000000<>+16(SB)/4, $0x33000000
+DATA s33000000<>+20(SB)/4, $0x33000000
+DATA s33000000<>+24(SB)/4, $0x33000000
+DATA s33000000<>+28(SB)/4, $0x33000000
+GLOBL s33000000<>(SB), RODATA|NOPTR, $32
+
+// func tanh32AVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanh32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  x_len+32(FP), DX
+	TESTQ DX, DX
+	JZ    done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y0
+
+compute:
+	VANDPS       s80000000<>+0(SB), Y0, Y1
+	VANDPS       s7fffffff<>+0(SB), Y0, Y0
+	VADDPS       Y0, Y0, Y0
+	VMOVUPS      s41a00000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y2
+	VMOVUPS      s00000000<>+0(SB), Y0
+	VMAXPS       Y2, Y0, Y2
+	VMOVUPS      s3fb8aa3b<>+0(SB), Y0
+	VFMADD213PS  s4b400000<>+0(SB), Y2, Y0
+	VSUBPS       s4b400000<>+0(SB), Y0, Y3
+	VFNMADD231PS s3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS sb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      s3e2aaa6f<>+0(SB), Y3
+	VFMADD213PS  s3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      s3c0905b1<>+0(SB), Y4
+	VFMADD213PS  s3d2aaa8d<>+0(SB), Y2, Y4
+	VMOVUPS      s3ab6887e<>+0(SB), Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VMULPS       Y6, Y6, Y3
+	VFMADD213PS  Y4, Y3, Y5
+	VMULPS       Y2, Y2, Y3
+	VFMADD213PS  Y2, Y3, Y5
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       s3f000000<>+0(SB), Y0, Y0
+	VSUBPS       s3f000000<>+0(SB), Y0, Y2
+	VFMADD213PS  Y2, Y0, Y5
+	VADDPS       Y5, Y5, Y5
+	VADDPS       s40000000<>+0(SB), Y5, Y0
+	VDIVPS       Y0, Y5, Y5
+	VORPS        Y1, Y5, Y5
+	CMPQ         DX, $0x08
+	JL           storesome
+	VMOVUPS      Y5, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, DX
+	JNZ          loop
+	JMP          done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMOVUPS    s00000000<>+0(SB), Y2
+	VBLENDVPS  Y1, Y0, Y2, Y0
+	JMP        compute
+
+storesome:
+	VMOVAPS      X5, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y5, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA s41a00000<>+0(SB)/4, $0x41a00000
+DATA s41a00000<>+4(SB)/4, $0x41a00000
+DATA s41a00000<>+8(SB)/4, $0x41a00000
+DATA s41a00000<>+12(SB)/4, $0x41a00000
+DATA s41a00000<>+16(SB)/4, $0x41a00000
+DATA s41a00000<>+20(SB)/4, $0x41a00000
+DATA s41a00000<>+24(SB)/4, $0x41a00000
+DATA s41a00000<>+28(SB)/4, $0x41a00000
+GLOBL s41a00000<>(SB), RODATA|NOPTR, $32
+
+DATA s40000000<>+0(SB)/4, $0x40000000
+DATA s40000000<>+4(SB)/4, $0x40000000
+DATA s40000000<>+8(SB)/4, $0x40000000
+DATA s40000000<>+12(SB)/4, $0x40000000
+DATA s40000000<>+16(SB)/4, $0x40000000
+DATA s40000000<>+20(SB)/4, $0x40000000
+DATA s40000000<>+24(SB)/4, $0x40000000
+DATA s40000000<>+28(SB)/4, $0x40000000
+GLOBL s40000000<>(SB), RODATA|NOPTR, $32
+
+// func logistic32AVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logistic32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  x_len+32(FP), DX
+	TESTQ DX, DX
+	JZ    done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y0
+
+compute:
+	VORPS        s80000000<>+0(SB), Y0, Y1
+	VMOVUPS      s00000000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VMOVUPS      sc2d00000<>+0(SB), Y1
+	VMAXPS       Y2, Y1, Y2
+	VMOVUPS      s3fb8aa3b<>+0(SB), Y1
+	VFMADD213PS  s4b400000<>+0(SB), Y2, Y1
+	VSUBPS       s4b400000<>+0(SB), Y1, Y3
+	VFNMADD231PS s3f317218<>+0(SB), Y3, Y2
+	VFNMADD231PS sb102e308<>+0(SB), Y3, Y2
+	VMOVUPS      s3e2aaa6f<>+0(SB), Y3
+	VFMADD213PS  s3f000000<>+0(SB), Y2, Y3
+	VMOVUPS      s3c0905b1<>+0(SB), Y4
+	VFMADD213PS  s3d2aaa8d<>+0(SB), Y2, Y4
+	VMOVUPS      s3ab6887e<>+0(SB), Y5
+	VMULPS       Y2, Y2, Y6
+	VFMADD213PS  Y3, Y6, Y4
+	VMULPS       Y6, Y6, Y3
+	VFMADD213PS  Y4, Y3, Y5
+	VMULPS       Y2, Y2, Y3
+	VFMADD213PS  Y2, Y3, Y5
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VADDPS       Y2, Y5, Y5
+	VPSRAD       $0x01, Y1, Y3
+	VPSUBD       Y3, Y1, Y1
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       s3f800000<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       s3f800000<>+0(SB), Y1, Y1
+	VMULPS       Y3, Y5, Y5
+	VMULPS       Y1, Y5, Y5
+	VADDPS       Y2, Y5, Y1
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x1d, Y3, Y0, Y3
+	VBLENDVPS    Y3, Y2, Y5, Y5
+	VDIVPS       Y1, Y5, Y5
+	CMPQ         DX, $0x08
+	JL           storesome
+	VMOVUPS      Y5, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, DX
+	JNZ          loop
+	JMP          done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMOVUPS    s00000000<>+0(SB), Y2
+	VBLENDVPS  Y1, Y0, Y2, Y0
+	JMP        compute
+
+storesome:
+	VMOVAPS      X5, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y5, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func log1p32AVX2(dst []float32, x []float32) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1p32AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  x_len+32(FP), DX
+	TESTQ DX, DX
+	JZ    done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y0
+
+compute:
+	VCMPPS      $0x1d, sbf7fffff<>+0(SB), Y0, Y1
+	VCMPPS      $0x12, s7f7fffff<>+0(SB), Y0, Y2
+	VANDPS      Y1, Y2, Y1
+	VMOVMSKPS   Y1, BX
+	CMPL        BX, $0x000000ff
+	JNE         stop
+	VADDPS      s3f800000<>+0(SB), Y0, Y1
+	VSUBPS      s3f800000<>+0(SB), Y1, Y2
+	VSUBPS      Y2, Y0, Y3
+	VSUBPS      Y2, Y1, Y4
+	VMOVUPS     s3f800000<>+0(SB), Y2
+	VSUBPS      Y4, Y2, Y4
+	VADDPS      Y4, Y3, Y3
+	VDIVPS      Y1, Y3, Y3
+	VMOVUPS     s004afb0d<>+0(SB), Y2
+	VPADDD      Y1, Y2, Y2
+	VPSRLD      $0x17, Y2, Y1
+	VORPS       s4b000000<>+0(SB), Y1, Y1
+	VSUBPS      s4b00007f<>+0(SB), Y1, Y1
+	VANDPS      s007fffff<>+0(SB), Y2, Y2
+	VPADDD      s3f3504f3<>+0(SB), Y2, Y2
+	VSUBPS      s3f800000<>+0(SB), Y2, Y4
+	VADDPS      s3f800000<>+0(SB), Y2, Y2
+	VDIVPS      Y2, Y4, Y2
+	VMULPS      Y2, Y2, Y5
+	VMULPS      s3f000000<>+0(SB), Y4, Y6
+	VMULPS      Y4, Y6, Y6
+	VMOVUPS     s3eccbe18<>+0(SB), Y7
+	VFMADD213PS s3f2aaaae<>+0(SB), Y5, Y7
+	VMOVUPS     s3e977308<>+0(SB), Y8
+	VMULPS      Y5, Y5, Y9
+	VFMADD213PS Y7, Y9, Y8
+	VFMADD213PS Y6, Y5, Y8
+	VFMADD231PS sb102e308<>+0(SB), Y1, Y3
+	VFMADD231PS Y8, Y2, Y3
+	VSUBPS      Y3, Y6, Y6
+	VSUBPS      Y6, Y4, Y4
+	VFMADD231PS s3f317218<>+0(SB), Y1, Y4
+	VANDPS      s80000000<>+0(SB), Y0, Y0
+	VORPS       Y0, Y4, Y4
+	CMPQ        DX, $0x08
+	JL          storesome
+	VMOVUPS     Y4, (AX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	JMP         done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMOVUPS    s00000000<>+0(SB), Y2
+	VBLENDVPS  Y1, Y0, Y2, Y0
+	JMP        compute
+
+storesome:
+	VMOVAPS      X4, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y4, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+	XORQ DX, DX
+
+done:
+stop:
+	MOVQ x_len+32(FP), AX
+	SUBQ DX, AX
+	MOVQ AX, done+48(FP)
+	VZEROUPPER
+	RET
+
+DATA sbf7fffff<>+0(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+4(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+8(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+12(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+16(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+20(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+24(SB)/4, $0xbf7fffff
+DATA sbf7fffff<>+28(SB)/4, $0xbf7fffff
+GLOBL sbf7fffff<>(SB), RODATA|NOPTR, $32

@@ -68,11 +68,16 @@ func (w format) signBit() uint64 { return 1 << (8*w.size - 1) }
 // integer, in two's complement, in the low bits of the sum.
 func (w format) rounder() float64 { return math.Ldexp(1.5, int(w.mantissa)) }
 
-// Comparison predicates: ordered and quiet, so that a NaN compares false.
+// Comparison predicates, all quiet. A NaN compares false, save in notEqual and unordered.
 const (
-	equal   = 0x00
-	atMost  = 0x12
-	atLeast = 0x1d
+	equal         = 0x00
+	unordered     = 0x03
+	notEqual      = 0x04
+	lessOrGreater = 0x0c
+	less          = 0x11
+	atMost        = 0x12
+	atLeast       = 0x1d
+	greater       = 0x1e
 )
 
 // within returns the mask of the lanes in [low, high].

@@ -27,9 +27,15 @@ func withSign(g group, w format, name, args, doc string, body func(v reg.VecVirt
 	})
 }
 
-// integerPower multiplies in float64 also for float32: the roundings of 63 multiplications would show.
+// integerPower multiplies in float64 also for float32: the roundings of 63 multiplications would show. For a few
+// of them see smallPower.
 func integerPower(g group, name string) {
-	withSign(g, double, name, ", steps uint64", "|x|ᵏ, for the k given by steps,", raise)
+	withSign(g, double, name, ", steps uint64", "|x|ᵏ, for the k given by steps,", double.raise)
+}
+
+// smallPower multiplies in float32, for the few multiplications of a cube or a fourth power.
+func smallPower() {
+	withSign(eights, single, "powSmall32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", single.raise)
 }
 
 // tenthPower is ((x²)²·x)², as raise has it but without its branches: 10 is 1/(p−1) for p = 1.1, the usual

@@ -18,12 +18,12 @@ func main() {
 	for _, w := range []format{double, single} {
 		dot(w)
 		axpy(w)
-		scale(w)
 		sparseDot(w)
 		sparseAxpy(w)
 		square(w)
 		squareRoot(w)
 	}
+	scale(double)
 	mulCSR()
 	addMulTCSR()
 	mulDense()
@@ -36,9 +36,16 @@ func main() {
 	pow64()
 	pow32()
 	root64()
+	root32()
 	tenthPower()
 	integerPower(fours, "powIntAVX2")
 	integerPower(widened, "powInt32AVX2")
+	smallPower()
+
+	each32()
+	sums32()
+	conversions32()
+	curves32()
 
 	Generate()
 }
