@@ -8230,23 +8230,19 @@ compute:
 	JNE         stop
 	VADDPS      s3f800000<>+0(SB), Y0, Y1
 	VSUBPS      s3f800000<>+0(SB), Y1, Y2
-	VSUBPS      Y2, Y0, Y3
-	VSUBPS      Y2, Y1, Y4
-	VMOVUPS     s3f800000<>+0(SB), Y2
-	VSUBPS      Y4, Y2, Y4
-	VADDPS      Y4, Y3, Y3
-	VDIVPS      Y1, Y3, Y3
-	VMOVUPS     s004afb0d<>+0(SB), Y2
-	VPADDD      Y1, Y2, Y2
-	VPSRLD      $0x17, Y2, Y1
+	VSUBPS      Y2, Y0, Y2
+	VDIVPS      Y1, Y2, Y2
+	VMOVUPS     s004afb0d<>+0(SB), Y3
+	VPADDD      Y1, Y3, Y3
+	VPSRLD      $0x17, Y3, Y1
 	VORPS       s4b000000<>+0(SB), Y1, Y1
 	VSUBPS      s4b00007f<>+0(SB), Y1, Y1
-	VANDPS      s007fffff<>+0(SB), Y2, Y2
-	VPADDD      s3f3504f3<>+0(SB), Y2, Y2
-	VSUBPS      s3f800000<>+0(SB), Y2, Y4
-	VADDPS      s3f800000<>+0(SB), Y2, Y2
-	VDIVPS      Y2, Y4, Y2
-	VMULPS      Y2, Y2, Y5
+	VANDPS      s007fffff<>+0(SB), Y3, Y3
+	VPADDD      s3f3504f3<>+0(SB), Y3, Y3
+	VSUBPS      s3f800000<>+0(SB), Y3, Y4
+	VADDPS      s3f800000<>+0(SB), Y3, Y3
+	VDIVPS      Y3, Y4, Y3
+	VMULPS      Y3, Y3, Y5
 	VMULPS      s3f000000<>+0(SB), Y4, Y6
 	VMULPS      Y4, Y6, Y6
 	VMOVUPS     s3eccbe18<>+0(SB), Y7
@@ -8255,9 +8251,9 @@ compute:
 	VMULPS      Y5, Y5, Y9
 	VFMADD213PS Y7, Y9, Y8
 	VFMADD213PS Y6, Y5, Y8
-	VFMADD231PS sb102e308<>+0(SB), Y1, Y3
-	VFMADD231PS Y8, Y2, Y3
-	VSUBPS      Y3, Y6, Y6
+	VFMADD231PS sb102e308<>+0(SB), Y1, Y2
+	VFMADD231PS Y8, Y3, Y2
+	VSUBPS      Y2, Y6, Y6
 	VSUBPS      Y6, Y4, Y4
 	VFMADD231PS s3f317218<>+0(SB), Y1, Y4
 	VANDPS      s80000000<>+0(SB), Y0, Y0
