@@ -60,19 +60,18 @@ func TestConversionsAgreeWithGo(t *testing.T) {
 
 func TestConversionsOfSpecialValues(t *testing.T) {
 	implementations(t, func(t *testing.T) {
-		x := []float32{0, minus0, 2.9, -2.9, 0x1p31, -0x1p31, inf32, -inf32, nan32, 0x1p31 - 128}
+		x := []float32{0, minus0, 2.9, -2.9, 0x1p31, -0x1p31, inf32, nan32, -inf32, 0x1p31 - 128}
 		ints := make([]int32, len(x))
 		ToInt32s(ints, x)
 		const least = math.MinInt32
 		if want := []int32{0, 0, 2, -2, least, least, least, least, least, math.MaxInt32 - 127}; !slices.Equal(ints, want) {
 			t.Errorf("ToInt32s gives %v, want %v", ints, want)
 		}
-		// 1 + 2⁻⁷ is the bfloat16 after 1, MaxFloat32 lies beyond the largest; the last two are NaN with payloads only in dropped bits.
-		y := []float32{1, 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 3*0x1p-8, minus0, math.MaxFloat32, -inf32, 1e-45,
-			math.Float32frombits(0x7f800001), math.Float32frombits(0xff80ffff)}
+		// 1 + 2⁻⁷ is the bfloat16 after 1, MaxFloat32 lies beyond the largest; the first two are NaN with payloads only in dropped bits.
+		y := []float32{math.Float32frombits(0x7f800001), math.Float32frombits(0xff80ffff), 1, 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 3*0x1p-8, minus0, math.MaxFloat32, -inf32, 1e-45}
 		halves := make([]uint16, len(y))
 		ToBFloat16(halves, y)
-		if want := []uint16{0x3f80, 0x3f80, 0x3f81, 0x3f82, 0x8000, 0x7f80, 0xff80, 0, 0x7fc0, 0xffc0}; !slices.Equal(halves, want) {
+		if want := []uint16{0x7fc0, 0xffc0, 0x3f80, 0x3f80, 0x3f81, 0x3f82, 0x8000, 0x7f80, 0xff80, 0}; !slices.Equal(halves, want) {
 			t.Errorf("ToBFloat16 gives %x, want %x", halves, want)
 		}
 	})

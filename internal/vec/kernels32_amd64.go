@@ -77,10 +77,10 @@ func sqrtCubes32(dst, x []float32, sign uint32) {
 	sqrtCube32Go(dst, x, sign)
 }
 
-func powInts32(dst, x []float32, steps, sign uint64) {
+func powInts32(dst, x []float32, steps uint64, sign uint32) {
 	if accelerated {
 		if steps == stepsOfThree || steps == stepsOfFour {
-			powSmall32AVX2(dst, x, steps, uint32(sign>>32))
+			powSmall32AVX2(dst, x, steps, sign)
 			return
 		}
 		powInt32AVX2(dst, x, steps, sign)

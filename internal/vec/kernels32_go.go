@@ -20,7 +20,7 @@ func sqrts32(dst, x []float32, sign uint32) { sqrt32Go(dst, x, sign) }
 
 func sqrtCubes32(dst, x []float32, sign uint32) { sqrtCube32Go(dst, x, sign) }
 
-func powInts32(dst, x []float32, steps, sign uint64) { powInt32Go(dst, x, steps, sign) }
+func powInts32(dst, x []float32, steps uint64, sign uint32) { powInt32Go(dst, x, steps, sign) }
 
 func log32(dst, x []float32) { log32Go(dst, x) }
 

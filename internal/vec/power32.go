@@ -39,7 +39,7 @@ func (p Power) raise32(dst, x []float32, sign uint64) {
 	case square:
 		squares32(dst, x, sign32)
 	case integer:
-		powInts32(dst, x, p.steps, sign)
+		powInts32(dst, x, p.steps, sign32)
 	case squareRoot:
 		sqrts32(dst, x, sign32)
 	case squareRootCubed:

@@ -28,12 +28,10 @@ func pow32Go(dst, x []float32, y float64, abs, sign uint64) {
 	}
 }
 
-func powInt32Go(dst, x []float32, steps, sign uint64) {
+func powInt32Go(dst, x []float32, steps uint64, sign uint32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
-		w := float64(v)
-		r := powInt(math.Abs(w), steps)
-		dst[i] = float32(math.Float64frombits(math.Float64bits(r) | math.Float64bits(w)&sign))
+		dst[i] = with32(float32(powInt(math.Abs(float64(v)), steps)), v, sign)
 	}
 }
 

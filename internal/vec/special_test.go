@@ -129,3 +129,19 @@ func TestSpecialValuesAreThoseOfMathIn32Bits(t *testing.T) {
 		}
 	})
 }
+
+// Where these functions are x up to x², zeros and denormals come out as they are.
+func TestTinyValuesStayAsTheyAre(t *testing.T) {
+	x := []float32{minus0, 0, 1e-45, -1e-45, 3e-45, -1e-40, 0x1p-126, -0x1p-126, 1e-30, minus0}
+	implementations(t, func(t *testing.T) {
+		got := make([]float32, len(x))
+		for name, f := range map[string]func(dst, x []float32){"Expm132": Expm132, "Log1p32": Log1p32, "Tanh32": Tanh32} {
+			f(got, x)
+			for i, v := range x {
+				if !same32(got[i], v) {
+					t.Errorf("%s of %v is %v", name, v, got[i])
+				}
+			}
+		}
+	})
+}

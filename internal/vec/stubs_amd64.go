@@ -152,7 +152,7 @@ func powIntAVX2(dst []float64, x []float64, steps uint64, sign uint64)
 // powInt32AVX2 sets dst = |x|ᵏ, for the k given by steps, | x&sign.
 //
 //go:noescape
-func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint64)
+func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
 
 // powSmall32AVX2 sets dst = |x|ᵏ, for the k given by steps, | x&sign.
 //

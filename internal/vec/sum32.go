@@ -10,7 +10,7 @@ const (
 )
 
 // Sum32 returns Σ xᵢ. Blocks are added up in 32 sums each, and the blocks in pairs: the error is at most
-// 2⁻²⁴·(n/32 + 6)·Σ|xᵢ| in a block of n ≤ 4096, and grows with the logarithm of the number of blocks.
+// 2⁻²⁴·(n/32 + 8)·Σ|xᵢ| in a block of n ≤ 4096, and grows with the logarithm of the number of blocks.
 func Sum32(x []float32) float32 {
 	if len(x) <= sumBlock {
 		return sum32(x)

@@ -53,7 +53,7 @@ func TestSumIsAccurate(t *testing.T) {
 				size += math.Abs(float64(x[i]))
 			}
 			// The bound of the comment, with a rounding for each doubling of the blocks.
-			limit := 0x1p-24 * size * (float64(min(n, sumBlock))/sumLanes + 6 + math.Log2(max(1, float64(n)/sumBlock)))
+			limit := 0x1p-24 * size * (float64(min(n, sumBlock))/sumLanes + 8 + math.Log2(max(1, float64(n)/sumBlock)))
 			if d := math.Abs(float64(Sum32(x)) - sum); d > limit {
 				t.Errorf("the sum of %d is off by %v, more than %v", n, d, limit)
 			}

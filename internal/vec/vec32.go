@@ -21,10 +21,10 @@ func Expm132(dst, x []float32) { expm132(dst[:len(x)], x) }
 // Log1p32 sets dst = ln(1+x), to 2 ulp, with the special cases of math.Log1p.
 func Log1p32(dst, x []float32) { log1p32(dst[:len(x)], x) }
 
-// Tanh32 sets dst = tanh x, to 4 ulp.
+// Tanh32 sets dst = tanh x, to 3 ulp.
 func Tanh32(dst, x []float32) { tanh32(dst[:len(x)], x) }
 
-// Logistic32 sets dst = 1/(1 + e⁻ˣ), to 4 ulp.
+// Logistic32 sets dst = 1/(1 + e⁻ˣ), to 3 ulp.
 func Logistic32(dst, x []float32) { logistic32(dst[:len(x)], x) }
 
 // SparseDot32 returns Σ val[k]·x[idx[k]], added up in float32. It trusts idx.

@@ -2781,7 +2781,7 @@ compute:
 	VFMADD213PD Y12, Y11, Y13
 	VPSLLQ      $0x34, Y10, Y10
 	VPADDQ      Y10, Y13, Y13
-	VMOVAPD     Y13, Y10
+	VMOVUPD     Y13, Y10
 	MOVQ        steps+48(FP), BX
 
 raise:
@@ -2981,7 +2981,7 @@ compute:
 	VFMADD213PS Y10, Y9, Y11
 	VPSLLD      $0x17, Y8, Y8
 	VPADDD      Y8, Y11, Y11
-	VMOVAPD     Y11, Y8
+	VMOVUPS     Y11, Y8
 	MOVQ        steps+48(FP), BX
 
 raise:
@@ -3244,7 +3244,7 @@ loop:
 compute:
 	VANDPD  Y0, Y1, Y2
 	VANDPD  w7fffffffffffffff<>+0(SB), Y1, Y1
-	VMOVAPD Y1, Y4
+	VMOVUPD Y1, Y4
 	MOVQ    steps+48(FP), BX
 
 raise:
@@ -3299,72 +3299,84 @@ done:
 	VZEROUPPER
 	RET
 
-// func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint64)
+// func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
 // Requires: AVX
-TEXT ·powInt32AVX2(SB), NOSPLIT, $0-64
+TEXT ·powInt32AVX2(SB), NOSPLIT, $0-60
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         x_len+32(FP), DX
-	VBROADCASTSD sign+56(FP), Y0
+	VBROADCASTSS sign+56(FP), Y0
 	TESTQ        DX, DX
 	JZ           done
 
 loop:
-	CMPQ      DX, $0x04
-	JL        some
-	VCVTPS2PD (CX), Y1
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y1
 
 compute:
-	VANDPD  Y0, Y1, Y2
-	VANDPD  w7fffffffffffffff<>+0(SB), Y1, Y1
-	VMOVAPD Y1, Y3
-	MOVQ    steps+48(FP), BX
+	VANDPS       Y0, Y1, Y2
+	VANDPS       s7fffffff<>+0(SB), Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X3
+	VCVTPS2PD    X1, Y1
+	VCVTPS2PD    X3, Y3
+	VMOVUPD      Y1, Y4
+	VMOVUPD      Y3, Y5
+	MOVQ         steps+48(FP), BX
 
 raise:
 	SHLQ   $0x01, BX
 	JZ     raised
-	VMULPD Y3, Y3, Y3
+	VMULPD Y4, Y4, Y4
+	VMULPD Y5, Y5, Y5
 	JCC    raise
-	VMULPD Y1, Y3, Y3
+	VMULPD Y1, Y4, Y4
+	VMULPD Y3, Y5, Y5
 	JMP    raise
 
 raised:
-	VORPD      Y2, Y3, Y3
-	CMPQ       DX, $0x04
-	JL         storesome
-	VCVTPD2PSY Y3, X1
-	VMOVUPS    X1, (AX)
-	ADDQ       $0x10, CX
-	ADDQ       $0x10, AX
-	SUBQ       $0x04, DX
-	JNZ        loop
-	JMP        done
+	VCVTPD2PSY  Y4, X1
+	VCVTPD2PSY  Y5, X3
+	VINSERTF128 $0x01, X3, Y1, Y1
+	VORPS       Y2, Y1, Y1
+	CMPQ        DX, $0x08
+	JL          storesome
+	VMOVUPS     Y1, (AX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, AX
+	SUBQ        $0x08, DX
+	JNZ         loop
+	JMP         done
 
 some:
-	VMOVUPS s00000000<>+0(SB), X1
-	TESTQ   $0x00000002, DX
-	JZ      loadodd
-	VMOVLPS (CX), X1, X1
-
-loadodd:
-	TESTQ   $0x00000001, DX
-	JZ      loaded
-	VPINSRD $0x02, -4(CX)(DX*4), X1, X1
-
-loaded:
-	VCVTPS2PD X1, Y1
-	JMP       compute
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y2
+	VMASKMOVPS (CX), Y2, Y1
+	VMOVUPS    s00000000<>+0(SB), Y3
+	VBLENDVPS  Y2, Y1, Y3, Y1
+	JMP        compute
 
 storesome:
-	VCVTPD2PSY Y3, X0
-	TESTQ      $0x00000002, DX
-	JZ         storeodd
-	VMOVSD     X0, (AX)
+	VMOVAPS      X1, X0
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y1, X0
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
 
 storeodd:
-	TESTQ   $0x00000001, DX
-	JZ      stored
-	VPEXTRD $0x02, X0, -4(AX)(DX*4)
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
 
 stored:
 done:
@@ -3389,7 +3401,7 @@ loop:
 compute:
 	VANDPS  Y0, Y1, Y2
 	VANDPS  s7fffffff<>+0(SB), Y1, Y1
-	VMOVAPD Y1, Y3
+	VMOVUPS Y1, Y3
 	MOVQ    steps+48(FP), BX
 
 raise:
@@ -8230,23 +8242,19 @@ compute:
 	JNE         stop
 	VADDPS      s3f800000<>+0(SB), Y0, Y1
 	VSUBPS      s3f800000<>+0(SB), Y1, Y2
-	VSUBPS      Y2, Y0, Y3
-	VSUBPS      Y2, Y1, Y4
-	VMOVUPS     s3f800000<>+0(SB), Y2
-	VSUBPS      Y4, Y2, Y4
-	VADDPS      Y4, Y3, Y3
-	VDIVPS      Y1, Y3, Y3
-	VMOVUPS     s004afb0d<>+0(SB), Y2
-	VPADDD      Y1, Y2, Y2
-	VPSRLD      $0x17, Y2, Y1
+	VSUBPS      Y2, Y0, Y2
+	VDIVPS      Y1, Y2, Y2
+	VMOVUPS     s004afb0d<>+0(SB), Y3
+	VPADDD      Y1, Y3, Y3
+	VPSRLD      $0x17, Y3, Y1
 	VORPS       s4b000000<>+0(SB), Y1, Y1
 	VSUBPS      s4b00007f<>+0(SB), Y1, Y1
-	VANDPS      s007fffff<>+0(SB), Y2, Y2
-	VPADDD      s3f3504f3<>+0(SB), Y2, Y2
-	VSUBPS      s3f800000<>+0(SB), Y2, Y4
-	VADDPS      s3f800000<>+0(SB), Y2, Y2
-	VDIVPS      Y2, Y4, Y2
-	VMULPS      Y2, Y2, Y5
+	VANDPS      s007fffff<>+0(SB), Y3, Y3
+	VPADDD      s3f3504f3<>+0(SB), Y3, Y3
+	VSUBPS      s3f800000<>+0(SB), Y3, Y4
+	VADDPS      s3f800000<>+0(SB), Y3, Y3
+	VDIVPS      Y3, Y4, Y3
+	VMULPS      Y3, Y3, Y5
 	VMULPS      s3f000000<>+0(SB), Y4, Y6
 	VMULPS      Y4, Y6, Y6
 	VMOVUPS     s3eccbe18<>+0(SB), Y7
@@ -8255,9 +8263,9 @@ compute:
 	VMULPS      Y5, Y5, Y9
 	VFMADD213PS Y7, Y9, Y8
 	VFMADD213PS Y6, Y5, Y8
-	VFMADD231PS sb102e308<>+0(SB), Y1, Y3
-	VFMADD231PS Y8, Y2, Y3
-	VSUBPS      Y3, Y6, Y6
+	VFMADD231PS sb102e308<>+0(SB), Y1, Y2
+	VFMADD231PS Y8, Y3, Y2
+	VSUBPS      Y2, Y6, Y6
 	VSUBPS      Y6, Y4, Y4
 	VFMADD231PS s3f317218<>+0(SB), Y1, Y4
 	VANDPS      s80000000<>+0(SB), Y0, Y0

@@ -76,8 +76,8 @@ func curves32() {
 			return e
 		},
 	})
-	// ln(1+x) is the logarithm of the sum u = 1 + x as logarithm has it, and c/u, where c is what the
-	// sum lost.
+	// ln(1+x) is the logarithm of the sum u = 1 + x as logarithm has it, and c/u, where c = x − (u−1) is what the
+	// sum lost. u−1 is exact below 2²⁴, and what c is above that does not matter.
 	ln2High, ln2Low := single.split(ln2)
 	c := chebyshev(func(z *big.Float) *big.Float { return atanhTail(z, 1) }, 0, zMax, 3)
 	eights.write(elementwise{
@@ -85,14 +85,10 @@ func curves32() {
 		stops: true,
 		body: func(x reg.VecVirtual) reg.VecVirtual {
 			single.stopUnless(single.within(x, -1+0x1p-24, math.MaxFloat32))
-			sum, part, lost, rest := YMM(), YMM(), YMM(), YMM()
+			sum, lost := YMM(), YMM()
 			VADDPS(f32(1), x, sum)
-			VSUBPS(f32(1), sum, part)
-			VSUBPS(part, x, lost)
-			VSUBPS(part, sum, rest)
-			VMOVUPS(f32(1), part)
-			VSUBPS(rest, part, rest)
-			VADDPS(rest, lost, lost)
+			VSUBPS(f32(1), sum, lost)
+			VSUBPS(lost, x, lost)
 			VDIVPS(sum, lost, lost)
 
 			k, m := single.exponent(sum)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -27,15 +28,33 @@ func withSign(g group, w format, name, args, doc string, body func(v reg.VecVirt
 	})
 }
 
-// integerPower multiplies in float64 also for float32: the roundings of 63 multiplications would show. For a few
-// of them see smallPower.
-func integerPower(g group, name string) {
-	withSign(g, double, name, ", steps uint64", "|x|ᵏ, for the k given by steps,", double.raise)
+func integerPower() {
+	withSign(fours, double, "powIntAVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", func(v reg.VecVirtual) reg.VecVirtual {
+		return double.raise(v)[0]
+	})
+}
+
+// integerPower32 multiplies in float64, two registers of four: the roundings of 63 multiplications would show in
+// float32. For a few of them see smallPower.
+func integerPower32() {
+	withSign(eights, single, "powInt32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", func(v reg.VecVirtual) reg.VecVirtual {
+		low, high := YMM(), YMM()
+		VEXTRACTF128(Imm(1), v, high.AsX())
+		VCVTPS2PD(v.AsX(), low)
+		VCVTPS2PD(high.AsX(), high)
+		p := double.raise(low, high)
+		VCVTPD2PSY(p[0], low.AsX())
+		VCVTPD2PSY(p[1], high.AsX())
+		VINSERTF128(Imm(1), high.AsX(), low, low)
+		return low
+	})
 }
 
 // smallPower multiplies in float32, for the few multiplications of a cube or a fourth power.
 func smallPower() {
-	withSign(eights, single, "powSmall32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", single.raise)
+	withSign(eights, single, "powSmall32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", func(v reg.VecVirtual) reg.VecVirtual {
+		return single.raise(v)[0]
+	})
 }
 
 // tenthPower is ((x²)²·x)², as raise has it but without its branches: 10 is 1/(p−1) for p = 1.1, the usual

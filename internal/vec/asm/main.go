@@ -38,8 +38,8 @@ func main() {
 	root64()
 	root32()
 	tenthPower()
-	integerPower(fours, "powIntAVX2")
-	integerPower(widened, "powInt32AVX2")
+	integerPower()
+	integerPower32()
 	smallPower()
 
 	each32()

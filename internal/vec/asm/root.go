@@ -44,7 +44,7 @@ func root64() {
 			VPSLLQ(Imm(52), bits, bits)
 			VPADDQ(bits, g, g)
 
-			p := double.raise(g)
+			p := double.raise(g)[0]
 			e := YMM()
 			VSUBPD(p, b.v, e)
 			VDIVPD(p, e, e)
@@ -103,7 +103,7 @@ func root32() {
 			VPSLLD(Imm(23), bits, bits)
 			VPADDD(bits, g, g)
 
-			p, e := single.raise(g), YMM()
+			p, e := single.raise(g)[0], YMM()
 			VSUBPS(p, v, e)
 			VDIVPS(p, e, e)
 			VMULPS(inverse, e, e)
@@ -127,19 +127,26 @@ func rootPolys() (logarithm, power []float64) {
 	return logarithm, power
 }
 
-// raise returns gᵏ by squaring, and multiplying with g where k has a one, from the top: intermediate
+// raise returns gᵏ of each g by squaring, and multiplying with g where k has a one, from the top: intermediate
 // powers lie between g and the result. The argument steps holds the binary digits of k after
 // the leading one, then a one that marks the end, in its top bits.
-func (w format) raise(g reg.VecVirtual) reg.VecVirtual {
-	p, steps := YMM(), GP64()
-	VMOVAPD(g, p)
+func (w format) raise(g ...reg.VecVirtual) []reg.VecVirtual {
+	p, steps := make([]reg.VecVirtual, len(g)), GP64()
+	for i := range g {
+		p[i] = YMM()
+		w.move(g[i], p[i])
+	}
 	Load(Param("steps"), steps)
 	Label("raise")
 	SHLQ(Imm(1), steps)
 	JZ(LabelRef("raised"))
-	w.mul(p, p, p)
+	for i := range g {
+		w.mul(p[i], p[i], p[i])
+	}
 	JCC(LabelRef("raise"))
-	w.mul(g, p, p)
+	for i := range g {
+		w.mul(g[i], p[i], p[i])
+	}
 	JMP(LabelRef("raise"))
 	Label("raised")
 	return p
