@@ -37,7 +37,7 @@ func (c *compiler) product(n *node, plan planned, a, b *node) step {
 func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	x, w := n.inputs[0], n.inputs[1]
 	at := n.attr.(convAttr)
-	if n.shape.DType != dtypes.Float32 || n.shape.Rank() != 4 || at.batchGroupCount > 1 {
+	if n.shape.DType != dtypes.Float32 || n.shape.Rank() != 4 || at.channelGroupCount > 1 && at.batchGroupCount > 1 {
 		return nil, nil
 	}
 	stride, pad := pair(at.strides), at.paddings
@@ -51,7 +51,7 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		KernelSpatial: []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
 	in, ker, out := x.shape.Dimensions, w.shape.Dimensions, n.shape.Dimensions
 
-	if sameAxes(axes, last) && spread == [2]int{1, 1} {
+	if sameAxes(axes, last) && spread == [2]int{1, 1} && at.batchGroupCount <= 1 {
 		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: ker[0], KW: ker[1], OutC: ker[3], StrideH: stride[0], StrideW: stride[1],
 			PadTop: pad[0][0], PadBottom: pad[0][1], PadLeft: pad[1][0], PadRight: pad[1][1], DilationH: apart[0], DilationW: apart[1], Groups: groups}
 		if conv.Check() == nil {
@@ -60,24 +60,31 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		return nil, nil
 	}
 
-	// Input gradient: dy spread by the stride, with the kernel turned around and its channels exchanged.
+	// Input gradient: dy spread by the stride, with the kernel turned around and its channels exchanged. The convolution forward had
+	// out's pictures, stride `spread`, and a kernel that is made from the one given.
 	turned := last
 	turned.KernelInputChannels, turned.KernelOutputChannels = 3, 2
-	if rev := sourceOf(w); sameAxes(axes, turned) && rev.op == compute.OpTypeReverse && sameSet(rev.attr.([]int), 0, 1) && stride == [2]int{1, 1} && groups == 1 {
-		kernel := rev.inputs[0]
-		// Forward it was out[1]×out[2] with this padding before; what is left over at the end it did not see.
-		conv := product.Conv{N: out[0], H: out[1], W: out[2], C: out[3], KH: ker[0], KW: ker[1], OutC: ker[3], StrideH: spread[0], StrideW: spread[1],
-			DilationH: apart[0], DilationW: apart[1], Groups: 1}
+	exchanged := sameAxes(axes, turned) && groups == 1
+	if (exchanged || sameAxes(axes, last)) && stride == [2]int{1, 1} && at.batchGroupCount <= 1 {
+		conv := product.Conv{N: out[0], H: out[1], W: out[2], C: out[3], KH: ker[0], KW: ker[1], OutC: in[3], StrideH: spread[0], StrideW: spread[1],
+			DilationH: apart[0], DilationW: apart[1], Groups: groups}
 		conv.PadTop, conv.PadBottom = before(out[1], in[1], ker[0], spread[0], apart[0], pad[0])
 		conv.PadLeft, conv.PadRight = before(out[2], in[2], ker[1], spread[1], apart[1], pad[1])
-		if conv.Check() == nil {
-			if oh, ow := conv.OutSize(); oh == in[1] && ow == in[2] {
-				return []*node{x, kernel}, func(c *compiler, n *node) (step, error) {
-					return c.product(n, product.NewInputGradient(conv), x, kernel), nil
-				}
+		if conv.Check() != nil {
+			return nil, nil
+		}
+		if oh, ow := conv.OutSize(); oh != in[1] || ow != in[2] {
+			return nil, nil
+		}
+		if rev := sourceOf(w); exchanged && rev.op == compute.OpTypeReverse && sameSet(rev.attr.([]int), 0, 1) {
+			kernel := rev.inputs[0] // turning it twice is not turning it
+			return []*node{x, kernel}, func(c *compiler, n *node) (step, error) {
+				return c.product(n, product.NewInputGradient(conv), x, kernel), nil
 			}
 		}
-		return nil, nil
+		return []*node{x, w}, func(c *compiler, n *node) (step, error) {
+			return c.turnedProduct(n, product.NewInputGradient(conv), conv, x, w, exchanged), nil
+		}
 	}
 
 	// Kernel gradient: the picture's channels as batch, its batch as channels, with dy as a kernel spread by the stride.
@@ -85,7 +92,7 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		KernelSpatial: []int{1, 2}, OutputBatch: 2, OutputChannels: 3, OutputSpatial: []int{0, 1}}
 	if sameAxes(axes, crossed) && spread == [2]int{1, 1} && groups == 1 {
 		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: out[0], KW: out[1], OutC: out[3], StrideH: apart[0], StrideW: apart[1],
-			DilationH: stride[0], DilationW: stride[1], Groups: 1}
+			DilationH: stride[0], DilationW: stride[1], Groups: max(at.batchGroupCount, 1)}
 		var ok1, ok2 bool
 		conv.PadTop, conv.PadBottom, ok1 = around(in[1], ker[1], out[0], apart[0], stride[0], pad[0])
 		conv.PadLeft, conv.PadRight, ok2 = around(in[2], ker[2], out[1], apart[1], stride[1], pad[1])
@@ -98,6 +105,39 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		}
 	}
 	return nil, nil
+}
+
+// turnedStep turns a kernel around first.
+type turnedStep struct {
+	turn    *moveStep
+	product *productStep
+}
+
+func (s *turnedStep) run(x *execution) error {
+	if err := s.turn.run(x); err != nil {
+		return err
+	}
+	return s.product.run(x)
+}
+
+// turnedProduct makes the kernel [KH, KW, C/groups, OutC] of the convolution forward from the one that GoMLX convolves the gradient with:
+// turned around, and within each group with its channels exchanged, [KH, KW, OutC/groups, C], unless the axes say so already.
+func (c *compiler) turnedProduct(n *node, plan planned, conv product.Conv, x, w *node, exchanged bool) step {
+	kernel := &storage{id: len(c.all), shape: w.shape, size: w.shape.Size() * 4, def: len(c.steps), last: len(c.steps)}
+	c.all = append(c.all, kernel)
+	in, out := conv.C/conv.Groups, conv.OutC/conv.Groups
+	m := move{dims: []int{conv.KH, conv.KW, in, conv.Groups, out}, to: []int{conv.KW * in * conv.OutC * 4, in * conv.OutC * 4, conv.OutC * 4, out * 4, 4},
+		size: 4, src: c.stored[sourceOf(w)]}
+	row := out * conv.C * 4
+	m.from = []int{-conv.KW * row, -row, 4, in * 4, conv.C * 4}
+	if exchanged {
+		m.from = []int{-conv.KW * row, -row, conv.OutC * 4, out * 4, 4}
+	}
+	m.start = (conv.KH*conv.KW - 1) * row
+	m.collapse()
+	p := c.product(n, plan, x, w).(*productStep)
+	p.b = kernel
+	return &turnedStep{&moveStep{moves: []move{m}, dst: kernel}, p}
 }
 
 // before returns the padding of the forward convolution whose input gradient is padded with pad. Forward, output i saw the inputs from
