@@ -6,8 +6,8 @@ import "errors"
 
 var errNoXLA = errors.New("built without cgo: XLA's engines are not in this program")
 
-func lookXLA() []Finding {
-	return []Finding{{"cuda", "", false, errNoXLA.Error()}, {"cpu", "", false, errNoXLA.Error()}}
+func lookXLA() (cuda, cpu []Finding) {
+	return []Finding{{"cuda", "", false, errNoXLA.Error()}}, []Finding{{"xla-cpu", "", false, errNoXLA.Error()}}
 }
 
 func prepare(string) error { return errNoXLA }

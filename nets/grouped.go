@@ -1,13 +1,16 @@
 package nets
 
 import (
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // hasGroups says whether an engine runs grouped convolutions well, with gradients that are grouped, too. XLA on a GPU is quicker with
 // the other forms here, and GoMLX's engine in Go is slow with either.
-func hasGroups(x *Node) bool { return x.Graph().Backend().Name() == "cpu" }
+func hasGroups(x *Node) bool {
+	return x.DType() == dtypes.Float32 && x.Graph().Backend().Name() == "cpu"
+}
 
 // grouped is a convolution of x with a kernel [side, side, in/groups, out], with gradients that are one convolution each, where GoMLX
 // takes one per group.

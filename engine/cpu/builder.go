@@ -40,7 +40,7 @@ var _ compute.Builder = (*Builder)(nil)
 func (b *Backend) Builder(name string) compute.Builder {
 	shadow := b.shadow.Builder(name)
 	builder := &Builder{backend: b, shadow: shadow}
-	builder.main = &Function{builder: builder, shadow: shadow.Main(), seen: map[compute.Value]*node{}}
+	builder.main = newFunction(builder, nil, shadow.Main())
 	return builder
 }
 
@@ -57,7 +57,7 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 		return nil, err
 	}
 	b.whole = true
-	return &Function{builder: b, shadow: shadow, seen: map[compute.Value]*node{}}, nil
+	return newFunction(b, nil, shadow), nil
 }
 
 // OpShape is the shape of an operation's result.
@@ -97,6 +97,12 @@ type Function struct {
 
 var _ compute.Function = (*Function)(nil)
 
+func newFunction(b *Builder, parent *Function, shadow compute.Function) *Function {
+	f := &Function{builder: b, parent: parent, shadow: shadow, seen: map[compute.Value]*node{}}
+	f.ErrFn = func(op compute.OpType) error { return errors.Wrapf(compute.ErrNotImplemented, "engine %s: %s", Name, op) }
+	return f
+}
+
 // Name is "" for closures.
 func (f *Function) Name() string { return f.shadow.Name() }
 
@@ -118,7 +124,7 @@ func (f *Function) Closure() (compute.Function, error) {
 		return nil, err
 	}
 	f.builder.whole = true
-	return &Function{builder: f.builder, parent: f, shadow: shadow, seen: map[compute.Value]*node{}}, nil
+	return newFunction(f.builder, f, shadow), nil
 }
 
 // Shape is the shape of a value.
