@@ -20,6 +20,9 @@ func NewForward(c Conv) *Forward {
 	if c.depthwise() {
 		return &Forward{c, newDepthwise(c, false)}
 	}
+	if m := winogradFor(c); m > 0 {
+		return &Forward{c, newWinograd(c, false, m)}
+	}
 	p := newPass(c, false)
 	oh, ow := c.OutSize()
 	p.add(oh*ow, allTaps(c),

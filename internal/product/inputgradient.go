@@ -17,6 +17,9 @@ func NewInputGradient(c Conv) *InputGradient {
 	if c.depthwise() {
 		return &InputGradient{c, newDepthwise(c, true)}
 	}
+	if m := winogradFor(c); m > 0 {
+		return &InputGradient{c, newWinograd(c, true, m)}
+	}
 	p := newPass(c, true)
 	oh, ow := c.OutSize()
 	eachClass(c, func(high, wide int, at func(pixel int) (h, w int), taps []int) {

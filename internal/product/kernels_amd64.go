@@ -57,6 +57,27 @@ func depthwiseKernels() depthwiseSet {
 	return depthwiseGo
 }
 
+var (
+	winogradAVX512 = map[int]winogradSet{
+		2: winogradSet{16, input2AVX512, outputGradient2AVX512, output2AVX512, kernel2AVX512, kernelGradient2AVX512},
+		4: winogradSet{16, input4AVX512, outputGradient4AVX512, output4AVX512, kernel4AVX512, kernelGradient4AVX512},
+	}
+	winogradAVX2 = map[int]winogradSet{
+		2: winogradSet{8, input2AVX2, outputGradient2AVX2, output2AVX2, kernel2AVX2, kernelGradient2AVX2},
+		4: winogradSet{8, input4AVX2, outputGradient4AVX2, output4AVX2, kernel4AVX2, kernelGradient4AVX2},
+	}
+)
+
+func winogradKernels(m int) winogradSet {
+	switch level {
+	case levelAVX512:
+		return winogradAVX512[m]
+	case levelAVX2:
+		return winogradAVX2[m]
+	}
+	return winogradGo[m]
+}
+
 // transpose8 sets dst[k·to+j] = src[j·from+k] for j < 8 and k < 8·squares.
 func transpose8(dst, src []float32, to, from, squares int) {
 	if level == levelGo {

@@ -3452,6 +3452,6154 @@ done:
 	VZEROUPPER
 	RET
 
+// func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·input2AVX512(SB), NOSPLIT, $128-128
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
+
+whole:
+	SUBQ    $0x10, BX
+	JL      part
+	MOVQ    (SP), DI
+	VMOVUPS (DI)(AX*1), Z0
+	MOVQ    8(SP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	MOVQ    16(SP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    24(SP), DI
+	VMOVUPS (DI)(AX*1), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    32(SP), DI
+	VMOVUPS (DI)(AX*1), Z0
+	MOVQ    40(SP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	MOVQ    48(SP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    56(SP), DI
+	VMOVUPS (DI)(AX*1), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x04, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    64(SP), DI
+	VMOVUPS (DI)(AX*1), Z0
+	MOVQ    72(SP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	MOVQ    80(SP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    88(SP), DI
+	VMOVUPS (DI)(AX*1), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x08, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    96(SP), DI
+	VMOVUPS (DI)(AX*1), Z0
+	MOVQ    104(SP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	MOVQ    112(SP), DI
+	VMOVUPS (DI)(AX*1), Z2
+	MOVQ    120(SP), DI
+	VMOVUPS (DI)(AX*1), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x0c, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, SI
+	JNZ     whole
+	ADDQ    skip+120(FP), CX
+	MOVQ    group+112(FP), SI
+	JMP     whole
+
+part:
+	ADDQ      $0x10, BX
+	JZ        done
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	MOVQ      (SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	MOVQ      8(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	MOVQ      16(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z2
+	MOVQ      24(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x00, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z0, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z2, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      32(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	MOVQ      40(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	MOVQ      48(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z2
+	MOVQ      56(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x04, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z0, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z2, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      64(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	MOVQ      72(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	MOVQ      80(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z2
+	MOVQ      88(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x08, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z0, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z2, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      96(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	MOVQ      104(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	MOVQ      112(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z2
+	MOVQ      120(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x0c, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x00, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z2
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x00, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x01, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z2
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x01, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x02, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z2
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x02, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x03, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z2
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z3
+	VSUBPS    Z2, Z0, Z0
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z1, Z2, Z2
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x03, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-128
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
+
+whole:
+	SUBQ    $0x10, BX
+	JL      part
+	MOVQ    (SP), DI
+	VMOVUPS (DI)(AX*1), Z0
+	MOVQ    8(SP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	VPXORD  Z2, Z2, Z2
+	VSUBPS  Z1, Z2, Z2
+	VADDPS  Z1, Z0, Z3
+	VSUBPS  Z1, Z0, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z2, (DI)
+	MOVQ    16(SP), DI
+	VMOVUPS (DI)(AX*1), Z0
+	MOVQ    24(SP), DI
+	VMOVUPS (DI)(AX*1), Z1
+	VPXORD  Z4, Z4, Z4
+	VSUBPS  Z1, Z4, Z4
+	VADDPS  Z1, Z0, Z3
+	VSUBPS  Z1, Z0, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x04, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z4, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	VPXORD  Z5, Z5, Z5
+	VSUBPS  Z1, Z5, Z5
+	VADDPS  Z1, Z0, Z3
+	VSUBPS  Z1, Z0, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z5, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	VPXORD  Z6, Z6, Z6
+	VSUBPS  Z1, Z6, Z6
+	VADDPS  Z1, Z0, Z3
+	VSUBPS  Z1, Z0, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z6, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	VPXORD  Z7, Z7, Z7
+	VSUBPS  Z1, Z7, Z7
+	VADDPS  Z1, Z0, Z3
+	VSUBPS  Z1, Z0, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z7, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Z0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Z1
+	VPXORD  Z8, Z8, Z8
+	VSUBPS  Z1, Z8, Z8
+	VADDPS  Z1, Z0, Z3
+	VSUBPS  Z1, Z0, Z1
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Z0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Z3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Z8, (DI)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, SI
+	JNZ     whole
+	ADDQ    skip+120(FP), CX
+	MOVQ    group+112(FP), SI
+	JMP     whole
+
+part:
+	ADDQ      $0x10, BX
+	JZ        done
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	MOVQ      (SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	MOVQ      8(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	VPXORD    Z9, Z9, Z9
+	VSUBPS    Z1, Z9, Z9
+	VADDPS    Z1, Z0, Z2
+	VSUBPS    Z1, Z0, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x00, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z0, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z2, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z9, K1, (BX)
+	MOVQ      16(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z0
+	MOVQ      24(SP), BX
+	VMOVUPS.Z (BX)(AX*1), K1, Z1
+	VPXORD    Z10, Z10, Z10
+	VSUBPS    Z1, Z10, Z10
+	VADDPS    Z1, Z0, Z2
+	VSUBPS    Z1, Z0, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x04, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z10, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x00, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	VPXORD    Z11, Z11, Z11
+	VSUBPS    Z1, Z11, Z11
+	VADDPS    Z1, Z0, Z2
+	VSUBPS    Z1, Z0, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x00, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z11, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x01, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	VPXORD    Z12, Z12, Z12
+	VSUBPS    Z1, Z12, Z12
+	VADDPS    Z1, Z0, Z2
+	VSUBPS    Z1, Z0, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x01, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z12, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x02, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	VPXORD    Z13, Z13, Z13
+	VSUBPS    Z1, Z13, Z13
+	VADDPS    Z1, Z0, Z2
+	VSUBPS    Z1, Z0, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x02, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z13, K1, (AX)
+	MOVQ      DX, BX
+	IMUL3Q    $0x03, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS.Z (AX), K1, Z0
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS.Z (AX), K1, Z1
+	VPXORD    Z14, Z14, Z14
+	VSUBPS    Z1, Z14, Z14
+	VADDPS    Z1, Z0, Z2
+	VSUBPS    Z1, Z0, Z1
+	MOVQ      DX, BX
+	IMUL3Q    $0x03, BX, AX
+	ADDQ      CX, AX
+	VMOVUPS   Z0, K1, (AX)
+	IMUL3Q    $0x04, DX, BX
+	ADDQ      BX, AX
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z1, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS   Z14, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·output2AVX512(SB), NOSPLIT, $32-112
+	MOVQ    place_base+72(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    spill_base+24(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVQ    src_base+48(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    channels+104(FP), BX
+	XORQ    AX, AX
+
+whole:
+	SUBQ    $0x10, BX
+	JL      part
+	MOVQ    DX, DI
+	IMUL3Q  $0x00, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Z0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z3
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z0, Z4, Z4
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, DI
+	IMUL3Q  $0x00, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x04, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Z0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z3
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z0, Z4, Z4
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, DI
+	IMUL3Q  $0x04, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x08, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Z0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z3
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z0, Z4, Z4
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, DI
+	IMUL3Q  $0x08, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x0c, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Z0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z3
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z0, Z4, Z4
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    DX, DI
+	IMUL3Q  $0x0c, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x00, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Z0
+	IMUL3Q  $0x04, DX, DI
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z3
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z0, Z4, Z4
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    (SP), SI
+	VMOVUPS Z4, (SI)(AX*1)
+	MOVQ    16(SP), SI
+	VMOVUPS Z1, (SI)(AX*1)
+	MOVQ    DX, DI
+	IMUL3Q  $0x01, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Z0
+	IMUL3Q  $0x04, DX, DI
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Z3
+	VADDPS  Z2, Z1, Z4
+	VSUBPS  Z2, Z1, Z1
+	VADDPS  Z0, Z4, Z4
+	VSUBPS  Z3, Z1, Z1
+	MOVQ    8(SP), SI
+	VMOVUPS Z4, (SI)(AX*1)
+	MOVQ    24(SP), SI
+	VMOVUPS Z1, (SI)(AX*1)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	JMP     whole
+
+part:
+	ADDQ      $0x10, BX
+	JZ        done
+	MOVQ      $-1, SI
+	BZHIQ     BX, SI, SI
+	KMOVW     SI, K1
+	SHRQ      $0x10, SI
+	MOVQ      DX, SI
+	IMUL3Q    $0x00, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS.Z (BX), K1, Z0
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VADDPS    Z0, Z4, Z4
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x00, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      DX, SI
+	IMUL3Q    $0x04, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS.Z (BX), K1, Z0
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VADDPS    Z0, Z4, Z4
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x04, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      DX, SI
+	IMUL3Q    $0x08, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS.Z (BX), K1, Z0
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VADDPS    Z0, Z4, Z4
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x08, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      DX, SI
+	IMUL3Q    $0x0c, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS.Z (BX), K1, Z0
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VADDPS    Z0, Z4, Z4
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      DX, SI
+	IMUL3Q    $0x0c, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS   Z4, K1, (BX)
+	ADDQ      SI, BX
+	VMOVUPS   Z1, K1, (BX)
+	MOVQ      DX, SI
+	IMUL3Q    $0x00, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS.Z (BX), K1, Z0
+	IMUL3Q    $0x04, DX, SI
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VADDPS    Z0, Z4, Z4
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      (SP), BX
+	VMOVUPS   Z4, K1, (BX)(AX*1)
+	MOVQ      16(SP), BX
+	VMOVUPS   Z1, K1, (BX)(AX*1)
+	MOVQ      DX, SI
+	IMUL3Q    $0x01, SI, BX
+	ADDQ      CX, BX
+	VMOVUPS.Z (BX), K1, Z0
+	IMUL3Q    $0x04, DX, SI
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z1
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z2
+	ADDQ      SI, BX
+	VMOVUPS.Z (BX), K1, Z3
+	VADDPS    Z2, Z1, Z4
+	VSUBPS    Z2, Z1, Z1
+	VADDPS    Z0, Z4, Z4
+	VSUBPS    Z3, Z1, Z1
+	MOVQ      8(SP), DX
+	VMOVUPS   Z4, K1, (DX)(AX*1)
+	MOVQ      24(SP), DX
+	VMOVUPS   Z1, K1, (DX)(AX*1)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+
+done:
+	VZEROUPPER
+	RET
+
+// func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·kernel2AVX512(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3f000000<>+0(SB), Z0
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ         $0x10, SI
+	JL           part
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x08, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+	JMP          whole
+
+part:
+	ADDQ         $0x10, SI
+	JZ           done
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHRQ         $0x10, DI
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z1
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z2
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         DX, SI
+	VMOVUPS      Z1, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z3, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x03, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z1
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z2
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, DI
+	IMUL3Q       $0x04, DI, SI
+	ADDQ         DX, SI
+	VMOVUPS      Z1, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z3, K1, (SI)
+	MOVQ         CX, SI
+	IMUL3Q       $0x06, SI, CX
+	ADDQ         AX, CX
+	VMOVUPS.Z    (CX), K1, Z1
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x08, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z3, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z1
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z1, K1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z3, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z1
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z1, K1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z3, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z1
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z1, K1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z3, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z1
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z2
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z3
+	VADDPS       Z3, Z1, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVAPS      Z4, Z5
+	VFMADD231PS  Z0, Z2, Z5
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z0, Z2, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z1, K1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+
+done:
+	VZEROUPPER
+	RET
+
+DATA f3f000000<>+0(SB)/4, $0x3f000000
+GLOBL f3f000000<>(SB), RODATA|NOPTR, $4
+
+// func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·kernelGradient2AVX512(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3f000000<>+0(SB), Z0
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ        $0x10, SI
+	JL          part
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x08, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, R8
+	IMUL3Q      $0x08, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        BX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Z1, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        BX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Z1, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z1
+	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        BX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Z1, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
+	JMP         whole
+
+part:
+	ADDQ        $0x10, SI
+	JZ          done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z2, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z3, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x04, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, DI
+	IMUL3Q      $0x04, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z2, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z3, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x08, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, DI
+	IMUL3Q      $0x08, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z2, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z3, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z2, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z3, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        BX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        DX, SI
+	VMOVUPS     Z1, K1, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMOVUPS     Z2, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z3, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        BX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        DX, SI
+	VMOVUPS     Z1, K1, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMOVUPS     Z2, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z3, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x02, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	VADDPS      Z3, Z2, Z5
+	VSUBPS      Z3, Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVAPS     Z1, Z1
+	VFMADD231PS Z0, Z5, Z1
+	VMOVAPS     Z4, Z3
+	VFMADD231PS Z0, Z5, Z3
+	MOVQ        BX, SI
+	IMUL3Q      $0x02, SI, CX
+	ADDQ        DX, CX
+	VMOVUPS     Z1, K1, (CX)
+	IMUL3Q      $0x03, BX, SI
+	ADDQ        SI, CX
+	VMOVUPS     Z2, K1, (CX)
+	ADDQ        SI, CX
+	VMOVUPS     Z3, K1, (CX)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
+
+done:
+	VZEROUPPER
+	RET
+
+// func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·input4AVX512(SB), NOSPLIT, $288-128
+	VBROADCASTSS f40800000<>+0(SB), Z0
+	VBROADCASTSS f40a00000<>+0(SB), Z1
+	VBROADCASTSS f40000000<>+0(SB), Z2
+	MOVQ         from_base+72(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         zero_base+48(FP), DX
+	MOVLQSX      (AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, (SP)
+	MOVLQSX      4(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 8(SP)
+	MOVLQSX      8(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 16(SP)
+	MOVLQSX      12(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 24(SP)
+	MOVLQSX      16(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 32(SP)
+	MOVLQSX      20(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 40(SP)
+	MOVLQSX      24(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 48(SP)
+	MOVLQSX      28(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 56(SP)
+	MOVLQSX      32(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 64(SP)
+	MOVLQSX      36(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 72(SP)
+	MOVLQSX      40(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 80(SP)
+	MOVLQSX      44(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 88(SP)
+	MOVLQSX      48(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 96(SP)
+	MOVLQSX      52(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 104(SP)
+	MOVLQSX      56(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 112(SP)
+	MOVLQSX      60(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 120(SP)
+	MOVLQSX      64(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 128(SP)
+	MOVLQSX      68(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 136(SP)
+	MOVLQSX      72(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 144(SP)
+	MOVLQSX      76(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 152(SP)
+	MOVLQSX      80(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 160(SP)
+	MOVLQSX      84(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 168(SP)
+	MOVLQSX      88(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 176(SP)
+	MOVLQSX      92(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 184(SP)
+	MOVLQSX      96(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 192(SP)
+	MOVLQSX      100(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 200(SP)
+	MOVLQSX      104(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 208(SP)
+	MOVLQSX      108(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 216(SP)
+	MOVLQSX      112(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 224(SP)
+	MOVLQSX      116(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 232(SP)
+	MOVLQSX      120(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 240(SP)
+	MOVLQSX      124(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 248(SP)
+	MOVLQSX      128(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 256(SP)
+	MOVLQSX      132(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 264(SP)
+	MOVLQSX      136(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 272(SP)
+	MOVLQSX      140(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 280(SP)
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         plane+96(FP), DX
+	SHLQ         $0x02, DX
+	SHLQ         $0x02, skip+120(FP)
+	MOVQ         channels+104(FP), BX
+	MOVQ         group+112(FP), SI
+	XORQ         AX, AX
+
+whole:
+	SUBQ         $0x10, BX
+	JL           part
+	MOVQ         (SP), DI
+	VMOVUPS      (DI)(AX*1), Z3
+	MOVQ         8(SP), DI
+	VMOVUPS      (DI)(AX*1), Z4
+	MOVQ         16(SP), DI
+	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         24(SP), DI
+	VMOVUPS      (DI)(AX*1), Z6
+	MOVQ         32(SP), DI
+	VMOVUPS      (DI)(AX*1), Z7
+	MOVQ         40(SP), DI
+	VMOVUPS      (DI)(AX*1), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         48(SP), DI
+	VMOVUPS      (DI)(AX*1), Z3
+	MOVQ         56(SP), DI
+	VMOVUPS      (DI)(AX*1), Z4
+	MOVQ         64(SP), DI
+	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         72(SP), DI
+	VMOVUPS      (DI)(AX*1), Z6
+	MOVQ         80(SP), DI
+	VMOVUPS      (DI)(AX*1), Z7
+	MOVQ         88(SP), DI
+	VMOVUPS      (DI)(AX*1), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         96(SP), DI
+	VMOVUPS      (DI)(AX*1), Z3
+	MOVQ         104(SP), DI
+	VMOVUPS      (DI)(AX*1), Z4
+	MOVQ         112(SP), DI
+	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         120(SP), DI
+	VMOVUPS      (DI)(AX*1), Z6
+	MOVQ         128(SP), DI
+	VMOVUPS      (DI)(AX*1), Z7
+	MOVQ         136(SP), DI
+	VMOVUPS      (DI)(AX*1), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         144(SP), DI
+	VMOVUPS      (DI)(AX*1), Z3
+	MOVQ         152(SP), DI
+	VMOVUPS      (DI)(AX*1), Z4
+	MOVQ         160(SP), DI
+	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         168(SP), DI
+	VMOVUPS      (DI)(AX*1), Z6
+	MOVQ         176(SP), DI
+	VMOVUPS      (DI)(AX*1), Z7
+	MOVQ         184(SP), DI
+	VMOVUPS      (DI)(AX*1), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x12, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         192(SP), DI
+	VMOVUPS      (DI)(AX*1), Z3
+	MOVQ         200(SP), DI
+	VMOVUPS      (DI)(AX*1), Z4
+	MOVQ         208(SP), DI
+	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         216(SP), DI
+	VMOVUPS      (DI)(AX*1), Z6
+	MOVQ         224(SP), DI
+	VMOVUPS      (DI)(AX*1), Z7
+	MOVQ         232(SP), DI
+	VMOVUPS      (DI)(AX*1), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x18, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         240(SP), DI
+	VMOVUPS      (DI)(AX*1), Z3
+	MOVQ         248(SP), DI
+	VMOVUPS      (DI)(AX*1), Z4
+	MOVQ         256(SP), DI
+	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         264(SP), DI
+	VMOVUPS      (DI)(AX*1), Z6
+	MOVQ         272(SP), DI
+	VMOVUPS      (DI)(AX*1), Z7
+	MOVQ         280(SP), DI
+	VMOVUPS      (DI)(AX*1), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x1e, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Z3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Z3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Z3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Z3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Z3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Z3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Z9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x10, SI
+	JNZ          whole
+	ADDQ         skip+120(FP), CX
+	MOVQ         group+112(FP), SI
+	JMP          whole
+
+part:
+	ADDQ         $0x10, BX
+	JZ           done
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	SHRQ         $0x10, SI
+	MOVQ         (SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	MOVQ         8(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	MOVQ         16(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	MOVQ         24(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	MOVQ         32(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	MOVQ         40(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, SI
+	IMUL3Q       $0x00, SI, BX
+	ADDQ         CX, BX
+	VMOVUPS      Z9, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z11, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z3, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z4, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z8, K1, (BX)
+	MOVQ         48(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	MOVQ         56(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	MOVQ         64(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	MOVQ         72(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	MOVQ         80(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	MOVQ         88(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, SI
+	IMUL3Q       $0x06, SI, BX
+	ADDQ         CX, BX
+	VMOVUPS      Z9, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z11, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z3, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z4, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z8, K1, (BX)
+	MOVQ         96(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	MOVQ         104(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	MOVQ         112(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	MOVQ         120(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	MOVQ         128(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	MOVQ         136(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, SI
+	IMUL3Q       $0x0c, SI, BX
+	ADDQ         CX, BX
+	VMOVUPS      Z9, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z11, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z3, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z4, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z8, K1, (BX)
+	MOVQ         144(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	MOVQ         152(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	MOVQ         160(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	MOVQ         168(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	MOVQ         176(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	MOVQ         184(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, SI
+	IMUL3Q       $0x12, SI, BX
+	ADDQ         CX, BX
+	VMOVUPS      Z9, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z11, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z3, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z4, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z8, K1, (BX)
+	MOVQ         192(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	MOVQ         200(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	MOVQ         208(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	MOVQ         216(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	MOVQ         224(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	MOVQ         232(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, SI
+	IMUL3Q       $0x18, SI, BX
+	ADDQ         CX, BX
+	VMOVUPS      Z9, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z11, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z3, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z4, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z8, K1, (BX)
+	MOVQ         240(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	MOVQ         248(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	MOVQ         256(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	MOVQ         264(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	MOVQ         272(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	MOVQ         280(SP), BX
+	VMOVUPS.Z    (BX)(AX*1), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, BX
+	IMUL3Q       $0x1e, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x00, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, BX
+	IMUL3Q       $0x00, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x01, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, BX
+	IMUL3Q       $0x01, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x02, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, BX
+	IMUL3Q       $0x02, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x03, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, BX
+	IMUL3Q       $0x03, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x04, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z3
+	VFNMADD231PS Z0, Z5, Z3
+	VMOVAPS      Z6, Z10
+	VFNMADD231PS Z0, Z4, Z10
+	VADDPS       Z10, Z3, Z11
+	VSUBPS       Z10, Z3, Z3
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z4
+	VFMADD231PS  Z2, Z6, Z4
+	VMOVAPS      Z7, Z5
+	VFNMADD231PS Z2, Z6, Z5
+	MOVQ         DX, BX
+	IMUL3Q       $0x04, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x05, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z6
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z7
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD231PS Z1, Z5, Z9
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z0, Z4, Z8
+	VFNMADD231PS Z1, Z6, Z8
+	VMOVAPS      Z7, Z1
+	VFNMADD231PS Z0, Z5, Z1
+	VMOVAPS      Z6, Z3
+	VFNMADD231PS Z0, Z4, Z3
+	VADDPS       Z3, Z1, Z0
+	VSUBPS       Z3, Z1, Z1
+	VSUBPS       Z5, Z7, Z7
+	VSUBPS       Z4, Z6, Z6
+	VMOVAPS      Z7, Z3
+	VFMADD231PS  Z2, Z6, Z3
+	VMOVAPS      Z7, Z4
+	VFNMADD231PS Z2, Z6, Z4
+	MOVQ         DX, BX
+	IMUL3Q       $0x05, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z9, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z3, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z4, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA f40800000<>+0(SB)/4, $0x40800000
+GLOBL f40800000<>(SB), RODATA|NOPTR, $4
+
+DATA f40a00000<>+0(SB)/4, $0x40a00000
+GLOBL f40a00000<>(SB), RODATA|NOPTR, $4
+
+DATA f40000000<>+0(SB)/4, $0x40000000
+GLOBL f40000000<>(SB), RODATA|NOPTR, $4
+
+// func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-128
+	VBROADCASTSS f40000000<>+0(SB), Z0
+	VBROADCASTSS f40800000<>+0(SB), Z1
+	VBROADCASTSS f41000000<>+0(SB), Z2
+	MOVQ         from_base+72(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         zero_base+48(FP), DX
+	MOVLQSX      (AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, (SP)
+	MOVLQSX      4(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 8(SP)
+	MOVLQSX      8(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 16(SP)
+	MOVLQSX      12(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 24(SP)
+	MOVLQSX      16(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 32(SP)
+	MOVLQSX      20(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 40(SP)
+	MOVLQSX      24(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 48(SP)
+	MOVLQSX      28(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 56(SP)
+	MOVLQSX      32(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 64(SP)
+	MOVLQSX      36(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 72(SP)
+	MOVLQSX      40(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 80(SP)
+	MOVLQSX      44(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 88(SP)
+	MOVLQSX      48(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 96(SP)
+	MOVLQSX      52(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 104(SP)
+	MOVLQSX      56(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 112(SP)
+	MOVLQSX      60(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 120(SP)
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         plane+96(FP), DX
+	SHLQ         $0x02, DX
+	SHLQ         $0x02, skip+120(FP)
+	MOVQ         channels+104(FP), BX
+	MOVQ         group+112(FP), SI
+	XORQ         AX, AX
+
+whole:
+	SUBQ        $0x10, BX
+	JL          part
+	MOVQ        (SP), DI
+	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        8(SP), DI
+	VMOVUPS     (DI)(AX*1), Z4
+	MOVQ        16(SP), DI
+	VMOVUPS     (DI)(AX*1), Z5
+	MOVQ        24(SP), DI
+	VMOVUPS     (DI)(AX*1), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        32(SP), DI
+	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        40(SP), DI
+	VMOVUPS     (DI)(AX*1), Z4
+	MOVQ        48(SP), DI
+	VMOVUPS     (DI)(AX*1), Z5
+	MOVQ        56(SP), DI
+	VMOVUPS     (DI)(AX*1), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        64(SP), DI
+	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        72(SP), DI
+	VMOVUPS     (DI)(AX*1), Z4
+	MOVQ        80(SP), DI
+	VMOVUPS     (DI)(AX*1), Z5
+	MOVQ        88(SP), DI
+	VMOVUPS     (DI)(AX*1), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        96(SP), DI
+	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        104(SP), DI
+	VMOVUPS     (DI)(AX*1), Z4
+	MOVQ        112(SP), DI
+	VMOVUPS     (DI)(AX*1), Z5
+	MOVQ        120(SP), DI
+	VMOVUPS     (DI)(AX*1), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x03, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x03, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x05, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, R8
+	IMUL3Q      $0x05, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
+	SUBQ        $0x10, SI
+	JNZ         whole
+	ADDQ        skip+120(FP), CX
+	MOVQ        group+112(FP), SI
+	JMP         whole
+
+part:
+	ADDQ        $0x10, BX
+	JZ          done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	MOVQ        (SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	MOVQ        8(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	MOVQ        16(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	MOVQ        24(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z7, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z5, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z6, K1, (BX)
+	MOVQ        32(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	MOVQ        40(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	MOVQ        48(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	MOVQ        56(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, SI
+	IMUL3Q      $0x06, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z7, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z5, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z6, K1, (BX)
+	MOVQ        64(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	MOVQ        72(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	MOVQ        80(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	MOVQ        88(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, SI
+	IMUL3Q      $0x0c, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z7, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z5, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z6, K1, (BX)
+	MOVQ        96(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	MOVQ        104(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	MOVQ        112(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	MOVQ        120(SP), BX
+	VMOVUPS.Z   (BX)(AX*1), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, BX
+	IMUL3Q      $0x12, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x00, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z4
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z5
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, BX
+	IMUL3Q      $0x00, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x01, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z4
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z5
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, BX
+	IMUL3Q      $0x01, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x02, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z4
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z5
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, BX
+	IMUL3Q      $0x02, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x03, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z4
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z5
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, BX
+	IMUL3Q      $0x03, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x04, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z4
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z5
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z4
+	VFMADD231PS Z2, Z6, Z4
+	VADDPS      Z4, Z8, Z5
+	VSUBPS      Z4, Z8, Z4
+	MOVQ        DX, BX
+	IMUL3Q      $0x04, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x05, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z4
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z5
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z6
+	VADDPS      Z5, Z3, Z7
+	VADDPS      Z6, Z4, Z8
+	VADDPS      Z8, Z7, Z9
+	VSUBPS      Z8, Z7, Z7
+	VMOVAPS     Z3, Z8
+	VFMADD231PS Z1, Z5, Z8
+	VMULPS      Z0, Z4, Z0
+	VFMADD231PS Z2, Z6, Z0
+	VADDPS      Z0, Z8, Z1
+	VSUBPS      Z0, Z8, Z0
+	MOVQ        DX, BX
+	IMUL3Q      $0x05, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z3, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z9, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z7, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z0, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z6, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA f41000000<>+0(SB)/4, $0x41000000
+GLOBL f41000000<>(SB), RODATA|NOPTR, $4
+
+// func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·output4AVX512(SB), NOSPLIT, $128-112
+	VBROADCASTSS f40000000<>+0(SB), Z0
+	VBROADCASTSS f40800000<>+0(SB), Z1
+	VBROADCASTSS f41000000<>+0(SB), Z2
+	MOVQ         place_base+72(FP), AX
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         spill_base+24(FP), DX
+	MOVLQSX      (AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, (SP)
+	MOVLQSX      4(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 8(SP)
+	MOVLQSX      8(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 16(SP)
+	MOVLQSX      12(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 24(SP)
+	MOVLQSX      16(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 32(SP)
+	MOVLQSX      20(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 40(SP)
+	MOVLQSX      24(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 48(SP)
+	MOVLQSX      28(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 56(SP)
+	MOVLQSX      32(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 64(SP)
+	MOVLQSX      36(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 72(SP)
+	MOVLQSX      40(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 80(SP)
+	MOVLQSX      44(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 88(SP)
+	MOVLQSX      48(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 96(SP)
+	MOVLQSX      52(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 104(SP)
+	MOVLQSX      56(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 112(SP)
+	MOVLQSX      60(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 120(SP)
+	MOVQ         src_base+48(FP), CX
+	MOVQ         plane+96(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         channels+104(FP), BX
+	XORQ         AX, AX
+
+whole:
+	SUBQ        $0x10, BX
+	JL          part
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Z3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Z3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Z3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Z3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Z3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Z3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        (SP), SI
+	VMOVUPS     Z3, (SI)(AX*1)
+	MOVQ        32(SP), SI
+	VMOVUPS     Z4, (SI)(AX*1)
+	MOVQ        64(SP), SI
+	VMOVUPS     Z9, (SI)(AX*1)
+	MOVQ        96(SP), SI
+	VMOVUPS     Z8, (SI)(AX*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        8(SP), SI
+	VMOVUPS     Z3, (SI)(AX*1)
+	MOVQ        40(SP), SI
+	VMOVUPS     Z4, (SI)(AX*1)
+	MOVQ        72(SP), SI
+	VMOVUPS     Z9, (SI)(AX*1)
+	MOVQ        104(SP), SI
+	VMOVUPS     Z8, (SI)(AX*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x02, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        16(SP), SI
+	VMOVUPS     Z3, (SI)(AX*1)
+	MOVQ        48(SP), SI
+	VMOVUPS     Z4, (SI)(AX*1)
+	MOVQ        80(SP), SI
+	VMOVUPS     Z9, (SI)(AX*1)
+	MOVQ        112(SP), SI
+	VMOVUPS     Z8, (SI)(AX*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x03, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Z3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        24(SP), SI
+	VMOVUPS     Z3, (SI)(AX*1)
+	MOVQ        56(SP), SI
+	VMOVUPS     Z4, (SI)(AX*1)
+	MOVQ        88(SP), SI
+	VMOVUPS     Z9, (SI)(AX*1)
+	MOVQ        120(SP), SI
+	VMOVUPS     Z8, (SI)(AX*1)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
+	JMP         whole
+
+part:
+	ADDQ        $0x10, BX
+	JZ          done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVW       SI, K1
+	SHRQ        $0x10, SI
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z8, K1, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x06, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, SI
+	IMUL3Q      $0x06, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z8, K1, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x0c, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, SI
+	IMUL3Q      $0x0c, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z8, K1, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x12, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, SI
+	IMUL3Q      $0x12, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z8, K1, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x18, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, SI
+	IMUL3Q      $0x18, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z8, K1, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x1e, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        DX, SI
+	IMUL3Q      $0x1e, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS     Z3, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z4, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z9, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z8, K1, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        (SP), BX
+	VMOVUPS     Z3, K1, (BX)(AX*1)
+	MOVQ        32(SP), BX
+	VMOVUPS     Z4, K1, (BX)(AX*1)
+	MOVQ        64(SP), BX
+	VMOVUPS     Z9, K1, (BX)(AX*1)
+	MOVQ        96(SP), BX
+	VMOVUPS     Z8, K1, (BX)(AX*1)
+	MOVQ        DX, SI
+	IMUL3Q      $0x01, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        8(SP), BX
+	VMOVUPS     Z3, K1, (BX)(AX*1)
+	MOVQ        40(SP), BX
+	VMOVUPS     Z4, K1, (BX)(AX*1)
+	MOVQ        72(SP), BX
+	VMOVUPS     Z9, K1, (BX)(AX*1)
+	MOVQ        104(SP), BX
+	VMOVUPS     Z8, K1, (BX)(AX*1)
+	MOVQ        DX, SI
+	IMUL3Q      $0x02, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        16(SP), BX
+	VMOVUPS     Z3, K1, (BX)(AX*1)
+	MOVQ        48(SP), BX
+	VMOVUPS     Z4, K1, (BX)(AX*1)
+	MOVQ        80(SP), BX
+	VMOVUPS     Z9, K1, (BX)(AX*1)
+	MOVQ        112(SP), BX
+	VMOVUPS     Z8, K1, (BX)(AX*1)
+	MOVQ        DX, SI
+	IMUL3Q      $0x03, SI, BX
+	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z4
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z5
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z6
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z7
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z8
+	VADDPS      Z5, Z4, Z9
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z7, Z6, Z5
+	VSUBPS      Z7, Z6, Z6
+	VADDPS      Z9, Z3, Z3
+	VADDPS      Z5, Z3, Z3
+	VADDPS      Z4, Z8, Z8
+	VFMADD231PS Z2, Z6, Z8
+	VFMADD231PS Z0, Z6, Z4
+	VFMADD231PS Z1, Z5, Z9
+	MOVQ        24(SP), DX
+	VMOVUPS     Z3, K1, (DX)(AX*1)
+	MOVQ        56(SP), DX
+	VMOVUPS     Z4, K1, (DX)(AX*1)
+	MOVQ        88(SP), DX
+	VMOVUPS     Z9, K1, (DX)(AX*1)
+	MOVQ        120(SP), DX
+	VMOVUPS     Z8, K1, (DX)(AX*1)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, CX
+
+done:
+	VZEROUPPER
+	RET
+
+// func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·kernel4AVX512(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3e800000<>+0(SB), Z0
+	VBROADCASTSS f3e2aaaab<>+0(SB), Z1
+	VBROADCASTSS f3daaaaab<>+0(SB), Z2
+	VBROADCASTSS f3d2aaaab<>+0(SB), Z3
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ         $0x10, SI
+	JL           part
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z9, Z9, Z9
+	VSUBPS       Z8, Z9, Z9
+	VMOVAPS      Z9, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z9
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z10, Z10, Z10
+	VSUBPS       Z8, Z10, Z10
+	VMOVAPS      Z10, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z10
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z11, Z11, Z11
+	VSUBPS       Z8, Z11, Z11
+	VMOVAPS      Z11, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z11
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z12, Z12, Z12
+	VSUBPS       Z8, Z12, Z12
+	VMOVAPS      Z12, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z12
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z12, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z13, Z13, Z13
+	VSUBPS       Z8, Z13, Z13
+	VMOVAPS      Z13, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z13
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z13, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z14, Z14, Z14
+	VSUBPS       Z8, Z14, Z14
+	VMOVAPS      Z14, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z14
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z14, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z15, Z15, Z15
+	VSUBPS       Z8, Z15, Z15
+	VMOVAPS      Z15, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z15
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z15, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z16, Z16, Z16
+	VSUBPS       Z8, Z16, Z16
+	VMOVAPS      Z16, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z16
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z16, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z17, Z17, Z17
+	VSUBPS       Z8, Z17, Z17
+	VMOVAPS      Z17, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z17
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z27
+	VFMADD231PS  Z2, Z5, Z27
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z17, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z27, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z6, (DI)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+	JMP          whole
+
+part:
+	ADDQ         $0x10, SI
+	JZ           done
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHRQ         $0x10, DI
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z18, Z18, Z18
+	VSUBPS       Z8, Z18, Z18
+	VMOVAPS      Z18, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z18
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         DX, SI
+	VMOVUPS      Z7, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z18, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z8, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z6, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x03, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z19, Z19, Z19
+	VSUBPS       Z8, Z19, Z19
+	VMOVAPS      Z19, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z19
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, DI
+	IMUL3Q       $0x06, DI, SI
+	ADDQ         DX, SI
+	VMOVUPS      Z7, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z19, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z8, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z6, K1, (SI)
+	MOVQ         CX, SI
+	IMUL3Q       $0x06, SI, CX
+	ADDQ         AX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z20, Z20, Z20
+	VSUBPS       Z8, Z20, Z20
+	VMOVAPS      Z20, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z20
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x0c, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z20, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z21, Z21, Z21
+	VSUBPS       Z8, Z21, Z21
+	VMOVAPS      Z21, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z21
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z7, K1, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z21, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z22, Z22, Z22
+	VSUBPS       Z8, Z22, Z22
+	VMOVAPS      Z22, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z22
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z7, K1, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z22, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z23, Z23, Z23
+	VSUBPS       Z8, Z23, Z23
+	VMOVAPS      Z23, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z23
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z7, K1, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z23, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z24, Z24, Z24
+	VSUBPS       Z8, Z24, Z24
+	VMOVAPS      Z24, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z24
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z7, K1, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z24, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x04, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z7
+	VADDPS       Z6, Z4, Z8
+	VMULPS       Z1, Z8, Z8
+	VPXORD       Z25, Z25, Z25
+	VSUBPS       Z8, Z25, Z25
+	VMOVAPS      Z25, Z8
+	VFMADD231PS  Z1, Z5, Z8
+	VFNMADD231PS Z1, Z5, Z25
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z1, Z6, Z4
+	VMOVAPS      Z4, Z9
+	VFMADD231PS  Z2, Z5, Z9
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS Z2, Z5, Z4
+	MOVQ         BX, SI
+	IMUL3Q       $0x04, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z7, K1, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z25, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x05, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z4
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z5
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z0, Z4, Z0
+	VADDPS       Z6, Z4, Z7
+	VMULPS       Z1, Z7, Z7
+	VPXORD       Z26, Z26, Z26
+	VSUBPS       Z7, Z26, Z26
+	VMOVAPS      Z26, Z7
+	VFMADD231PS  Z1, Z5, Z7
+	VFNMADD231PS Z1, Z5, Z26
+	VMULPS       Z3, Z4, Z3
+	VFMADD231PS  Z1, Z6, Z3
+	VMOVAPS      Z3, Z1
+	VFMADD231PS  Z2, Z5, Z1
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS Z2, Z5, Z3
+	MOVQ         BX, SI
+	IMUL3Q       $0x05, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z0, K1, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z26, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+
+done:
+	VZEROUPPER
+	RET
+
+DATA f3e800000<>+0(SB)/4, $0x3e800000
+GLOBL f3e800000<>(SB), RODATA|NOPTR, $4
+
+DATA f3e2aaaab<>+0(SB)/4, $0x3e2aaaab
+GLOBL f3e2aaaab<>(SB), RODATA|NOPTR, $4
+
+DATA f3daaaaab<>+0(SB)/4, $0x3daaaaab
+GLOBL f3daaaaab<>(SB), RODATA|NOPTR, $4
+
+DATA f3d2aaaab<>+0(SB)/4, $0x3d2aaaab
+GLOBL f3d2aaaab<>(SB), RODATA|NOPTR, $4
+
+// func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·kernelGradient4AVX512(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3e800000<>+0(SB), Z0
+	VBROADCASTSS f3e2aaaab<>+0(SB), Z1
+	VBROADCASTSS f3daaaaab<>+0(SB), Z2
+	VBROADCASTSS f3d2aaaab<>+0(SB), Z3
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ         $0x10, SI
+	JL           part
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x12, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, R8
+	IMUL3Q       $0x12, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x18, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, R8
+	IMUL3Q       $0x18, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x1e, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, R8
+	IMUL3Q       $0x1e, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, CX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z4, (DI)
+	IMUL3Q       $0x03, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, CX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z4, (DI)
+	IMUL3Q       $0x03, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Z4
+	IMUL3Q       $0x06, CX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Z4, (DI)
+	IMUL3Q       $0x03, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+	JMP          whole
+
+part:
+	ADDQ         $0x10, SI
+	JZ           done
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	SHRQ         $0x10, DI
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x06, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, DI
+	IMUL3Q       $0x06, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x0c, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, DI
+	IMUL3Q       $0x0c, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x12, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, DI
+	IMUL3Q       $0x12, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x18, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, DI
+	IMUL3Q       $0x18, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x1e, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         CX, DI
+	IMUL3Q       $0x1e, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS      Z4, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	IMUL3Q       $0x06, CX, DI
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         BX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         DX, SI
+	VMOVUPS      Z4, K1, (SI)
+	IMUL3Q       $0x03, BX, DI
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x01, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	IMUL3Q       $0x06, CX, DI
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         BX, DI
+	IMUL3Q       $0x01, DI, SI
+	ADDQ         DX, SI
+	VMOVUPS      Z4, K1, (SI)
+	IMUL3Q       $0x03, BX, DI
+	ADDQ         DI, SI
+	VMOVUPS      Z5, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z9, K1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x02, DI, SI
+	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z4
+	IMUL3Q       $0x06, CX, DI
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z5
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z6
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z7
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z8
+	ADDQ         DI, SI
+	VMOVUPS.Z    (SI), K1, Z9
+	VADDPS       Z6, Z5, Z10
+	VSUBPS       Z5, Z6, Z5
+	VADDPS       Z8, Z7, Z6
+	VSUBPS       Z8, Z7, Z7
+	VMULPS       Z1, Z5, Z5
+	VFMADD231PS  Z2, Z7, Z5
+	VMULPS       Z0, Z4, Z4
+	VFNMADD231PS Z1, Z10, Z4
+	VFMADD231PS  Z3, Z6, Z4
+	VFNMADD231PS Z1, Z10, Z9
+	VFMADD231PS  Z1, Z6, Z9
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMOVUPS      Z4, K1, (CX)
+	IMUL3Q       $0x03, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         $0x40, AX
+	ADDQ         $0x40, DX
+
+done:
+	VZEROUPPER
+	RET
+
 // func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 // Requires: AVX, CMOV, FMA3
 TEXT ·depthwise9AVX2(SB), NOSPLIT, $0-185
@@ -3910,6 +10058,6177 @@ put7:
 put8:
 	VMASKMOVPS Y9, Y0, (AX)
 	ADDQ       CX, AX
+
+done:
+	VZEROUPPER
+	RET
+
+// func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, CMOV
+TEXT ·input2AVX2(SB), NOSPLIT, $128-128
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
+
+whole:
+	SUBQ    $0x08, BX
+	JL      part
+	MOVQ    (SP), DI
+	VMOVUPS (DI)(AX*1), Y0
+	MOVQ    8(SP), DI
+	VMOVUPS (DI)(AX*1), Y1
+	MOVQ    16(SP), DI
+	VMOVUPS (DI)(AX*1), Y2
+	MOVQ    24(SP), DI
+	VMOVUPS (DI)(AX*1), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    32(SP), DI
+	VMOVUPS (DI)(AX*1), Y0
+	MOVQ    40(SP), DI
+	VMOVUPS (DI)(AX*1), Y1
+	MOVQ    48(SP), DI
+	VMOVUPS (DI)(AX*1), Y2
+	MOVQ    56(SP), DI
+	VMOVUPS (DI)(AX*1), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x04, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    64(SP), DI
+	VMOVUPS (DI)(AX*1), Y0
+	MOVQ    72(SP), DI
+	VMOVUPS (DI)(AX*1), Y1
+	MOVQ    80(SP), DI
+	VMOVUPS (DI)(AX*1), Y2
+	MOVQ    88(SP), DI
+	VMOVUPS (DI)(AX*1), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x08, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    96(SP), DI
+	VMOVUPS (DI)(AX*1), Y0
+	MOVQ    104(SP), DI
+	VMOVUPS (DI)(AX*1), Y1
+	MOVQ    112(SP), DI
+	VMOVUPS (DI)(AX*1), Y2
+	MOVQ    120(SP), DI
+	VMOVUPS (DI)(AX*1), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x0c, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y2
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y4, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, SI
+	JNZ     whole
+	ADDQ    skip+120(FP), CX
+	MOVQ    group+112(FP), SI
+	JMP     whole
+
+part:
+	ADDQ       $0x08, BX
+	JZ         done
+	XORQ       SI, SI
+	MOVQ       $0x00000008, DI
+	SUBQ       $0x00, BX
+	CMOVQLT    SI, BX
+	CMPQ       BX, DI
+	CMOVQGT    DI, BX
+	NEGQ       BX
+	LEAQ       lanes<>+32(SB), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       (SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	MOVQ       8(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	MOVQ       16(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	MOVQ       24(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y1, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y3, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       32(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	MOVQ       40(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	MOVQ       48(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	MOVQ       56(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x04, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y1, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y3, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       64(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	MOVQ       72(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	MOVQ       80(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	MOVQ       88(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x08, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y1, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y3, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       96(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	MOVQ       104(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	MOVQ       112(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	MOVQ       120(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x0c, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y3
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y3
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y3
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y3
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y4
+	VSUBPS     Y3, Y1, Y1
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y2, Y3, Y3
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, CMOV
+TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-128
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
+
+whole:
+	SUBQ    $0x08, BX
+	JL      part
+	MOVQ    (SP), DI
+	VMOVUPS (DI)(AX*1), Y0
+	MOVQ    8(SP), DI
+	VMOVUPS (DI)(AX*1), Y1
+	VXORPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VADDPS  Y1, Y0, Y3
+	VSUBPS  Y1, Y0, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	MOVQ    16(SP), DI
+	VMOVUPS (DI)(AX*1), Y0
+	MOVQ    24(SP), DI
+	VMOVUPS (DI)(AX*1), Y1
+	VXORPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VADDPS  Y1, Y0, Y3
+	VSUBPS  Y1, Y0, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x04, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	VXORPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VADDPS  Y1, Y0, Y3
+	VSUBPS  Y1, Y0, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x00, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	VXORPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VADDPS  Y1, Y0, Y3
+	VSUBPS  Y1, Y0, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x01, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	VXORPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VADDPS  Y1, Y0, Y3
+	VSUBPS  Y1, Y0, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x02, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS (DI), Y0
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS (DI), Y1
+	VXORPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VADDPS  Y1, Y0, Y3
+	VSUBPS  Y1, Y0, Y1
+	MOVQ    DX, R8
+	IMUL3Q  $0x03, R8, DI
+	ADDQ    CX, DI
+	VMOVUPS Y0, (DI)
+	IMUL3Q  $0x04, DX, R8
+	ADDQ    R8, DI
+	VMOVUPS Y3, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y1, (DI)
+	ADDQ    R8, DI
+	VMOVUPS Y2, (DI)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, SI
+	JNZ     whole
+	ADDQ    skip+120(FP), CX
+	MOVQ    group+112(FP), SI
+	JMP     whole
+
+part:
+	ADDQ       $0x08, BX
+	JZ         done
+	XORQ       SI, SI
+	MOVQ       $0x00000008, DI
+	SUBQ       $0x00, BX
+	CMOVQLT    SI, BX
+	CMPQ       BX, DI
+	CMOVQGT    DI, BX
+	NEGQ       BX
+	LEAQ       lanes<>+32(SB), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       (SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	MOVQ       8(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VSUBPS     Y2, Y3, Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y1, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y4, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y3, Y0, (BX)
+	MOVQ       16(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	MOVQ       24(SP), BX
+	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VSUBPS     Y2, Y3, Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x04, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VSUBPS     Y2, Y3, Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VSUBPS     Y2, Y3, Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VSUBPS     Y2, Y3, Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS (AX), Y0, Y1
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS (AX), Y0, Y2
+	VXORPS     Y3, Y3, Y3
+	VSUBPS     Y2, Y3, Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y2
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMASKMOVPS Y1, Y0, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       BX, AX
+	VMASKMOVPS Y3, Y0, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+// Requires: AVX, CMOV
+TEXT ·output2AVX2(SB), NOSPLIT, $32-112
+	MOVQ    place_base+72(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    spill_base+24(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVQ    src_base+48(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    channels+104(FP), BX
+	XORQ    AX, AX
+
+whole:
+	SUBQ    $0x08, BX
+	JL      part
+	MOVQ    DX, DI
+	IMUL3Q  $0x00, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Y0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y3
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y0, Y4, Y4
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, DI
+	IMUL3Q  $0x00, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Y4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x04, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Y0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y3
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y0, Y4, Y4
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, DI
+	IMUL3Q  $0x04, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Y4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x08, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Y0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y3
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y0, Y4, Y4
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, DI
+	IMUL3Q  $0x08, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Y4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x0c, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Y0
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y3
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y0, Y4, Y4
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    DX, DI
+	IMUL3Q  $0x0c, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS Y4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Y1, (SI)
+	MOVQ    DX, DI
+	IMUL3Q  $0x00, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Y0
+	IMUL3Q  $0x04, DX, DI
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y3
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y0, Y4, Y4
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    (SP), SI
+	VMOVUPS Y4, (SI)(AX*1)
+	MOVQ    16(SP), SI
+	VMOVUPS Y1, (SI)(AX*1)
+	MOVQ    DX, DI
+	IMUL3Q  $0x01, DI, SI
+	ADDQ    CX, SI
+	VMOVUPS (SI), Y0
+	IMUL3Q  $0x04, DX, DI
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y1
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y2
+	ADDQ    DI, SI
+	VMOVUPS (SI), Y3
+	VADDPS  Y2, Y1, Y4
+	VSUBPS  Y2, Y1, Y1
+	VADDPS  Y0, Y4, Y4
+	VSUBPS  Y3, Y1, Y1
+	MOVQ    8(SP), SI
+	VMOVUPS Y4, (SI)(AX*1)
+	MOVQ    24(SP), SI
+	VMOVUPS Y1, (SI)(AX*1)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	JMP     whole
+
+part:
+	ADDQ       $0x08, BX
+	JZ         done
+	XORQ       SI, SI
+	MOVQ       $0x00000008, DI
+	SUBQ       $0x00, BX
+	CMOVQLT    SI, BX
+	CMPQ       BX, DI
+	CMOVQGT    DI, BX
+	NEGQ       BX
+	LEAQ       lanes<>+32(SB), SI
+	VMOVUPS    (SI)(BX*4), Y0
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS (BX), Y0, Y1
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y3, Y2, Y2
+	VADDPS     Y1, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       DX, SI
+	IMUL3Q     $0x04, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS (BX), Y0, Y1
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y3, Y2, Y2
+	VADDPS     Y1, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x04, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       DX, SI
+	IMUL3Q     $0x08, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS (BX), Y0, Y1
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y3, Y2, Y2
+	VADDPS     Y1, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x08, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       DX, SI
+	IMUL3Q     $0x0c, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS (BX), Y0, Y1
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y3, Y2, Y2
+	VADDPS     Y1, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       DX, SI
+	IMUL3Q     $0x0c, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS Y5, Y0, (BX)
+	ADDQ       SI, BX
+	VMASKMOVPS Y2, Y0, (BX)
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS (BX), Y0, Y1
+	IMUL3Q     $0x04, DX, SI
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y3, Y2, Y2
+	VADDPS     Y1, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       (SP), BX
+	VMASKMOVPS Y5, Y0, (BX)(AX*1)
+	MOVQ       16(SP), BX
+	VMASKMOVPS Y2, Y0, (BX)(AX*1)
+	MOVQ       DX, SI
+	IMUL3Q     $0x01, SI, BX
+	ADDQ       CX, BX
+	VMASKMOVPS (BX), Y0, Y1
+	IMUL3Q     $0x04, DX, SI
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y2
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y3
+	ADDQ       SI, BX
+	VMASKMOVPS (BX), Y0, Y4
+	VADDPS     Y3, Y2, Y5
+	VSUBPS     Y3, Y2, Y2
+	VADDPS     Y1, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	MOVQ       8(SP), DX
+	VMASKMOVPS Y5, Y0, (DX)(AX*1)
+	MOVQ       24(SP), DX
+	VMASKMOVPS Y2, Y0, (DX)(AX*1)
+	ADDQ       $0x20, AX
+	ADDQ       $0x20, CX
+
+done:
+	VZEROUPPER
+	RET
+
+// func kernel2AVX2(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·kernel2AVX2(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3f000000<>+0(SB), Y0
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ         $0x08, SI
+	JL           part
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x08, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y1
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y0, Y2, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y1, (DI)
+	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
+	JMP          whole
+
+part:
+	ADDQ         $0x08, SI
+	JZ           done
+	XORQ         DI, DI
+	MOVQ         $0x00000008, R8
+	SUBQ         $0x00, SI
+	CMOVQLT      DI, SI
+	CMPQ         SI, R8
+	CMOVQGT      R8, SI
+	NEGQ         SI
+	LEAQ         lanes<>+32(SB), DI
+	VMOVUPS      (DI)(SI*4), Y1
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y1, Y2
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y1, Y3
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         DX, SI
+	VMASKMOVPS   Y2, Y1, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y1, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y5, Y1, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y4, Y1, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x03, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y1, Y2
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y1, Y3
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, DI
+	IMUL3Q       $0x04, DI, SI
+	ADDQ         DX, SI
+	VMASKMOVPS   Y2, Y1, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y1, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y5, Y1, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y4, Y1, (SI)
+	MOVQ         CX, SI
+	IMUL3Q       $0x06, SI, CX
+	ADDQ         AX, CX
+	VMASKMOVPS   (CX), Y1, Y2
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y3
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x08, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y2, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y4, Y1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y1, Y2
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y3
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y2, Y1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y4, Y1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y1, Y2
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y3
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y2, Y1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y4, Y1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y1, Y2
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y3
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y2, Y1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y4, Y1, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y1, Y2
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y3
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y1, Y4
+	VADDPS       Y4, Y2, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  Y0, Y3, Y6
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y0, Y3, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y2, Y1, (CX)
+	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y6, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y1, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y4, Y1, (CX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
+
+done:
+	VZEROUPPER
+	RET
+
+// func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·kernelGradient2AVX2(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3f000000<>+0(SB), Y0
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ        $0x08, SI
+	JL          part
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        CX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x08, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        CX, R8
+	IMUL3Q      $0x08, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        BX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Y1, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        BX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Y1, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y1
+	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      Y0, Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS Y0, Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS Y0, Y5, Y3
+	MOVQ        BX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Y1, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y2, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	JMP         whole
+
+part:
+	ADDQ        $0x08, SI
+	JZ          done
+	XORQ        DI, DI
+	MOVQ        $0x00000008, R8
+	SUBQ        $0x00, SI
+	CMOVQLT     DI, SI
+	CMPQ        SI, R8
+	CMOVQGT     R8, SI
+	NEGQ        SI
+	LEAQ        lanes<>+32(SB), DI
+	VMOVUPS     (DI)(SI*4), Y1
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y2, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y3, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y4, Y1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x04, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        CX, DI
+	IMUL3Q      $0x04, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y2, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y3, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y4, Y1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x08, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        CX, DI
+	IMUL3Q      $0x08, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y2, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y3, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y4, Y1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y2, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y3, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y4, Y1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        BX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        DX, SI
+	VMASKMOVPS  Y2, Y1, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  Y3, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y4, Y1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        BX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        DX, SI
+	VMASKMOVPS  Y2, Y1, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  Y3, Y1, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y4, Y1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x02, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y1, Y2
+	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y1, Y5
+	VADDPS      Y4, Y3, Y6
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y0, Y3, Y3
+	VMOVAPS     Y2, Y2
+	VFMADD231PS Y0, Y6, Y2
+	VMOVAPS     Y5, Y4
+	VFMADD231PS Y0, Y6, Y4
+	MOVQ        BX, SI
+	IMUL3Q      $0x02, SI, CX
+	ADDQ        DX, CX
+	VMASKMOVPS  Y2, Y1, (CX)
+	IMUL3Q      $0x03, BX, SI
+	ADDQ        SI, CX
+	VMASKMOVPS  Y3, Y1, (CX)
+	ADDQ        SI, CX
+	VMASKMOVPS  Y4, Y1, (CX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+
+done:
+	VZEROUPPER
+	RET
+
+// func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·input4AVX2(SB), NOSPLIT, $288-128
+	VBROADCASTSS f40800000<>+0(SB), Y0
+	VBROADCASTSS f40a00000<>+0(SB), Y1
+	VBROADCASTSS f40000000<>+0(SB), Y2
+	MOVQ         from_base+72(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         zero_base+48(FP), DX
+	MOVLQSX      (AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, (SP)
+	MOVLQSX      4(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 8(SP)
+	MOVLQSX      8(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 16(SP)
+	MOVLQSX      12(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 24(SP)
+	MOVLQSX      16(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 32(SP)
+	MOVLQSX      20(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 40(SP)
+	MOVLQSX      24(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 48(SP)
+	MOVLQSX      28(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 56(SP)
+	MOVLQSX      32(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 64(SP)
+	MOVLQSX      36(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 72(SP)
+	MOVLQSX      40(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 80(SP)
+	MOVLQSX      44(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 88(SP)
+	MOVLQSX      48(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 96(SP)
+	MOVLQSX      52(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 104(SP)
+	MOVLQSX      56(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 112(SP)
+	MOVLQSX      60(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 120(SP)
+	MOVLQSX      64(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 128(SP)
+	MOVLQSX      68(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 136(SP)
+	MOVLQSX      72(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 144(SP)
+	MOVLQSX      76(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 152(SP)
+	MOVLQSX      80(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 160(SP)
+	MOVLQSX      84(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 168(SP)
+	MOVLQSX      88(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 176(SP)
+	MOVLQSX      92(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 184(SP)
+	MOVLQSX      96(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 192(SP)
+	MOVLQSX      100(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 200(SP)
+	MOVLQSX      104(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 208(SP)
+	MOVLQSX      108(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 216(SP)
+	MOVLQSX      112(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 224(SP)
+	MOVLQSX      116(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 232(SP)
+	MOVLQSX      120(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 240(SP)
+	MOVLQSX      124(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 248(SP)
+	MOVLQSX      128(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 256(SP)
+	MOVLQSX      132(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 264(SP)
+	MOVLQSX      136(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 272(SP)
+	MOVLQSX      140(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 280(SP)
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         plane+96(FP), DX
+	SHLQ         $0x02, DX
+	SHLQ         $0x02, skip+120(FP)
+	MOVQ         channels+104(FP), BX
+	MOVQ         group+112(FP), SI
+	XORQ         AX, AX
+
+whole:
+	SUBQ         $0x08, BX
+	JL           part
+	MOVQ         (SP), DI
+	VMOVUPS      (DI)(AX*1), Y3
+	MOVQ         8(SP), DI
+	VMOVUPS      (DI)(AX*1), Y4
+	MOVQ         16(SP), DI
+	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         24(SP), DI
+	VMOVUPS      (DI)(AX*1), Y6
+	MOVQ         32(SP), DI
+	VMOVUPS      (DI)(AX*1), Y7
+	MOVQ         40(SP), DI
+	VMOVUPS      (DI)(AX*1), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         48(SP), DI
+	VMOVUPS      (DI)(AX*1), Y3
+	MOVQ         56(SP), DI
+	VMOVUPS      (DI)(AX*1), Y4
+	MOVQ         64(SP), DI
+	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         72(SP), DI
+	VMOVUPS      (DI)(AX*1), Y6
+	MOVQ         80(SP), DI
+	VMOVUPS      (DI)(AX*1), Y7
+	MOVQ         88(SP), DI
+	VMOVUPS      (DI)(AX*1), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         96(SP), DI
+	VMOVUPS      (DI)(AX*1), Y3
+	MOVQ         104(SP), DI
+	VMOVUPS      (DI)(AX*1), Y4
+	MOVQ         112(SP), DI
+	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         120(SP), DI
+	VMOVUPS      (DI)(AX*1), Y6
+	MOVQ         128(SP), DI
+	VMOVUPS      (DI)(AX*1), Y7
+	MOVQ         136(SP), DI
+	VMOVUPS      (DI)(AX*1), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         144(SP), DI
+	VMOVUPS      (DI)(AX*1), Y3
+	MOVQ         152(SP), DI
+	VMOVUPS      (DI)(AX*1), Y4
+	MOVQ         160(SP), DI
+	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         168(SP), DI
+	VMOVUPS      (DI)(AX*1), Y6
+	MOVQ         176(SP), DI
+	VMOVUPS      (DI)(AX*1), Y7
+	MOVQ         184(SP), DI
+	VMOVUPS      (DI)(AX*1), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x12, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         192(SP), DI
+	VMOVUPS      (DI)(AX*1), Y3
+	MOVQ         200(SP), DI
+	VMOVUPS      (DI)(AX*1), Y4
+	MOVQ         208(SP), DI
+	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         216(SP), DI
+	VMOVUPS      (DI)(AX*1), Y6
+	MOVQ         224(SP), DI
+	VMOVUPS      (DI)(AX*1), Y7
+	MOVQ         232(SP), DI
+	VMOVUPS      (DI)(AX*1), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x18, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         240(SP), DI
+	VMOVUPS      (DI)(AX*1), Y3
+	MOVQ         248(SP), DI
+	VMOVUPS      (DI)(AX*1), Y4
+	MOVQ         256(SP), DI
+	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         264(SP), DI
+	VMOVUPS      (DI)(AX*1), Y6
+	MOVQ         272(SP), DI
+	VMOVUPS      (DI)(AX*1), Y7
+	MOVQ         280(SP), DI
+	VMOVUPS      (DI)(AX*1), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x1e, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Y3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Y3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Y3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Y3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Y3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	MOVQ         DX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      (DI), Y3
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	VMOVAPS      Y7, Y9
+	VFNMADD231PS Y1, Y5, Y9
+	VFMADD231PS  Y0, Y3, Y9
+	VFMADD231PS  Y0, Y4, Y8
+	VFNMADD231PS Y1, Y6, Y8
+	VMOVAPS      Y7, Y3
+	VFNMADD231PS Y0, Y5, Y3
+	VMOVAPS      Y6, Y10
+	VFNMADD231PS Y0, Y4, Y10
+	VADDPS       Y10, Y3, Y11
+	VSUBPS       Y10, Y3, Y3
+	VSUBPS       Y5, Y7, Y7
+	VSUBPS       Y4, Y6, Y6
+	VMOVAPS      Y7, Y4
+	VFMADD231PS  Y2, Y6, Y4
+	VMOVAPS      Y7, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         DX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         CX, DI
+	VMOVUPS      Y9, (DI)
+	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y11, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, SI
+	JNZ          whole
+	ADDQ         skip+120(FP), CX
+	MOVQ         group+112(FP), SI
+	JMP          whole
+
+part:
+	ADDQ         $0x08, BX
+	JZ           done
+	XORQ         SI, SI
+	MOVQ         $0x00000008, DI
+	SUBQ         $0x00, BX
+	CMOVQLT      SI, BX
+	CMPQ         BX, DI
+	CMOVQGT      DI, BX
+	NEGQ         BX
+	LEAQ         lanes<>+32(SB), SI
+	VMOVUPS      (SI)(BX*4), Y3
+	MOVQ         (SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	MOVQ         8(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	MOVQ         16(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	MOVQ         24(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	MOVQ         32(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	MOVQ         40(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, SI
+	IMUL3Q       $0x00, SI, BX
+	ADDQ         CX, BX
+	VMASKMOVPS   Y10, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y12, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y4, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y5, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y6, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y9, Y3, (BX)
+	MOVQ         48(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	MOVQ         56(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	MOVQ         64(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	MOVQ         72(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	MOVQ         80(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	MOVQ         88(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, SI
+	IMUL3Q       $0x06, SI, BX
+	ADDQ         CX, BX
+	VMASKMOVPS   Y10, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y12, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y4, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y5, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y6, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y9, Y3, (BX)
+	MOVQ         96(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	MOVQ         104(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	MOVQ         112(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	MOVQ         120(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	MOVQ         128(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	MOVQ         136(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, SI
+	IMUL3Q       $0x0c, SI, BX
+	ADDQ         CX, BX
+	VMASKMOVPS   Y10, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y12, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y4, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y5, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y6, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y9, Y3, (BX)
+	MOVQ         144(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	MOVQ         152(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	MOVQ         160(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	MOVQ         168(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	MOVQ         176(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	MOVQ         184(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, SI
+	IMUL3Q       $0x12, SI, BX
+	ADDQ         CX, BX
+	VMASKMOVPS   Y10, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y12, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y4, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y5, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y6, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y9, Y3, (BX)
+	MOVQ         192(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	MOVQ         200(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	MOVQ         208(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	MOVQ         216(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	MOVQ         224(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	MOVQ         232(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, SI
+	IMUL3Q       $0x18, SI, BX
+	ADDQ         CX, BX
+	VMASKMOVPS   Y10, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y12, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y4, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y5, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y6, Y3, (BX)
+	ADDQ         SI, BX
+	VMASKMOVPS   Y9, Y3, (BX)
+	MOVQ         240(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	MOVQ         248(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	MOVQ         256(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	MOVQ         264(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	MOVQ         272(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	MOVQ         280(SP), BX
+	VMASKMOVPS   (BX)(AX*1), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, BX
+	IMUL3Q       $0x1e, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y12, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y6, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x00, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y4
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y6
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y7
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y8
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, BX
+	IMUL3Q       $0x00, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   Y12, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y6, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x01, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y4
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y6
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y7
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y8
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, BX
+	IMUL3Q       $0x01, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   Y12, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y6, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x02, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y4
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y6
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y7
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y8
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, BX
+	IMUL3Q       $0x02, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   Y12, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y6, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x03, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y4
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y6
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y7
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y8
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, BX
+	IMUL3Q       $0x03, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   Y12, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y6, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x04, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y4
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y6
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y7
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y8
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y4
+	VFNMADD231PS Y0, Y6, Y4
+	VMOVAPS      Y7, Y11
+	VFNMADD231PS Y0, Y5, Y11
+	VADDPS       Y11, Y4, Y12
+	VSUBPS       Y11, Y4, Y4
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMOVAPS      Y8, Y6
+	VFNMADD231PS Y2, Y7, Y6
+	MOVQ         DX, BX
+	IMUL3Q       $0x04, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   Y12, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y6, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x05, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   (AX), Y3, Y4
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y5
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y6
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y7
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y8
+	ADDQ         BX, AX
+	VMASKMOVPS   (AX), Y3, Y9
+	VMOVAPS      Y8, Y10
+	VFNMADD231PS Y1, Y6, Y10
+	VFMADD231PS  Y0, Y4, Y10
+	VFMADD231PS  Y0, Y5, Y9
+	VFNMADD231PS Y1, Y7, Y9
+	VMOVAPS      Y8, Y1
+	VFNMADD231PS Y0, Y6, Y1
+	VMOVAPS      Y7, Y4
+	VFNMADD231PS Y0, Y5, Y4
+	VADDPS       Y4, Y1, Y0
+	VSUBPS       Y4, Y1, Y1
+	VSUBPS       Y6, Y8, Y8
+	VSUBPS       Y5, Y7, Y7
+	VMOVAPS      Y8, Y4
+	VFMADD231PS  Y2, Y7, Y4
+	VMOVAPS      Y8, Y5
+	VFNMADD231PS Y2, Y7, Y5
+	MOVQ         DX, BX
+	IMUL3Q       $0x05, BX, AX
+	ADDQ         CX, AX
+	VMASKMOVPS   Y10, Y3, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMASKMOVPS   Y0, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y1, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y4, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y5, Y3, (AX)
+	ADDQ         BX, AX
+	VMASKMOVPS   Y9, Y3, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-128
+	VBROADCASTSS f40000000<>+0(SB), Y0
+	VBROADCASTSS f40800000<>+0(SB), Y1
+	VBROADCASTSS f41000000<>+0(SB), Y2
+	MOVQ         from_base+72(FP), AX
+	MOVQ         src_base+24(FP), CX
+	MOVQ         zero_base+48(FP), DX
+	MOVLQSX      (AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, (SP)
+	MOVLQSX      4(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 8(SP)
+	MOVLQSX      8(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 16(SP)
+	MOVLQSX      12(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 24(SP)
+	MOVLQSX      16(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 32(SP)
+	MOVLQSX      20(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 40(SP)
+	MOVLQSX      24(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 48(SP)
+	MOVLQSX      28(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 56(SP)
+	MOVLQSX      32(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 64(SP)
+	MOVLQSX      36(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 72(SP)
+	MOVLQSX      40(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 80(SP)
+	MOVLQSX      44(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 88(SP)
+	MOVLQSX      48(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 96(SP)
+	MOVLQSX      52(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 104(SP)
+	MOVLQSX      56(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 112(SP)
+	MOVLQSX      60(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 120(SP)
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         plane+96(FP), DX
+	SHLQ         $0x02, DX
+	SHLQ         $0x02, skip+120(FP)
+	MOVQ         channels+104(FP), BX
+	MOVQ         group+112(FP), SI
+	XORQ         AX, AX
+
+whole:
+	SUBQ        $0x08, BX
+	JL          part
+	MOVQ        (SP), DI
+	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        8(SP), DI
+	VMOVUPS     (DI)(AX*1), Y4
+	MOVQ        16(SP), DI
+	VMOVUPS     (DI)(AX*1), Y5
+	MOVQ        24(SP), DI
+	VMOVUPS     (DI)(AX*1), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        32(SP), DI
+	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        40(SP), DI
+	VMOVUPS     (DI)(AX*1), Y4
+	MOVQ        48(SP), DI
+	VMOVUPS     (DI)(AX*1), Y5
+	MOVQ        56(SP), DI
+	VMOVUPS     (DI)(AX*1), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        64(SP), DI
+	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        72(SP), DI
+	VMOVUPS     (DI)(AX*1), Y4
+	MOVQ        80(SP), DI
+	VMOVUPS     (DI)(AX*1), Y5
+	MOVQ        88(SP), DI
+	VMOVUPS     (DI)(AX*1), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        96(SP), DI
+	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        104(SP), DI
+	VMOVUPS     (DI)(AX*1), Y4
+	MOVQ        112(SP), DI
+	VMOVUPS     (DI)(AX*1), Y5
+	MOVQ        120(SP), DI
+	VMOVUPS     (DI)(AX*1), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x03, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x03, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x04, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x05, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y3
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y6
+	VADDPS      Y5, Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y8, Y7, Y9
+	VSUBPS      Y8, Y7, Y7
+	VMOVAPS     Y3, Y8
+	VFMADD231PS Y1, Y5, Y8
+	VMULPS      Y0, Y4, Y4
+	VFMADD231PS Y2, Y6, Y4
+	VADDPS      Y4, Y8, Y5
+	VSUBPS      Y4, Y8, Y4
+	MOVQ        DX, R8
+	IMUL3Q      $0x05, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y3, (DI)
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y9, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y7, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y4, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+	SUBQ        $0x08, SI
+	JNZ         whole
+	ADDQ        skip+120(FP), CX
+	MOVQ        group+112(FP), SI
+	JMP         whole
+
+part:
+	ADDQ        $0x08, BX
+	JZ          done
+	XORQ        SI, SI
+	MOVQ        $0x00000008, DI
+	SUBQ        $0x00, BX
+	CMOVQLT     SI, BX
+	CMPQ        BX, DI
+	CMOVQGT     DI, BX
+	NEGQ        BX
+	LEAQ        lanes<>+32(SB), SI
+	VMOVUPS     (SI)(BX*4), Y3
+	MOVQ        (SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	MOVQ        8(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	MOVQ        16(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	MOVQ        24(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y8, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y6, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y7, Y3, (BX)
+	MOVQ        32(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	MOVQ        40(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	MOVQ        48(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	MOVQ        56(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, SI
+	IMUL3Q      $0x06, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y8, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y6, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y7, Y3, (BX)
+	MOVQ        64(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	MOVQ        72(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	MOVQ        80(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	MOVQ        88(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, SI
+	IMUL3Q      $0x0c, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y8, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y6, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y7, Y3, (BX)
+	MOVQ        96(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	MOVQ        104(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	MOVQ        112(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	MOVQ        120(SP), BX
+	VMASKMOVPS  (BX)(AX*1), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, BX
+	IMUL3Q      $0x12, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y6, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y5, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x00, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  (AX), Y3, Y4
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y5
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y6
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, BX
+	IMUL3Q      $0x00, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y6, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y5, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x01, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  (AX), Y3, Y4
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y5
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y6
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, BX
+	IMUL3Q      $0x01, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y6, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y5, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x02, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  (AX), Y3, Y4
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y5
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y6
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, BX
+	IMUL3Q      $0x02, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y6, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y5, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x03, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  (AX), Y3, Y4
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y5
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y6
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, BX
+	IMUL3Q      $0x03, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y6, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y5, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x04, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  (AX), Y3, Y4
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y5
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y6
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y5
+	VFMADD231PS Y2, Y7, Y5
+	VADDPS      Y5, Y9, Y6
+	VSUBPS      Y5, Y9, Y5
+	MOVQ        DX, BX
+	IMUL3Q      $0x04, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y6, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y5, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x05, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  (AX), Y3, Y4
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y5
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y6
+	ADDQ        BX, AX
+	VMASKMOVPS  (AX), Y3, Y7
+	VADDPS      Y6, Y4, Y8
+	VADDPS      Y7, Y5, Y9
+	VADDPS      Y9, Y8, Y10
+	VSUBPS      Y9, Y8, Y8
+	VMOVAPS     Y4, Y9
+	VFMADD231PS Y1, Y6, Y9
+	VMULPS      Y0, Y5, Y0
+	VFMADD231PS Y2, Y7, Y0
+	VADDPS      Y0, Y9, Y1
+	VSUBPS      Y0, Y9, Y0
+	MOVQ        DX, BX
+	IMUL3Q      $0x05, BX, AX
+	ADDQ        CX, AX
+	VMASKMOVPS  Y4, Y3, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMASKMOVPS  Y10, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y8, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y1, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y0, Y3, (AX)
+	ADDQ        BX, AX
+	VMASKMOVPS  Y7, Y3, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+// func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·output4AVX2(SB), NOSPLIT, $128-112
+	VBROADCASTSS f40000000<>+0(SB), Y0
+	VBROADCASTSS f40800000<>+0(SB), Y1
+	VBROADCASTSS f41000000<>+0(SB), Y2
+	MOVQ         place_base+72(FP), AX
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         spill_base+24(FP), DX
+	MOVLQSX      (AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, (SP)
+	MOVLQSX      4(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 8(SP)
+	MOVLQSX      8(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 16(SP)
+	MOVLQSX      12(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 24(SP)
+	MOVLQSX      16(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 32(SP)
+	MOVLQSX      20(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 40(SP)
+	MOVLQSX      24(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 48(SP)
+	MOVLQSX      28(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 56(SP)
+	MOVLQSX      32(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 64(SP)
+	MOVLQSX      36(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 72(SP)
+	MOVLQSX      40(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 80(SP)
+	MOVLQSX      44(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 88(SP)
+	MOVLQSX      48(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 96(SP)
+	MOVLQSX      52(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 104(SP)
+	MOVLQSX      56(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 112(SP)
+	MOVLQSX      60(AX), BX
+	TESTQ        BX, BX
+	LEAQ         (CX)(BX*4), BX
+	CMOVQLT      DX, BX
+	MOVQ         BX, 120(SP)
+	MOVQ         src_base+48(FP), CX
+	MOVQ         plane+96(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         channels+104(FP), BX
+	XORQ         AX, AX
+
+whole:
+	SUBQ        $0x08, BX
+	JL          part
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Y3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Y3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Y3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Y3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Y3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     Y3, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y4, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y9, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Y8, (SI)
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        (SP), SI
+	VMOVUPS     Y3, (SI)(AX*1)
+	MOVQ        32(SP), SI
+	VMOVUPS     Y4, (SI)(AX*1)
+	MOVQ        64(SP), SI
+	VMOVUPS     Y9, (SI)(AX*1)
+	MOVQ        96(SP), SI
+	VMOVUPS     Y8, (SI)(AX*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        8(SP), SI
+	VMOVUPS     Y3, (SI)(AX*1)
+	MOVQ        40(SP), SI
+	VMOVUPS     Y4, (SI)(AX*1)
+	MOVQ        72(SP), SI
+	VMOVUPS     Y9, (SI)(AX*1)
+	MOVQ        104(SP), SI
+	VMOVUPS     Y8, (SI)(AX*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x02, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        16(SP), SI
+	VMOVUPS     Y3, (SI)(AX*1)
+	MOVQ        48(SP), SI
+	VMOVUPS     Y4, (SI)(AX*1)
+	MOVQ        80(SP), SI
+	VMOVUPS     Y9, (SI)(AX*1)
+	MOVQ        112(SP), SI
+	VMOVUPS     Y8, (SI)(AX*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x03, DI, SI
+	ADDQ        CX, SI
+	VMOVUPS     (SI), Y3
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y4
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y5
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y6
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y7
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y8
+	VADDPS      Y5, Y4, Y9
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y6, Y5
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VADDPS      Y4, Y8, Y8
+	VFMADD231PS Y2, Y6, Y8
+	VFMADD231PS Y0, Y6, Y4
+	VFMADD231PS Y1, Y5, Y9
+	MOVQ        24(SP), SI
+	VMOVUPS     Y3, (SI)(AX*1)
+	MOVQ        56(SP), SI
+	VMOVUPS     Y4, (SI)(AX*1)
+	MOVQ        88(SP), SI
+	VMOVUPS     Y9, (SI)(AX*1)
+	MOVQ        120(SP), SI
+	VMOVUPS     Y8, (SI)(AX*1)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+	JMP         whole
+
+part:
+	ADDQ        $0x08, BX
+	JZ          done
+	XORQ        SI, SI
+	MOVQ        $0x00000008, DI
+	SUBQ        $0x00, BX
+	CMOVQLT     SI, BX
+	CMPQ        BX, DI
+	CMOVQGT     DI, BX
+	NEGQ        BX
+	LEAQ        lanes<>+32(SB), SI
+	VMOVUPS     (SI)(BX*4), Y3
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y9, Y3, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x06, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        DX, SI
+	IMUL3Q      $0x06, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y9, Y3, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x0c, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        DX, SI
+	IMUL3Q      $0x0c, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y9, Y3, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x12, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        DX, SI
+	IMUL3Q      $0x12, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y9, Y3, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x18, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        DX, SI
+	IMUL3Q      $0x18, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y9, Y3, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x1e, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        DX, SI
+	IMUL3Q      $0x1e, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  Y4, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y5, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y10, Y3, (BX)
+	ADDQ        SI, BX
+	VMASKMOVPS  Y9, Y3, (BX)
+	MOVQ        DX, SI
+	IMUL3Q      $0x00, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        (SP), BX
+	VMASKMOVPS  Y4, Y3, (BX)(AX*1)
+	MOVQ        32(SP), BX
+	VMASKMOVPS  Y5, Y3, (BX)(AX*1)
+	MOVQ        64(SP), BX
+	VMASKMOVPS  Y10, Y3, (BX)(AX*1)
+	MOVQ        96(SP), BX
+	VMASKMOVPS  Y9, Y3, (BX)(AX*1)
+	MOVQ        DX, SI
+	IMUL3Q      $0x01, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        8(SP), BX
+	VMASKMOVPS  Y4, Y3, (BX)(AX*1)
+	MOVQ        40(SP), BX
+	VMASKMOVPS  Y5, Y3, (BX)(AX*1)
+	MOVQ        72(SP), BX
+	VMASKMOVPS  Y10, Y3, (BX)(AX*1)
+	MOVQ        104(SP), BX
+	VMASKMOVPS  Y9, Y3, (BX)(AX*1)
+	MOVQ        DX, SI
+	IMUL3Q      $0x02, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        16(SP), BX
+	VMASKMOVPS  Y4, Y3, (BX)(AX*1)
+	MOVQ        48(SP), BX
+	VMASKMOVPS  Y5, Y3, (BX)(AX*1)
+	MOVQ        80(SP), BX
+	VMASKMOVPS  Y10, Y3, (BX)(AX*1)
+	MOVQ        112(SP), BX
+	VMASKMOVPS  Y9, Y3, (BX)(AX*1)
+	MOVQ        DX, SI
+	IMUL3Q      $0x03, SI, BX
+	ADDQ        CX, BX
+	VMASKMOVPS  (BX), Y3, Y4
+	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y5
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y6
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y7
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y8
+	ADDQ        SI, BX
+	VMASKMOVPS  (BX), Y3, Y9
+	VADDPS      Y6, Y5, Y10
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y7, Y6
+	VSUBPS      Y8, Y7, Y7
+	VADDPS      Y10, Y4, Y4
+	VADDPS      Y6, Y4, Y4
+	VADDPS      Y5, Y9, Y9
+	VFMADD231PS Y2, Y7, Y9
+	VFMADD231PS Y0, Y7, Y5
+	VFMADD231PS Y1, Y6, Y10
+	MOVQ        24(SP), DX
+	VMASKMOVPS  Y4, Y3, (DX)(AX*1)
+	MOVQ        56(SP), DX
+	VMASKMOVPS  Y5, Y3, (DX)(AX*1)
+	MOVQ        88(SP), DX
+	VMASKMOVPS  Y10, Y3, (DX)(AX*1)
+	MOVQ        120(SP), DX
+	VMASKMOVPS  Y9, Y3, (DX)(AX*1)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+
+done:
+	VZEROUPPER
+	RET
+
+// func kernel4AVX2(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·kernel4AVX2(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3e800000<>+0(SB), Y0
+	VBROADCASTSS f3e2aaaab<>+0(SB), Y1
+	VBROADCASTSS f3daaaaab<>+0(SB), Y2
+	VBROADCASTSS f3d2aaaab<>+0(SB), Y3
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ         $0x08, SI
+	JL           part
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x03, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x04, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	MOVQ         BX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	VMULPS       Y0, Y4, Y7
+	VADDPS       Y6, Y4, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y5, Y8
+	VFNMADD231PS Y1, Y5, Y9
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y1, Y6, Y4
+	VMOVAPS      Y4, Y10
+	VFMADD231PS  Y2, Y5, Y10
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS Y2, Y5, Y4
+	MOVQ         BX, R8
+	IMUL3Q       $0x05, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y7, (DI)
+	IMUL3Q       $0x06, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y10, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y6, (DI)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
+	JMP          whole
+
+part:
+	ADDQ         $0x08, SI
+	JZ           done
+	XORQ         DI, DI
+	MOVQ         $0x00000008, R8
+	SUBQ         $0x00, SI
+	CMOVQLT      DI, SI
+	CMPQ         SI, R8
+	CMOVQGT      R8, SI
+	NEGQ         SI
+	LEAQ         lanes<>+32(SB), DI
+	VMOVUPS      (DI)(SI*4), Y4
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         DX, SI
+	VMASKMOVPS   Y8, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y9, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y11, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y7, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x03, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, DI
+	IMUL3Q       $0x06, DI, SI
+	ADDQ         DX, SI
+	VMASKMOVPS   Y8, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y9, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y11, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y7, Y4, (SI)
+	MOVQ         CX, SI
+	IMUL3Q       $0x06, SI, CX
+	ADDQ         AX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x0c, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y11, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x00, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y11, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x01, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y11, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y11, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x03, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y11, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x04, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y8
+	VADDPS       Y7, Y5, Y9
+	VMULPS       Y1, Y9, Y9
+	VXORPS       Y10, Y10, Y10
+	VSUBPS       Y9, Y10, Y10
+	VMOVAPS      Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	VFNMADD231PS Y1, Y6, Y10
+	VMULPS       Y3, Y5, Y5
+	VFMADD231PS  Y1, Y7, Y5
+	VMOVAPS      Y5, Y11
+	VFMADD231PS  Y2, Y6, Y11
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS Y2, Y6, Y5
+	MOVQ         BX, SI
+	IMUL3Q       $0x04, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y11, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	MOVQ         BX, SI
+	IMUL3Q       $0x05, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   (CX), Y4, Y5
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y6
+	ADDQ         SI, CX
+	VMASKMOVPS   (CX), Y4, Y7
+	VMULPS       Y0, Y5, Y0
+	VADDPS       Y7, Y5, Y8
+	VMULPS       Y1, Y8, Y8
+	VXORPS       Y9, Y9, Y9
+	VSUBPS       Y8, Y9, Y9
+	VMOVAPS      Y9, Y8
+	VFMADD231PS  Y1, Y6, Y8
+	VFNMADD231PS Y1, Y6, Y9
+	VMULPS       Y3, Y5, Y3
+	VFMADD231PS  Y1, Y7, Y3
+	VMOVAPS      Y3, Y1
+	VFMADD231PS  Y2, Y6, Y1
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS Y2, Y6, Y3
+	MOVQ         BX, SI
+	IMUL3Q       $0x05, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y0, Y4, (CX)
+	IMUL3Q       $0x06, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y9, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y8, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y1, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y3, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y7, Y4, (CX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
+
+done:
+	VZEROUPPER
+	RET
+
+// func kernelGradient4AVX2(dst []float32, src []float32, to int, from int, count int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·kernelGradient4AVX2(SB), NOSPLIT, $0-72
+	VBROADCASTSS f3e800000<>+0(SB), Y0
+	VBROADCASTSS f3e2aaaab<>+0(SB), Y1
+	VBROADCASTSS f3daaaaab<>+0(SB), Y2
+	VBROADCASTSS f3d2aaaab<>+0(SB), Y3
+	MOVQ         src_base+24(FP), AX
+	MOVQ         from+56(FP), CX
+	MOVQ         dst_base+0(FP), DX
+	MOVQ         to+48(FP), BX
+	SHLQ         $0x02, CX
+	SHLQ         $0x02, BX
+	MOVQ         count+64(FP), SI
+
+whole:
+	SUBQ         $0x08, SI
+	JL           part
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         CX, R8
+	IMUL3Q       $0x06, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         CX, R8
+	IMUL3Q       $0x0c, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x12, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         CX, R8
+	IMUL3Q       $0x12, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x18, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         CX, R8
+	IMUL3Q       $0x18, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x1e, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         CX, R8
+	IMUL3Q       $0x1e, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      Y4, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, CX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         BX, R8
+	IMUL3Q       $0x00, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y4, (DI)
+	IMUL3Q       $0x03, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, CX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         BX, R8
+	IMUL3Q       $0x01, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y4, (DI)
+	IMUL3Q       $0x03, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	MOVQ         CX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         AX, DI
+	VMOVUPS      (DI), Y4
+	IMUL3Q       $0x06, CX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y5
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y6
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y7
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y9
+	VADDPS       Y6, Y5, Y10
+	VSUBPS       Y5, Y6, Y5
+	VADDPS       Y8, Y7, Y6
+	VSUBPS       Y8, Y7, Y7
+	VMULPS       Y1, Y5, Y5
+	VFMADD231PS  Y2, Y7, Y5
+	VMULPS       Y0, Y4, Y4
+	VFNMADD231PS Y1, Y10, Y4
+	VFMADD231PS  Y3, Y6, Y4
+	VFNMADD231PS Y1, Y10, Y9
+	VFMADD231PS  Y1, Y6, Y9
+	MOVQ         BX, R8
+	IMUL3Q       $0x02, R8, DI
+	ADDQ         DX, DI
+	VMOVUPS      Y4, (DI)
+	IMUL3Q       $0x03, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y9, (DI)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
+	JMP          whole
+
+part:
+	ADDQ         $0x08, SI
+	JZ           done
+	XORQ         DI, DI
+	MOVQ         $0x00000008, R8
+	SUBQ         $0x00, SI
+	CMOVQLT      DI, SI
+	CMPQ         SI, R8
+	CMOVQGT      R8, SI
+	NEGQ         SI
+	LEAQ         lanes<>+32(SB), DI
+	VMOVUPS      (DI)(SI*4), Y4
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x06, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         CX, DI
+	IMUL3Q       $0x06, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x0c, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         CX, DI
+	IMUL3Q       $0x0c, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x12, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         CX, DI
+	IMUL3Q       $0x12, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x18, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         CX, DI
+	IMUL3Q       $0x18, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x1e, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         CX, DI
+	IMUL3Q       $0x1e, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	IMUL3Q       $0x06, CX, DI
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         BX, DI
+	IMUL3Q       $0x00, DI, SI
+	ADDQ         DX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	IMUL3Q       $0x03, BX, DI
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x01, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	IMUL3Q       $0x06, CX, DI
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         BX, DI
+	IMUL3Q       $0x01, DI, SI
+	ADDQ         DX, SI
+	VMASKMOVPS   Y5, Y4, (SI)
+	IMUL3Q       $0x03, BX, DI
+	ADDQ         DI, SI
+	VMASKMOVPS   Y6, Y4, (SI)
+	ADDQ         DI, SI
+	VMASKMOVPS   Y10, Y4, (SI)
+	MOVQ         CX, DI
+	IMUL3Q       $0x02, DI, SI
+	ADDQ         AX, SI
+	VMASKMOVPS   (SI), Y4, Y5
+	IMUL3Q       $0x06, CX, DI
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y6
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y7
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y8
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y9
+	ADDQ         DI, SI
+	VMASKMOVPS   (SI), Y4, Y10
+	VADDPS       Y7, Y6, Y11
+	VSUBPS       Y6, Y7, Y6
+	VADDPS       Y9, Y8, Y7
+	VSUBPS       Y9, Y8, Y8
+	VMULPS       Y1, Y6, Y6
+	VFMADD231PS  Y2, Y8, Y6
+	VMULPS       Y0, Y5, Y5
+	VFNMADD231PS Y1, Y11, Y5
+	VFMADD231PS  Y3, Y7, Y5
+	VFNMADD231PS Y1, Y11, Y10
+	VFMADD231PS  Y1, Y7, Y10
+	MOVQ         BX, SI
+	IMUL3Q       $0x02, SI, CX
+	ADDQ         DX, CX
+	VMASKMOVPS   Y5, Y4, (CX)
+	IMUL3Q       $0x03, BX, SI
+	ADDQ         SI, CX
+	VMASKMOVPS   Y6, Y4, (CX)
+	ADDQ         SI, CX
+	VMASKMOVPS   Y10, Y4, (CX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
 
 done:
 	VZEROUPPER

@@ -69,6 +69,56 @@ func depthwise1AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //go:noescape
 func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
 
+// input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel2AVX512 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient2AVX512 transforms 16 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel4AVX512 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient4AVX512 transforms 36 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
+
 // depthwise9AVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
 //
 //go:noescape
@@ -88,3 +138,53 @@ func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place
 //
 //go:noescape
 func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel2AVX2 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel2AVX2(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient2AVX2 transforms 16 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count int)
+
+// input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel4AVX2 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel4AVX2(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient4AVX2 transforms 36 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient4AVX2(dst []float32, src []float32, to int, from int, count int)

@@ -23,6 +23,13 @@ func main() {
 			w.depthwise(taps)
 		}
 		w.depthwiseGradient(9)
+		for _, m := range []int{2, 4} {
+			w.spread(m, "input")
+			w.spread(m, "outputGradient")
+			w.collect(m, "output")
+			w.convert(m, "kernel")
+			w.convert(m, "kernelGradient")
+		}
 	}
 
 	Generate()
