@@ -4550,14 +4550,13 @@ done:
 // func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·kernel2AVX512(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3f000000<>+0(SB), Z0
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
 	SUBQ         $0x10, SI
@@ -4565,179 +4564,179 @@ whole:
 	MOVQ         CX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         AX, DI
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         AX, DI
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         AX, DI
+	VMOVUPS      (DI), Z0
+	ADDQ         R8, DI
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x08, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x04, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      (DI), Z2
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x04, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      (DI), Z2
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x04, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS      (DI), Z2
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z1, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, DX
 	JMP          whole
@@ -4752,179 +4751,179 @@ part:
 	MOVQ         CX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z0
+	ADDQ         DI, SI
 	VMOVUPS.Z    (SI), K1, Z1
 	ADDQ         DI, SI
 	VMOVUPS.Z    (SI), K1, Z2
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         DX, SI
-	VMOVUPS      Z1, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
+	VMOVUPS      Z0, K1, (SI)
 	ADDQ         DI, SI
 	VMOVUPS      Z4, K1, (SI)
 	ADDQ         DI, SI
 	VMOVUPS      Z3, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z2, K1, (SI)
 	MOVQ         CX, DI
 	IMUL3Q       $0x03, DI, SI
 	ADDQ         AX, SI
+	VMOVUPS.Z    (SI), K1, Z0
+	ADDQ         DI, SI
 	VMOVUPS.Z    (SI), K1, Z1
 	ADDQ         DI, SI
 	VMOVUPS.Z    (SI), K1, Z2
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, DI
 	IMUL3Q       $0x04, DI, SI
 	ADDQ         DX, SI
-	VMOVUPS      Z1, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
+	VMOVUPS      Z0, K1, (SI)
 	ADDQ         DI, SI
 	VMOVUPS      Z4, K1, (SI)
 	ADDQ         DI, SI
 	VMOVUPS      Z3, K1, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z2, K1, (SI)
 	MOVQ         CX, SI
 	IMUL3Q       $0x06, SI, CX
 	ADDQ         AX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	ADDQ         SI, CX
 	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
 	VMOVUPS.Z    (CX), K1, Z2
-	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, SI
 	IMUL3Q       $0x08, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z1, K1, (CX)
-	ADDQ         SI, CX
-	VMOVUPS      Z5, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z3, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z1
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z2
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS.Z    (CX), K1, Z2
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z1, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x04, BX, SI
-	ADDQ         SI, CX
-	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z3, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z1
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z2
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS.Z    (CX), K1, Z2
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z1, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x04, BX, SI
-	ADDQ         SI, CX
-	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z3, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z1
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z2
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VMOVUPS.Z    (CX), K1, Z2
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z1, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x04, BX, SI
-	ADDQ         SI, CX
-	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z3, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z1
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x04, BX, SI
+	ADDQ         SI, CX
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
 	VMOVUPS.Z    (CX), K1, Z2
-	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z3
-	VADDPS       Z3, Z1, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVAPS      Z4, Z5
-	VFMADD231PS  Z0, Z2, Z5
-	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z0, Z2, Z4
+	VADDPS       Z2, Z0, Z3
+	VMULPS       f3f000000<>+0(SB), Z3, Z3
+	VMOVAPS      Z3, Z4
+	VFMADD231PS  f3f000000<>+0(SB), Z1, Z4
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS f3f000000<>+0(SB), Z1, Z3
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z1, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x04, BX, SI
-	ADDQ         SI, CX
-	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z3, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z2, K1, (CX)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, DX
 
@@ -4933,19 +4932,33 @@ done:
 	RET
 
 DATA f3f000000<>+0(SB)/4, $0x3f000000
-GLOBL f3f000000<>(SB), RODATA|NOPTR, $4
+DATA f3f000000<>+4(SB)/4, $0x3f000000
+DATA f3f000000<>+8(SB)/4, $0x3f000000
+DATA f3f000000<>+12(SB)/4, $0x3f000000
+DATA f3f000000<>+16(SB)/4, $0x3f000000
+DATA f3f000000<>+20(SB)/4, $0x3f000000
+DATA f3f000000<>+24(SB)/4, $0x3f000000
+DATA f3f000000<>+28(SB)/4, $0x3f000000
+DATA f3f000000<>+32(SB)/4, $0x3f000000
+DATA f3f000000<>+36(SB)/4, $0x3f000000
+DATA f3f000000<>+40(SB)/4, $0x3f000000
+DATA f3f000000<>+44(SB)/4, $0x3f000000
+DATA f3f000000<>+48(SB)/4, $0x3f000000
+DATA f3f000000<>+52(SB)/4, $0x3f000000
+DATA f3f000000<>+56(SB)/4, $0x3f000000
+DATA f3f000000<>+60(SB)/4, $0x3f000000
+GLOBL f3f000000<>(SB), RODATA|NOPTR, $64
 
 // func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·kernelGradient2AVX512(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3f000000<>+0(SB), Z0
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
 	SUBQ        $0x10, SI
@@ -4953,184 +4966,184 @@ whole:
 	MOVQ        CX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x08, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, R8
 	IMUL3Q      $0x08, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x0c, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, R8
 	IMUL3Q      $0x0c, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        AX, DI
-	VMOVUPS     (DI), Z1
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        BX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        DX, DI
-	VMOVUPS     Z1, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x03, BX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
+	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z2, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        AX, DI
-	VMOVUPS     (DI), Z1
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        BX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        DX, DI
-	VMOVUPS     Z1, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x03, BX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
+	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z2, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        AX, DI
-	VMOVUPS     (DI), Z1
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        BX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        DX, DI
-	VMOVUPS     Z1, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x03, BX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
+	VMOVUPS     Z1, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, DX
 	JMP         whole
@@ -5145,184 +5158,184 @@ part:
 	MOVQ        CX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
 	VMOVUPS     Z1, K1, (SI)
 	ADDQ        DI, SI
 	VMOVUPS     Z2, K1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z3, K1, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x04, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, DI
 	IMUL3Q      $0x04, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
 	VMOVUPS     Z1, K1, (SI)
 	ADDQ        DI, SI
 	VMOVUPS     Z2, K1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z3, K1, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x08, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, DI
 	IMUL3Q      $0x08, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
 	VMOVUPS     Z1, K1, (SI)
 	ADDQ        DI, SI
 	VMOVUPS     Z2, K1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z3, K1, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        CX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
 	VMOVUPS     Z1, K1, (SI)
 	ADDQ        DI, SI
 	VMOVUPS     Z2, K1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z3, K1, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        AX, SI
-	VMOVUPS.Z   (SI), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z0
 	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        BX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        DX, SI
-	VMOVUPS     Z1, K1, (SI)
+	VMOVUPS     Z0, K1, (SI)
 	IMUL3Q      $0x03, BX, DI
 	ADDQ        DI, SI
-	VMOVUPS     Z2, K1, (SI)
+	VMOVUPS     Z1, K1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z3, K1, (SI)
+	VMOVUPS     Z2, K1, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x01, DI, SI
 	ADDQ        AX, SI
-	VMOVUPS.Z   (SI), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z0
 	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        BX, DI
 	IMUL3Q      $0x01, DI, SI
 	ADDQ        DX, SI
-	VMOVUPS     Z1, K1, (SI)
+	VMOVUPS     Z0, K1, (SI)
 	IMUL3Q      $0x03, BX, DI
 	ADDQ        DI, SI
-	VMOVUPS     Z2, K1, (SI)
+	VMOVUPS     Z1, K1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z3, K1, (SI)
+	VMOVUPS     Z2, K1, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x02, DI, SI
 	ADDQ        AX, SI
-	VMOVUPS.Z   (SI), K1, Z1
+	VMOVUPS.Z   (SI), K1, Z0
 	IMUL3Q      $0x04, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z2
 	ADDQ        DI, SI
 	VMOVUPS.Z   (SI), K1, Z3
-	ADDQ        DI, SI
-	VMOVUPS.Z   (SI), K1, Z4
-	VADDPS      Z3, Z2, Z5
-	VSUBPS      Z3, Z2, Z2
-	VMULPS      Z0, Z2, Z2
-	VMOVAPS     Z1, Z1
-	VFMADD231PS Z0, Z5, Z1
-	VMOVAPS     Z4, Z3
-	VFMADD231PS Z0, Z5, Z3
+	VADDPS      Z2, Z1, Z4
+	VSUBPS      Z2, Z1, Z1
+	VMULPS      f3f000000<>+0(SB), Z1, Z1
+	VMOVAPS     Z0, Z0
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z0
+	VMOVAPS     Z3, Z2
+	VFMADD231PS f3f000000<>+0(SB), Z4, Z2
 	MOVQ        BX, SI
 	IMUL3Q      $0x02, SI, CX
 	ADDQ        DX, CX
-	VMOVUPS     Z1, K1, (CX)
+	VMOVUPS     Z0, K1, (CX)
 	IMUL3Q      $0x03, BX, SI
 	ADDQ        SI, CX
-	VMOVUPS     Z2, K1, (CX)
+	VMOVUPS     Z1, K1, (CX)
 	ADDQ        SI, CX
-	VMOVUPS     Z3, K1, (CX)
+	VMOVUPS     Z2, K1, (CX)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, DX
 
@@ -5333,743 +5346,764 @@ done:
 // func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·input4AVX512(SB), NOSPLIT, $288-128
-	VBROADCASTSS f40800000<>+0(SB), Z0
-	VBROADCASTSS f40a00000<>+0(SB), Z1
-	VBROADCASTSS f40000000<>+0(SB), Z2
-	MOVQ         from_base+72(FP), AX
-	MOVQ         src_base+24(FP), CX
-	MOVQ         zero_base+48(FP), DX
-	MOVLQSX      (AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, (SP)
-	MOVLQSX      4(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 8(SP)
-	MOVLQSX      8(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 16(SP)
-	MOVLQSX      12(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 24(SP)
-	MOVLQSX      16(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 32(SP)
-	MOVLQSX      20(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 40(SP)
-	MOVLQSX      24(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 48(SP)
-	MOVLQSX      28(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 56(SP)
-	MOVLQSX      32(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 64(SP)
-	MOVLQSX      36(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 72(SP)
-	MOVLQSX      40(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 80(SP)
-	MOVLQSX      44(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 88(SP)
-	MOVLQSX      48(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 96(SP)
-	MOVLQSX      52(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 104(SP)
-	MOVLQSX      56(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 112(SP)
-	MOVLQSX      60(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 120(SP)
-	MOVLQSX      64(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 128(SP)
-	MOVLQSX      68(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 136(SP)
-	MOVLQSX      72(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 144(SP)
-	MOVLQSX      76(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 152(SP)
-	MOVLQSX      80(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 160(SP)
-	MOVLQSX      84(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 168(SP)
-	MOVLQSX      88(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 176(SP)
-	MOVLQSX      92(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 184(SP)
-	MOVLQSX      96(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 192(SP)
-	MOVLQSX      100(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 200(SP)
-	MOVLQSX      104(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 208(SP)
-	MOVLQSX      108(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 216(SP)
-	MOVLQSX      112(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 224(SP)
-	MOVLQSX      116(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 232(SP)
-	MOVLQSX      120(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 240(SP)
-	MOVLQSX      124(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 248(SP)
-	MOVLQSX      128(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 256(SP)
-	MOVLQSX      132(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 264(SP)
-	MOVLQSX      136(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 272(SP)
-	MOVLQSX      140(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 280(SP)
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         plane+96(FP), DX
-	SHLQ         $0x02, DX
-	SHLQ         $0x02, skip+120(FP)
-	MOVQ         channels+104(FP), BX
-	MOVQ         group+112(FP), SI
-	XORQ         AX, AX
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVLQSX 64(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 128(SP)
+	MOVLQSX 68(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 136(SP)
+	MOVLQSX 72(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 144(SP)
+	MOVLQSX 76(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 152(SP)
+	MOVLQSX 80(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 160(SP)
+	MOVLQSX 84(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 168(SP)
+	MOVLQSX 88(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 176(SP)
+	MOVLQSX 92(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 184(SP)
+	MOVLQSX 96(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 192(SP)
+	MOVLQSX 100(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 200(SP)
+	MOVLQSX 104(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 208(SP)
+	MOVLQSX 108(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 216(SP)
+	MOVLQSX 112(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 224(SP)
+	MOVLQSX 116(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 232(SP)
+	MOVLQSX 120(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 240(SP)
+	MOVLQSX 124(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 248(SP)
+	MOVLQSX 128(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 256(SP)
+	MOVLQSX 132(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 264(SP)
+	MOVLQSX 136(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 272(SP)
+	MOVLQSX 140(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 280(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
 
 whole:
 	SUBQ         $0x10, BX
 	JL           part
 	MOVQ         (SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVQ         8(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
+	VMOVUPS      (DI)(AX*1), Z1
 	MOVQ         16(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	VMOVUPS      (DI)(AX*1), Z2
 	MOVQ         24(SP), DI
-	VMOVUPS      (DI)(AX*1), Z6
+	VMOVUPS      (DI)(AX*1), Z3
 	MOVQ         32(SP), DI
-	VMOVUPS      (DI)(AX*1), Z7
+	VMOVUPS      (DI)(AX*1), Z4
 	MOVQ         40(SP), DI
-	VMOVUPS      (DI)(AX*1), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS      (DI)(AX*1), Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
 	MOVQ         48(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVQ         56(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
+	VMOVUPS      (DI)(AX*1), Z1
 	MOVQ         64(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	VMOVUPS      (DI)(AX*1), Z2
 	MOVQ         72(SP), DI
-	VMOVUPS      (DI)(AX*1), Z6
+	VMOVUPS      (DI)(AX*1), Z3
 	MOVQ         80(SP), DI
-	VMOVUPS      (DI)(AX*1), Z7
+	VMOVUPS      (DI)(AX*1), Z4
 	MOVQ         88(SP), DI
-	VMOVUPS      (DI)(AX*1), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS      (DI)(AX*1), Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
 	MOVQ         96(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVQ         104(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
+	VMOVUPS      (DI)(AX*1), Z1
 	MOVQ         112(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	VMOVUPS      (DI)(AX*1), Z2
 	MOVQ         120(SP), DI
-	VMOVUPS      (DI)(AX*1), Z6
+	VMOVUPS      (DI)(AX*1), Z3
 	MOVQ         128(SP), DI
-	VMOVUPS      (DI)(AX*1), Z7
+	VMOVUPS      (DI)(AX*1), Z4
 	MOVQ         136(SP), DI
-	VMOVUPS      (DI)(AX*1), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS      (DI)(AX*1), Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x0c, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
 	MOVQ         144(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVQ         152(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
+	VMOVUPS      (DI)(AX*1), Z1
 	MOVQ         160(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	VMOVUPS      (DI)(AX*1), Z2
 	MOVQ         168(SP), DI
-	VMOVUPS      (DI)(AX*1), Z6
+	VMOVUPS      (DI)(AX*1), Z3
 	MOVQ         176(SP), DI
-	VMOVUPS      (DI)(AX*1), Z7
+	VMOVUPS      (DI)(AX*1), Z4
 	MOVQ         184(SP), DI
-	VMOVUPS      (DI)(AX*1), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS      (DI)(AX*1), Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x12, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
 	MOVQ         192(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVQ         200(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
+	VMOVUPS      (DI)(AX*1), Z1
 	MOVQ         208(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	VMOVUPS      (DI)(AX*1), Z2
 	MOVQ         216(SP), DI
-	VMOVUPS      (DI)(AX*1), Z6
+	VMOVUPS      (DI)(AX*1), Z3
 	MOVQ         224(SP), DI
-	VMOVUPS      (DI)(AX*1), Z7
+	VMOVUPS      (DI)(AX*1), Z4
 	MOVQ         232(SP), DI
-	VMOVUPS      (DI)(AX*1), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS      (DI)(AX*1), Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x18, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
 	MOVQ         240(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
+	VMOVUPS      (DI)(AX*1), Z0
 	MOVQ         248(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
+	VMOVUPS      (DI)(AX*1), Z1
 	MOVQ         256(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	VMOVUPS      (DI)(AX*1), Z2
 	MOVQ         264(SP), DI
-	VMOVUPS      (DI)(AX*1), Z6
+	VMOVUPS      (DI)(AX*1), Z3
 	MOVQ         272(SP), DI
-	VMOVUPS      (DI)(AX*1), Z7
+	VMOVUPS      (DI)(AX*1), Z4
 	MOVQ         280(SP), DI
-	VMOVUPS      (DI)(AX*1), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS      (DI)(AX*1), Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x1e, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z5, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Z3
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z3, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Z2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, SI
@@ -6086,1003 +6120,1143 @@ part:
 	KMOVW        SI, K1
 	SHRQ         $0x10, SI
 	MOVQ         (SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         8(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         16(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z2
 	MOVQ         24(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
 	MOVQ         32(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
 	MOVQ         40(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, SI
 	IMUL3Q       $0x00, SI, BX
 	ADDQ         CX, BX
-	VMOVUPS      Z9, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z11, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z3, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z4, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, (BX)
 	ADDQ         SI, BX
 	VMOVUPS      Z8, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z0, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z1, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z2, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
 	MOVQ         48(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         56(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         64(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z2
 	MOVQ         72(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
 	MOVQ         80(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
 	MOVQ         88(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, SI
 	IMUL3Q       $0x06, SI, BX
 	ADDQ         CX, BX
-	VMOVUPS      Z9, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z11, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z3, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z4, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, (BX)
 	ADDQ         SI, BX
 	VMOVUPS      Z8, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z0, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z1, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z2, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
 	MOVQ         96(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         104(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         112(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z2
 	MOVQ         120(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
 	MOVQ         128(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
 	MOVQ         136(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, SI
 	IMUL3Q       $0x0c, SI, BX
 	ADDQ         CX, BX
-	VMOVUPS      Z9, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z11, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z3, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z4, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, (BX)
 	ADDQ         SI, BX
 	VMOVUPS      Z8, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z0, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z1, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z2, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
 	MOVQ         144(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         152(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         160(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z2
 	MOVQ         168(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
 	MOVQ         176(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
 	MOVQ         184(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, SI
 	IMUL3Q       $0x12, SI, BX
 	ADDQ         CX, BX
-	VMOVUPS      Z9, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z11, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z3, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z4, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, (BX)
 	ADDQ         SI, BX
 	VMOVUPS      Z8, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z0, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z1, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z2, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
 	MOVQ         192(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         200(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         208(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z2
 	MOVQ         216(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
 	MOVQ         224(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
 	MOVQ         232(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, SI
 	IMUL3Q       $0x18, SI, BX
 	ADDQ         CX, BX
-	VMOVUPS      Z9, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z11, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z3, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z4, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, (BX)
 	ADDQ         SI, BX
 	VMOVUPS      Z8, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z0, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z1, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z2, K1, (BX)
+	ADDQ         SI, BX
+	VMOVUPS      Z5, K1, (BX)
 	MOVQ         240(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         248(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         256(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z2
 	MOVQ         264(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z6
+	VMOVUPS.Z    (BX)(AX*1), K1, Z3
 	MOVQ         272(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z7
+	VMOVUPS.Z    (BX)(AX*1), K1, Z4
 	MOVQ         280(SP), BX
-	VMOVUPS.Z    (BX)(AX*1), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
+	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
 	MOVQ         DX, BX
 	IMUL3Q       $0x1e, BX, AX
 	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
+	VMOVUPS      Z6, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z8, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x00, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
-	MOVQ         DX, BX
-	IMUL3Q       $0x00, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z8, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x01, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
-	MOVQ         DX, BX
-	IMUL3Q       $0x01, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z8, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x02, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
-	MOVQ         DX, BX
-	IMUL3Q       $0x02, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z8, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x03, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
-	MOVQ         DX, BX
-	IMUL3Q       $0x03, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z8, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x04, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z3
-	VFNMADD231PS Z0, Z5, Z3
-	VMOVAPS      Z6, Z10
-	VFNMADD231PS Z0, Z4, Z10
-	VADDPS       Z10, Z3, Z11
-	VSUBPS       Z10, Z3, Z3
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z4
-	VFMADD231PS  Z2, Z6, Z4
-	VMOVAPS      Z7, Z5
-	VFNMADD231PS Z2, Z6, Z5
-	MOVQ         DX, BX
-	IMUL3Q       $0x04, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS      Z11, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z8, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x05, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z6
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z7
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z8
-	VMOVAPS      Z7, Z9
-	VFNMADD231PS Z1, Z5, Z9
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z0, Z4, Z8
-	VFNMADD231PS Z1, Z6, Z8
-	VMOVAPS      Z7, Z1
-	VFNMADD231PS Z0, Z5, Z1
-	VMOVAPS      Z6, Z3
-	VFNMADD231PS Z0, Z4, Z3
-	VADDPS       Z3, Z1, Z0
-	VSUBPS       Z3, Z1, Z1
-	VSUBPS       Z5, Z7, Z7
-	VSUBPS       Z4, Z6, Z6
-	VMOVAPS      Z7, Z3
-	VFMADD231PS  Z2, Z6, Z3
-	VMOVAPS      Z7, Z4
-	VFNMADD231PS Z2, Z6, Z4
-	MOVQ         DX, BX
-	IMUL3Q       $0x05, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z9, K1, (AX)
-	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
 	VMOVUPS      Z0, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z1, K1, (AX)
 	ADDQ         BX, AX
-	VMOVUPS      Z3, K1, (AX)
+	VMOVUPS      Z2, K1, (AX)
 	ADDQ         BX, AX
-	VMOVUPS      Z4, K1, (AX)
+	VMOVUPS      Z5, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x00, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z0
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z1
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z2
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
+	MOVQ         DX, BX
+	IMUL3Q       $0x00, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z6, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
 	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x01, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z0
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z1
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z2
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
+	MOVQ         DX, BX
+	IMUL3Q       $0x01, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z6, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x02, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z0
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z1
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z2
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
+	MOVQ         DX, BX
+	IMUL3Q       $0x02, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z6, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x03, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z0
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z1
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z2
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
+	MOVQ         DX, BX
+	IMUL3Q       $0x03, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z6, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x04, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z0
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z1
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z2
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
+	MOVQ         DX, BX
+	IMUL3Q       $0x04, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z6, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
+	MOVQ         DX, BX
+	IMUL3Q       $0x05, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS.Z    (AX), K1, Z0
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z1
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z2
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z3
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z4
+	ADDQ         BX, AX
+	VMOVUPS.Z    (AX), K1, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
+	VFMADD231PS  f3fa20000<>+0(SB), Z1, Z5
+	VFNMADD231PS f40340000<>+0(SB), Z3, Z5
+	VMOVAPS      Z4, Z0
+	VFNMADD231PS f40100000<>+0(SB), Z2, Z0
+	VMOVAPS      Z3, Z7
+	VFNMADD231PS f40100000<>+0(SB), Z1, Z7
+	VMOVAPS      Z0, Z8
+	VFMADD231PS  f3f400000<>+0(SB), Z7, Z8
+	VMOVAPS      Z0, Z0
+	VFNMADD231PS f3f400000<>+0(SB), Z7, Z0
+	VFNMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VFNMADD231PS f3f100000<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z1
+	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
+	VMOVAPS      Z4, Z2
+	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
+	MOVQ         DX, BX
+	IMUL3Q       $0x05, BX, AX
+	ADDQ         CX, AX
+	VMOVUPS      Z6, K1, (AX)
+	IMUL3Q       $0x06, DX, BX
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z1, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z5, K1, (AX)
 
 done:
 	VZEROUPPER
 	RET
 
-DATA f40800000<>+0(SB)/4, $0x40800000
-GLOBL f40800000<>(SB), RODATA|NOPTR, $4
+DATA f40340000<>+0(SB)/4, $0x40340000
+DATA f40340000<>+4(SB)/4, $0x40340000
+DATA f40340000<>+8(SB)/4, $0x40340000
+DATA f40340000<>+12(SB)/4, $0x40340000
+DATA f40340000<>+16(SB)/4, $0x40340000
+DATA f40340000<>+20(SB)/4, $0x40340000
+DATA f40340000<>+24(SB)/4, $0x40340000
+DATA f40340000<>+28(SB)/4, $0x40340000
+DATA f40340000<>+32(SB)/4, $0x40340000
+DATA f40340000<>+36(SB)/4, $0x40340000
+DATA f40340000<>+40(SB)/4, $0x40340000
+DATA f40340000<>+44(SB)/4, $0x40340000
+DATA f40340000<>+48(SB)/4, $0x40340000
+DATA f40340000<>+52(SB)/4, $0x40340000
+DATA f40340000<>+56(SB)/4, $0x40340000
+DATA f40340000<>+60(SB)/4, $0x40340000
+GLOBL f40340000<>(SB), RODATA|NOPTR, $64
 
-DATA f40a00000<>+0(SB)/4, $0x40a00000
-GLOBL f40a00000<>(SB), RODATA|NOPTR, $4
+DATA f3fa20000<>+0(SB)/4, $0x3fa20000
+DATA f3fa20000<>+4(SB)/4, $0x3fa20000
+DATA f3fa20000<>+8(SB)/4, $0x3fa20000
+DATA f3fa20000<>+12(SB)/4, $0x3fa20000
+DATA f3fa20000<>+16(SB)/4, $0x3fa20000
+DATA f3fa20000<>+20(SB)/4, $0x3fa20000
+DATA f3fa20000<>+24(SB)/4, $0x3fa20000
+DATA f3fa20000<>+28(SB)/4, $0x3fa20000
+DATA f3fa20000<>+32(SB)/4, $0x3fa20000
+DATA f3fa20000<>+36(SB)/4, $0x3fa20000
+DATA f3fa20000<>+40(SB)/4, $0x3fa20000
+DATA f3fa20000<>+44(SB)/4, $0x3fa20000
+DATA f3fa20000<>+48(SB)/4, $0x3fa20000
+DATA f3fa20000<>+52(SB)/4, $0x3fa20000
+DATA f3fa20000<>+56(SB)/4, $0x3fa20000
+DATA f3fa20000<>+60(SB)/4, $0x3fa20000
+GLOBL f3fa20000<>(SB), RODATA|NOPTR, $64
 
-DATA f40000000<>+0(SB)/4, $0x40000000
-GLOBL f40000000<>(SB), RODATA|NOPTR, $4
+DATA f40100000<>+0(SB)/4, $0x40100000
+DATA f40100000<>+4(SB)/4, $0x40100000
+DATA f40100000<>+8(SB)/4, $0x40100000
+DATA f40100000<>+12(SB)/4, $0x40100000
+DATA f40100000<>+16(SB)/4, $0x40100000
+DATA f40100000<>+20(SB)/4, $0x40100000
+DATA f40100000<>+24(SB)/4, $0x40100000
+DATA f40100000<>+28(SB)/4, $0x40100000
+DATA f40100000<>+32(SB)/4, $0x40100000
+DATA f40100000<>+36(SB)/4, $0x40100000
+DATA f40100000<>+40(SB)/4, $0x40100000
+DATA f40100000<>+44(SB)/4, $0x40100000
+DATA f40100000<>+48(SB)/4, $0x40100000
+DATA f40100000<>+52(SB)/4, $0x40100000
+DATA f40100000<>+56(SB)/4, $0x40100000
+DATA f40100000<>+60(SB)/4, $0x40100000
+GLOBL f40100000<>(SB), RODATA|NOPTR, $64
+
+DATA f3f400000<>+0(SB)/4, $0x3f400000
+DATA f3f400000<>+4(SB)/4, $0x3f400000
+DATA f3f400000<>+8(SB)/4, $0x3f400000
+DATA f3f400000<>+12(SB)/4, $0x3f400000
+DATA f3f400000<>+16(SB)/4, $0x3f400000
+DATA f3f400000<>+20(SB)/4, $0x3f400000
+DATA f3f400000<>+24(SB)/4, $0x3f400000
+DATA f3f400000<>+28(SB)/4, $0x3f400000
+DATA f3f400000<>+32(SB)/4, $0x3f400000
+DATA f3f400000<>+36(SB)/4, $0x3f400000
+DATA f3f400000<>+40(SB)/4, $0x3f400000
+DATA f3f400000<>+44(SB)/4, $0x3f400000
+DATA f3f400000<>+48(SB)/4, $0x3f400000
+DATA f3f400000<>+52(SB)/4, $0x3f400000
+DATA f3f400000<>+56(SB)/4, $0x3f400000
+DATA f3f400000<>+60(SB)/4, $0x3f400000
+GLOBL f3f400000<>(SB), RODATA|NOPTR, $64
+
+DATA f3f100000<>+0(SB)/4, $0x3f100000
+DATA f3f100000<>+4(SB)/4, $0x3f100000
+DATA f3f100000<>+8(SB)/4, $0x3f100000
+DATA f3f100000<>+12(SB)/4, $0x3f100000
+DATA f3f100000<>+16(SB)/4, $0x3f100000
+DATA f3f100000<>+20(SB)/4, $0x3f100000
+DATA f3f100000<>+24(SB)/4, $0x3f100000
+DATA f3f100000<>+28(SB)/4, $0x3f100000
+DATA f3f100000<>+32(SB)/4, $0x3f100000
+DATA f3f100000<>+36(SB)/4, $0x3f100000
+DATA f3f100000<>+40(SB)/4, $0x3f100000
+DATA f3f100000<>+44(SB)/4, $0x3f100000
+DATA f3f100000<>+48(SB)/4, $0x3f100000
+DATA f3f100000<>+52(SB)/4, $0x3f100000
+DATA f3f100000<>+56(SB)/4, $0x3f100000
+DATA f3f100000<>+60(SB)/4, $0x3f100000
+GLOBL f3f100000<>(SB), RODATA|NOPTR, $64
+
+DATA f3fc00000<>+0(SB)/4, $0x3fc00000
+DATA f3fc00000<>+4(SB)/4, $0x3fc00000
+DATA f3fc00000<>+8(SB)/4, $0x3fc00000
+DATA f3fc00000<>+12(SB)/4, $0x3fc00000
+DATA f3fc00000<>+16(SB)/4, $0x3fc00000
+DATA f3fc00000<>+20(SB)/4, $0x3fc00000
+DATA f3fc00000<>+24(SB)/4, $0x3fc00000
+DATA f3fc00000<>+28(SB)/4, $0x3fc00000
+DATA f3fc00000<>+32(SB)/4, $0x3fc00000
+DATA f3fc00000<>+36(SB)/4, $0x3fc00000
+DATA f3fc00000<>+40(SB)/4, $0x3fc00000
+DATA f3fc00000<>+44(SB)/4, $0x3fc00000
+DATA f3fc00000<>+48(SB)/4, $0x3fc00000
+DATA f3fc00000<>+52(SB)/4, $0x3fc00000
+DATA f3fc00000<>+56(SB)/4, $0x3fc00000
+DATA f3fc00000<>+60(SB)/4, $0x3fc00000
+GLOBL f3fc00000<>(SB), RODATA|NOPTR, $64
 
 // func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-128
-	VBROADCASTSS f40000000<>+0(SB), Z0
-	VBROADCASTSS f40800000<>+0(SB), Z1
-	VBROADCASTSS f41000000<>+0(SB), Z2
-	MOVQ         from_base+72(FP), AX
-	MOVQ         src_base+24(FP), CX
-	MOVQ         zero_base+48(FP), DX
-	MOVLQSX      (AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, (SP)
-	MOVLQSX      4(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 8(SP)
-	MOVLQSX      8(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 16(SP)
-	MOVLQSX      12(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 24(SP)
-	MOVLQSX      16(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 32(SP)
-	MOVLQSX      20(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 40(SP)
-	MOVLQSX      24(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 48(SP)
-	MOVLQSX      28(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 56(SP)
-	MOVLQSX      32(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 64(SP)
-	MOVLQSX      36(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 72(SP)
-	MOVLQSX      40(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 80(SP)
-	MOVLQSX      44(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 88(SP)
-	MOVLQSX      48(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 96(SP)
-	MOVLQSX      52(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 104(SP)
-	MOVLQSX      56(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 112(SP)
-	MOVLQSX      60(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 120(SP)
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         plane+96(FP), DX
-	SHLQ         $0x02, DX
-	SHLQ         $0x02, skip+120(FP)
-	MOVQ         channels+104(FP), BX
-	MOVQ         group+112(FP), SI
-	XORQ         AX, AX
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
 
 whole:
 	SUBQ        $0x10, BX
 	JL          part
 	MOVQ        (SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVQ        8(SP), DI
-	VMOVUPS     (DI)(AX*1), Z4
+	VMOVUPS     (DI)(AX*1), Z1
 	MOVQ        16(SP), DI
-	VMOVUPS     (DI)(AX*1), Z5
+	VMOVUPS     (DI)(AX*1), Z2
 	MOVQ        24(SP), DI
-	VMOVUPS     (DI)(AX*1), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI)(AX*1), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        32(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVQ        40(SP), DI
-	VMOVUPS     (DI)(AX*1), Z4
+	VMOVUPS     (DI)(AX*1), Z1
 	MOVQ        48(SP), DI
-	VMOVUPS     (DI)(AX*1), Z5
+	VMOVUPS     (DI)(AX*1), Z2
 	MOVQ        56(SP), DI
-	VMOVUPS     (DI)(AX*1), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI)(AX*1), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x06, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        64(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVQ        72(SP), DI
-	VMOVUPS     (DI)(AX*1), Z4
+	VMOVUPS     (DI)(AX*1), Z1
 	MOVQ        80(SP), DI
-	VMOVUPS     (DI)(AX*1), Z5
+	VMOVUPS     (DI)(AX*1), Z2
 	MOVQ        88(SP), DI
-	VMOVUPS     (DI)(AX*1), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI)(AX*1), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x0c, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        96(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	VMOVUPS     (DI)(AX*1), Z0
 	MOVQ        104(SP), DI
-	VMOVUPS     (DI)(AX*1), Z4
+	VMOVUPS     (DI)(AX*1), Z1
 	MOVQ        112(SP), DI
-	VMOVUPS     (DI)(AX*1), Z5
+	VMOVUPS     (DI)(AX*1), Z2
 	MOVQ        120(SP), DI
-	VMOVUPS     (DI)(AX*1), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI)(AX*1), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x12, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Z3
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z5
+	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Z3
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z5
+	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Z3
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z5
+	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x03, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Z3
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z5
+	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x03, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Z3
+	VMOVUPS     (DI), Z0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
+	VMOVUPS     (DI), Z1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z5
+	VMOVUPS     (DI), Z2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS     (DI), Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x05, R8, DI
 	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Z3
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z4
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z5
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, R8
 	IMUL3Q      $0x05, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Z3, (DI)
+	VMOVUPS     Z0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Z9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
+	VMOVUPS     Z2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Z4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Z6, (DI)
+	VMOVUPS     Z5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z3, (DI)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, SI
@@ -7099,451 +7273,501 @@ part:
 	KMOVW       SI, K1
 	SHRQ        $0x10, SI
 	MOVQ        (SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	MOVQ        8(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z1
 	MOVQ        16(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	VMOVUPS.Z   (BX)(AX*1), K1, Z2
 	MOVQ        24(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z7, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z5, K1, (BX)
+	VMOVUPS     Z2, K1, (BX)
 	ADDQ        SI, BX
 	VMOVUPS     Z4, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z6, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z1, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z3, K1, (BX)
 	MOVQ        32(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	MOVQ        40(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z1
 	MOVQ        48(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	VMOVUPS.Z   (BX)(AX*1), K1, Z2
 	MOVQ        56(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, SI
 	IMUL3Q      $0x06, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z7, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z5, K1, (BX)
+	VMOVUPS     Z2, K1, (BX)
 	ADDQ        SI, BX
 	VMOVUPS     Z4, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z6, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z1, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z3, K1, (BX)
 	MOVQ        64(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	MOVQ        72(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z1
 	MOVQ        80(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	VMOVUPS.Z   (BX)(AX*1), K1, Z2
 	MOVQ        88(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, SI
 	IMUL3Q      $0x0c, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z7, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z5, K1, (BX)
+	VMOVUPS     Z2, K1, (BX)
 	ADDQ        SI, BX
 	VMOVUPS     Z4, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z6, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z1, K1, (BX)
+	ADDQ        SI, BX
+	VMOVUPS     Z3, K1, (BX)
 	MOVQ        96(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	MOVQ        104(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z1
 	MOVQ        112(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z5
+	VMOVUPS.Z   (BX)(AX*1), K1, Z2
 	MOVQ        120(SP), BX
-	VMOVUPS.Z   (BX)(AX*1), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
+	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
 	MOVQ        DX, BX
 	IMUL3Q      $0x12, BX, AX
 	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
+	VMOVUPS     Z0, K1, (AX)
 	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z5, K1, (AX)
+	VMOVUPS     Z2, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z4, K1, (AX)
 	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x00, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z3
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z4
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z5
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
-	MOVQ        DX, BX
-	IMUL3Q      $0x00, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        BX, AX
 	VMOVUPS     Z5, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z4, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x01, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z3
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z4
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z5
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
-	MOVQ        DX, BX
-	IMUL3Q      $0x01, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z5, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z4, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x02, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z3
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z4
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z5
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
-	MOVQ        DX, BX
-	IMUL3Q      $0x02, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z5, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z4, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x03, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z3
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z4
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z5
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
-	MOVQ        DX, BX
-	IMUL3Q      $0x03, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z5, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z4, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x04, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z3
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z4
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z5
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z4
-	VFMADD231PS Z2, Z6, Z4
-	VADDPS      Z4, Z8, Z5
-	VSUBPS      Z4, Z8, Z4
-	MOVQ        DX, BX
-	IMUL3Q      $0x04, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z5, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z4, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x05, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z3
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z4
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z5
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z6
-	VADDPS      Z5, Z3, Z7
-	VADDPS      Z6, Z4, Z8
-	VADDPS      Z8, Z7, Z9
-	VSUBPS      Z8, Z7, Z7
-	VMOVAPS     Z3, Z8
-	VFMADD231PS Z1, Z5, Z8
-	VMULPS      Z0, Z4, Z0
-	VFMADD231PS Z2, Z6, Z0
-	VADDPS      Z0, Z8, Z1
-	VSUBPS      Z0, Z8, Z0
-	MOVQ        DX, BX
-	IMUL3Q      $0x05, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z3, K1, (AX)
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS     Z9, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z7, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z1, K1, (AX)
 	ADDQ        BX, AX
-	VMOVUPS     Z0, K1, (AX)
+	VMOVUPS     Z3, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x00, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z0
+	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMOVUPS     Z6, K1, (AX)
+	VMOVUPS.Z   (AX), K1, Z1
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z2
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
+	MOVQ        DX, BX
+	IMUL3Q      $0x00, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z0, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z3, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x01, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z0
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z1
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z2
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
+	MOVQ        DX, BX
+	IMUL3Q      $0x01, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z0, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z3, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x02, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z0
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z1
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z2
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
+	MOVQ        DX, BX
+	IMUL3Q      $0x02, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z0, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z3, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x03, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z0
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z1
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z2
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
+	MOVQ        DX, BX
+	IMUL3Q      $0x03, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z0, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z3, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x04, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z0
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z1
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z2
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
+	MOVQ        DX, BX
+	IMUL3Q      $0x04, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z0, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z3, K1, (AX)
+	MOVQ        DX, BX
+	IMUL3Q      $0x05, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS.Z   (AX), K1, Z0
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z1
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z2
+	ADDQ        BX, AX
+	VMOVUPS.Z   (AX), K1, Z3
+	VMOVAPS     Z0, Z4
+	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
+	VMULPS      f3f400000<>+0(SB), Z1, Z5
+	VFMADD231PS f3ed80000<>+0(SB), Z3, Z5
+	VMOVAPS     Z0, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
+	VMULPS      f3fc00000<>+0(SB), Z1, Z1
+	VFMADD231PS f40580000<>+0(SB), Z3, Z1
+	VADDPS      Z5, Z4, Z2
+	VSUBPS      Z5, Z4, Z4
+	VADDPS      Z1, Z6, Z5
+	VSUBPS      Z1, Z6, Z1
+	MOVQ        DX, BX
+	IMUL3Q      $0x05, BX, AX
+	ADDQ        CX, AX
+	VMOVUPS     Z0, K1, (AX)
+	IMUL3Q      $0x06, DX, BX
+	ADDQ        BX, AX
+	VMOVUPS     Z2, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z4, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z5, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z1, K1, (AX)
+	ADDQ        BX, AX
+	VMOVUPS     Z3, K1, (AX)
 
 done:
 	VZEROUPPER
 	RET
 
-DATA f41000000<>+0(SB)/4, $0x41000000
-GLOBL f41000000<>(SB), RODATA|NOPTR, $4
+DATA f3ed80000<>+0(SB)/4, $0x3ed80000
+DATA f3ed80000<>+4(SB)/4, $0x3ed80000
+DATA f3ed80000<>+8(SB)/4, $0x3ed80000
+DATA f3ed80000<>+12(SB)/4, $0x3ed80000
+DATA f3ed80000<>+16(SB)/4, $0x3ed80000
+DATA f3ed80000<>+20(SB)/4, $0x3ed80000
+DATA f3ed80000<>+24(SB)/4, $0x3ed80000
+DATA f3ed80000<>+28(SB)/4, $0x3ed80000
+DATA f3ed80000<>+32(SB)/4, $0x3ed80000
+DATA f3ed80000<>+36(SB)/4, $0x3ed80000
+DATA f3ed80000<>+40(SB)/4, $0x3ed80000
+DATA f3ed80000<>+44(SB)/4, $0x3ed80000
+DATA f3ed80000<>+48(SB)/4, $0x3ed80000
+DATA f3ed80000<>+52(SB)/4, $0x3ed80000
+DATA f3ed80000<>+56(SB)/4, $0x3ed80000
+DATA f3ed80000<>+60(SB)/4, $0x3ed80000
+GLOBL f3ed80000<>(SB), RODATA|NOPTR, $64
+
+DATA f40580000<>+0(SB)/4, $0x40580000
+DATA f40580000<>+4(SB)/4, $0x40580000
+DATA f40580000<>+8(SB)/4, $0x40580000
+DATA f40580000<>+12(SB)/4, $0x40580000
+DATA f40580000<>+16(SB)/4, $0x40580000
+DATA f40580000<>+20(SB)/4, $0x40580000
+DATA f40580000<>+24(SB)/4, $0x40580000
+DATA f40580000<>+28(SB)/4, $0x40580000
+DATA f40580000<>+32(SB)/4, $0x40580000
+DATA f40580000<>+36(SB)/4, $0x40580000
+DATA f40580000<>+40(SB)/4, $0x40580000
+DATA f40580000<>+44(SB)/4, $0x40580000
+DATA f40580000<>+48(SB)/4, $0x40580000
+DATA f40580000<>+52(SB)/4, $0x40580000
+DATA f40580000<>+56(SB)/4, $0x40580000
+DATA f40580000<>+60(SB)/4, $0x40580000
+GLOBL f40580000<>(SB), RODATA|NOPTR, $64
 
 // func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·output4AVX512(SB), NOSPLIT, $128-112
-	VBROADCASTSS f40000000<>+0(SB), Z0
-	VBROADCASTSS f40800000<>+0(SB), Z1
-	VBROADCASTSS f41000000<>+0(SB), Z2
-	MOVQ         place_base+72(FP), AX
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         spill_base+24(FP), DX
-	MOVLQSX      (AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, (SP)
-	MOVLQSX      4(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 8(SP)
-	MOVLQSX      8(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 16(SP)
-	MOVLQSX      12(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 24(SP)
-	MOVLQSX      16(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 32(SP)
-	MOVLQSX      20(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 40(SP)
-	MOVLQSX      24(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 48(SP)
-	MOVLQSX      28(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 56(SP)
-	MOVLQSX      32(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 64(SP)
-	MOVLQSX      36(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 72(SP)
-	MOVLQSX      40(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 80(SP)
-	MOVLQSX      44(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 88(SP)
-	MOVLQSX      48(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 96(SP)
-	MOVLQSX      52(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 104(SP)
-	MOVLQSX      56(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 112(SP)
-	MOVLQSX      60(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 120(SP)
-	MOVQ         src_base+48(FP), CX
-	MOVQ         plane+96(FP), DX
-	SHLQ         $0x02, DX
-	MOVQ         channels+104(FP), BX
-	XORQ         AX, AX
+	MOVQ    place_base+72(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    spill_base+24(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVQ    src_base+48(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    channels+104(FP), BX
+	XORQ    AX, AX
 
 whole:
 	SUBQ        $0x10, BX
@@ -7551,339 +7775,359 @@ whole:
 	MOVQ        DX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Z0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Z3, (SI)
+	VMOVUPS     Z0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z4, (SI)
+	VMOVUPS     Z1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z9, (SI)
+	VMOVUPS     Z6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z8, (SI)
+	VMOVUPS     Z5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x06, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Z0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, DI
 	IMUL3Q      $0x06, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Z3, (SI)
+	VMOVUPS     Z0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z4, (SI)
+	VMOVUPS     Z1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z9, (SI)
+	VMOVUPS     Z6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z8, (SI)
+	VMOVUPS     Z5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Z0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Z3, (SI)
+	VMOVUPS     Z0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z4, (SI)
+	VMOVUPS     Z1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z9, (SI)
+	VMOVUPS     Z6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z8, (SI)
+	VMOVUPS     Z5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x12, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Z0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, DI
 	IMUL3Q      $0x12, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Z3, (SI)
+	VMOVUPS     Z0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z4, (SI)
+	VMOVUPS     Z1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z9, (SI)
+	VMOVUPS     Z6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z8, (SI)
+	VMOVUPS     Z5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x18, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Z0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, DI
 	IMUL3Q      $0x18, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Z3, (SI)
+	VMOVUPS     Z0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z4, (SI)
+	VMOVUPS     Z1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z9, (SI)
+	VMOVUPS     Z6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z8, (SI)
+	VMOVUPS     Z5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x1e, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Z0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, DI
 	IMUL3Q      $0x1e, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Z3, (SI)
+	VMOVUPS     Z0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z4, (SI)
+	VMOVUPS     Z1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z9, (SI)
+	VMOVUPS     Z6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Z8, (SI)
+	VMOVUPS     Z5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Z3
+	VMOVUPS     (SI), Z0
 	IMUL3Q      $0x06, DX, DI
 	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z3
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        (SP), SI
-	VMOVUPS     Z3, (SI)(AX*1)
+	VMOVUPS     Z0, (SI)(AX*1)
 	MOVQ        32(SP), SI
-	VMOVUPS     Z4, (SI)(AX*1)
+	VMOVUPS     Z1, (SI)(AX*1)
 	MOVQ        64(SP), SI
-	VMOVUPS     Z9, (SI)(AX*1)
+	VMOVUPS     Z6, (SI)(AX*1)
 	MOVQ        96(SP), SI
-	VMOVUPS     Z8, (SI)(AX*1)
+	VMOVUPS     Z5, (SI)(AX*1)
 	MOVQ        DX, DI
 	IMUL3Q      $0x01, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Z3
+	VMOVUPS     (SI), Z0
 	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        8(SP), SI
-	VMOVUPS     Z3, (SI)(AX*1)
+	VMOVUPS     Z0, (SI)(AX*1)
 	MOVQ        40(SP), SI
-	VMOVUPS     Z4, (SI)(AX*1)
+	VMOVUPS     Z1, (SI)(AX*1)
 	MOVQ        72(SP), SI
-	VMOVUPS     Z9, (SI)(AX*1)
+	VMOVUPS     Z6, (SI)(AX*1)
 	MOVQ        104(SP), SI
-	VMOVUPS     Z8, (SI)(AX*1)
+	VMOVUPS     Z5, (SI)(AX*1)
 	MOVQ        DX, DI
 	IMUL3Q      $0x02, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Z3
+	VMOVUPS     (SI), Z0
 	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        16(SP), SI
-	VMOVUPS     Z3, (SI)(AX*1)
+	VMOVUPS     Z0, (SI)(AX*1)
 	MOVQ        48(SP), SI
-	VMOVUPS     Z4, (SI)(AX*1)
+	VMOVUPS     Z1, (SI)(AX*1)
 	MOVQ        80(SP), SI
-	VMOVUPS     Z9, (SI)(AX*1)
+	VMOVUPS     Z6, (SI)(AX*1)
 	MOVQ        112(SP), SI
-	VMOVUPS     Z8, (SI)(AX*1)
+	VMOVUPS     Z5, (SI)(AX*1)
 	MOVQ        DX, DI
 	IMUL3Q      $0x03, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Z3
+	VMOVUPS     (SI), Z0
 	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Z3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Z5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        24(SP), SI
-	VMOVUPS     Z3, (SI)(AX*1)
+	VMOVUPS     Z0, (SI)(AX*1)
 	MOVQ        56(SP), SI
-	VMOVUPS     Z4, (SI)(AX*1)
+	VMOVUPS     Z1, (SI)(AX*1)
 	MOVQ        88(SP), SI
-	VMOVUPS     Z9, (SI)(AX*1)
+	VMOVUPS     Z6, (SI)(AX*1)
 	MOVQ        120(SP), SI
-	VMOVUPS     Z8, (SI)(AX*1)
+	VMOVUPS     Z5, (SI)(AX*1)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
 	JMP         whole
@@ -7898,339 +8142,359 @@ part:
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z0
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
+	VMOVUPS     Z1, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
+	VMOVUPS     Z6, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z8, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x06, SI, BX
 	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z0
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, SI
 	IMUL3Q      $0x06, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
+	VMOVUPS     Z1, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
+	VMOVUPS     Z6, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z8, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x0c, SI, BX
 	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z0
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, SI
 	IMUL3Q      $0x0c, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
+	VMOVUPS     Z1, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
+	VMOVUPS     Z6, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z8, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x12, SI, BX
 	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z0
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, SI
 	IMUL3Q      $0x12, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
+	VMOVUPS     Z1, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
+	VMOVUPS     Z6, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z8, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x18, SI, BX
 	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z0
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, SI
 	IMUL3Q      $0x18, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
+	VMOVUPS     Z1, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
+	VMOVUPS     Z6, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z8, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x1e, SI, BX
 	ADDQ        CX, BX
+	VMOVUPS.Z   (BX), K1, Z0
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        DX, SI
 	IMUL3Q      $0x1e, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
+	VMOVUPS     Z1, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z9, K1, (BX)
+	VMOVUPS     Z6, K1, (BX)
 	ADDQ        SI, BX
-	VMOVUPS     Z8, K1, (BX)
+	VMOVUPS     Z5, K1, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS.Z   (BX), K1, Z3
+	VMOVUPS.Z   (BX), K1, Z0
 	IMUL3Q      $0x06, DX, SI
 	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z3
+	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        (SP), BX
-	VMOVUPS     Z3, K1, (BX)(AX*1)
+	VMOVUPS     Z0, K1, (BX)(AX*1)
 	MOVQ        32(SP), BX
-	VMOVUPS     Z4, K1, (BX)(AX*1)
+	VMOVUPS     Z1, K1, (BX)(AX*1)
 	MOVQ        64(SP), BX
-	VMOVUPS     Z9, K1, (BX)(AX*1)
+	VMOVUPS     Z6, K1, (BX)(AX*1)
 	MOVQ        96(SP), BX
-	VMOVUPS     Z8, K1, (BX)(AX*1)
+	VMOVUPS     Z5, K1, (BX)(AX*1)
 	MOVQ        DX, SI
 	IMUL3Q      $0x01, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS.Z   (BX), K1, Z3
+	VMOVUPS.Z   (BX), K1, Z0
 	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        8(SP), BX
-	VMOVUPS     Z3, K1, (BX)(AX*1)
+	VMOVUPS     Z0, K1, (BX)(AX*1)
 	MOVQ        40(SP), BX
-	VMOVUPS     Z4, K1, (BX)(AX*1)
+	VMOVUPS     Z1, K1, (BX)(AX*1)
 	MOVQ        72(SP), BX
-	VMOVUPS     Z9, K1, (BX)(AX*1)
+	VMOVUPS     Z6, K1, (BX)(AX*1)
 	MOVQ        104(SP), BX
-	VMOVUPS     Z8, K1, (BX)(AX*1)
+	VMOVUPS     Z5, K1, (BX)(AX*1)
 	MOVQ        DX, SI
 	IMUL3Q      $0x02, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS.Z   (BX), K1, Z3
+	VMOVUPS.Z   (BX), K1, Z0
 	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        16(SP), BX
-	VMOVUPS     Z3, K1, (BX)(AX*1)
+	VMOVUPS     Z0, K1, (BX)(AX*1)
 	MOVQ        48(SP), BX
-	VMOVUPS     Z4, K1, (BX)(AX*1)
+	VMOVUPS     Z1, K1, (BX)(AX*1)
 	MOVQ        80(SP), BX
-	VMOVUPS     Z9, K1, (BX)(AX*1)
+	VMOVUPS     Z6, K1, (BX)(AX*1)
 	MOVQ        112(SP), BX
-	VMOVUPS     Z8, K1, (BX)(AX*1)
+	VMOVUPS     Z5, K1, (BX)(AX*1)
 	MOVQ        DX, SI
 	IMUL3Q      $0x03, SI, BX
 	ADDQ        CX, BX
-	VMOVUPS.Z   (BX), K1, Z3
+	VMOVUPS.Z   (BX), K1, Z0
 	IMUL3Q      $0x06, DX, SI
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z1
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z2
+	ADDQ        SI, BX
+	VMOVUPS.Z   (BX), K1, Z3
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z4
 	ADDQ        SI, BX
 	VMOVUPS.Z   (BX), K1, Z5
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z6
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z7
-	ADDQ        SI, BX
-	VMOVUPS.Z   (BX), K1, Z8
-	VADDPS      Z5, Z4, Z9
-	VSUBPS      Z5, Z4, Z4
-	VADDPS      Z7, Z6, Z5
-	VSUBPS      Z7, Z6, Z6
-	VADDPS      Z9, Z3, Z3
-	VADDPS      Z5, Z3, Z3
-	VADDPS      Z4, Z8, Z8
-	VFMADD231PS Z2, Z6, Z8
-	VFMADD231PS Z0, Z6, Z4
-	VFMADD231PS Z1, Z5, Z9
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VFMADD231PS f3ed80000<>+0(SB), Z1, Z5
+	VFMADD231PS f40580000<>+0(SB), Z3, Z5
+	VMULPS      f3f400000<>+0(SB), Z1, Z1
+	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
+	VMULPS      f3f100000<>+0(SB), Z6, Z6
+	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        24(SP), DX
-	VMOVUPS     Z3, K1, (DX)(AX*1)
+	VMOVUPS     Z0, K1, (DX)(AX*1)
 	MOVQ        56(SP), DX
-	VMOVUPS     Z4, K1, (DX)(AX*1)
+	VMOVUPS     Z1, K1, (DX)(AX*1)
 	MOVQ        88(SP), DX
-	VMOVUPS     Z9, K1, (DX)(AX*1)
+	VMOVUPS     Z6, K1, (DX)(AX*1)
 	MOVQ        120(SP), DX
-	VMOVUPS     Z8, K1, (DX)(AX*1)
+	VMOVUPS     Z5, K1, (DX)(AX*1)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, CX
 
@@ -8241,17 +8505,13 @@ done:
 // func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·kernel4AVX512(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3e800000<>+0(SB), Z0
-	VBROADCASTSS f3e2aaaab<>+0(SB), Z1
-	VBROADCASTSS f3daaaaab<>+0(SB), Z2
-	VBROADCASTSS f3d2aaaab<>+0(SB), Z3
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
 	SUBQ         $0x10, SI
@@ -8259,339 +8519,330 @@ whole:
 	MOVQ         CX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z9, Z9, Z9
-	VSUBPS       Z8, Z9, Z9
-	VMOVAPS      Z9, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z9
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z10, Z10, Z10
-	VSUBPS       Z8, Z10, Z10
-	VMOVAPS      Z10, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z10
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z10, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z11, Z11, Z11
-	VSUBPS       Z8, Z11, Z11
-	VMOVAPS      Z11, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z11
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x0c, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z11, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z12, Z12, Z12
-	VSUBPS       Z8, Z12, Z12
-	VMOVAPS      Z12, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z12
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z13, Z13, Z13
-	VSUBPS       Z8, Z13, Z13
-	VMOVAPS      Z13, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z13
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z13, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z14, Z14, Z14
-	VSUBPS       Z8, Z14, Z14
-	VMOVAPS      Z14, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z14
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z14, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z15, Z15, Z15
-	VSUBPS       Z8, Z15, Z15
-	VMOVAPS      Z15, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z15
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z15, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z16, Z16, Z16
-	VSUBPS       Z8, Z16, Z16
-	VMOVAPS      Z16, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z16
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z16, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Z4
+	VMOVUPS      (DI), Z0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z17, Z17, Z17
-	VSUBPS       Z8, Z17, Z17
-	VMOVAPS      Z17, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z17
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z27
-	VFMADD231PS  Z2, Z5, Z27
+	VMOVUPS      (DI), Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Z7, (DI)
+	VMOVUPS      Z0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Z17, (DI)
+	VMOVUPS      Z5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z27, (DI)
+	VMOVUPS      Z6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Z4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Z6, (DI)
+	VMOVUPS      Z2, (DI)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, DX
 	JMP          whole
@@ -8606,339 +8857,330 @@ part:
 	MOVQ         CX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
+	VMOVUPS.Z    (SI), K1, Z0
 	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
+	VMOVUPS.Z    (SI), K1, Z1
 	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z18, Z18, Z18
-	VSUBPS       Z8, Z18, Z18
-	VMOVAPS      Z18, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z18
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (SI), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         DX, SI
-	VMOVUPS      Z7, K1, (SI)
+	VMOVUPS      Z0, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z18, K1, (SI)
+	VMOVUPS      Z5, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z8, K1, (SI)
+	VMOVUPS      Z3, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
+	VMOVUPS      Z6, K1, (SI)
 	ADDQ         DI, SI
 	VMOVUPS      Z4, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z6, K1, (SI)
+	VMOVUPS      Z2, K1, (SI)
 	MOVQ         CX, DI
 	IMUL3Q       $0x03, DI, SI
 	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
+	VMOVUPS.Z    (SI), K1, Z0
 	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
+	VMOVUPS.Z    (SI), K1, Z1
 	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z19, Z19, Z19
-	VSUBPS       Z8, Z19, Z19
-	VMOVAPS      Z19, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z19
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (SI), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, DI
 	IMUL3Q       $0x06, DI, SI
 	ADDQ         DX, SI
-	VMOVUPS      Z7, K1, (SI)
+	VMOVUPS      Z0, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z19, K1, (SI)
+	VMOVUPS      Z5, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z8, K1, (SI)
+	VMOVUPS      Z3, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
+	VMOVUPS      Z6, K1, (SI)
 	ADDQ         DI, SI
 	VMOVUPS      Z4, K1, (SI)
 	ADDQ         DI, SI
-	VMOVUPS      Z6, K1, (SI)
+	VMOVUPS      Z2, K1, (SI)
 	MOVQ         CX, SI
 	IMUL3Q       $0x06, SI, CX
 	ADDQ         AX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z20, Z20, Z20
-	VSUBPS       Z8, Z20, Z20
-	VMOVAPS      Z20, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z20
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x0c, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z7, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z20, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z8, K1, (CX)
+	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
+	VMOVUPS      Z6, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z6, K1, (CX)
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z21, Z21, Z21
-	VSUBPS       Z8, Z21, Z21
-	VMOVAPS      Z21, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z21
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z7, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS      Z21, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z8, K1, (CX)
+	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
+	VMOVUPS      Z6, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z6, K1, (CX)
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z22, Z22, Z22
-	VSUBPS       Z8, Z22, Z22
-	VMOVAPS      Z22, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z22
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z7, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS      Z22, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z8, K1, (CX)
+	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
+	VMOVUPS      Z6, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z6, K1, (CX)
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z23, Z23, Z23
-	VSUBPS       Z8, Z23, Z23
-	VMOVAPS      Z23, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z23
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z7, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS      Z23, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z8, K1, (CX)
+	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
+	VMOVUPS      Z6, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z6, K1, (CX)
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z24, Z24, Z24
-	VSUBPS       Z8, Z24, Z24
-	VMOVAPS      Z24, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z24
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z7, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS      Z24, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z8, K1, (CX)
+	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
+	VMOVUPS      Z6, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z6, K1, (CX)
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x04, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z7
-	VADDPS       Z6, Z4, Z8
-	VMULPS       Z1, Z8, Z8
-	VPXORD       Z25, Z25, Z25
-	VSUBPS       Z8, Z25, Z25
-	VMOVAPS      Z25, Z8
-	VFMADD231PS  Z1, Z5, Z8
-	VFNMADD231PS Z1, Z5, Z25
-	VMULPS       Z3, Z4, Z4
-	VFMADD231PS  Z1, Z6, Z4
-	VMOVAPS      Z4, Z9
-	VFMADD231PS  Z2, Z5, Z9
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
+	VMOVAPS      Z3, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
 	VMOVAPS      Z4, Z4
-	VFNMADD231PS Z2, Z5, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x04, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS      Z7, K1, (CX)
+	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS      Z25, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z8, K1, (CX)
+	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
+	VMOVUPS      Z6, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z4, K1, (CX)
 	ADDQ         SI, CX
-	VMOVUPS      Z6, K1, (CX)
+	VMOVUPS      Z2, K1, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x05, SI, CX
 	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z4
+	VMOVUPS.Z    (CX), K1, Z0
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z5
+	VMOVUPS.Z    (CX), K1, Z1
 	ADDQ         SI, CX
-	VMOVUPS.Z    (CX), K1, Z6
-	VMULPS       Z0, Z4, Z0
-	VADDPS       Z6, Z4, Z7
-	VMULPS       Z1, Z7, Z7
-	VPXORD       Z26, Z26, Z26
-	VSUBPS       Z7, Z26, Z26
-	VMOVAPS      Z26, Z7
-	VFMADD231PS  Z1, Z5, Z7
-	VFNMADD231PS Z1, Z5, Z26
-	VMULPS       Z3, Z4, Z3
-	VFMADD231PS  Z1, Z6, Z3
-	VMOVAPS      Z3, Z1
-	VFMADD231PS  Z2, Z5, Z1
+	VMOVUPS.Z    (CX), K1, Z2
+	VMULPS       fbf06d905<>+0(SB), Z0, Z3
+	VMULPS       f3e06d905<>+0(SB), Z0, Z4
+	VFMADD231PS  fbe97b426<>+0(SB), Z2, Z3
+	VFMADD231PS  f3e97b426<>+0(SB), Z2, Z4
+	VMULPS       f3f4a4588<>+0(SB), Z0, Z0
+	VMOVAPS      Z3, Z5
+	VFMADD231PS  fbeca4588<>+0(SB), Z1, Z5
 	VMOVAPS      Z3, Z3
-	VFNMADD231PS Z2, Z5, Z3
+	VFNMADD231PS fbeca4588<>+0(SB), Z1, Z3
+	VMOVAPS      Z4, Z6
+	VFMADD231PS  f3e4a4588<>+0(SB), Z1, Z6
+	VMOVAPS      Z4, Z4
+	VFNMADD231PS f3e4a4588<>+0(SB), Z1, Z4
 	MOVQ         BX, SI
 	IMUL3Q       $0x05, SI, CX
 	ADDQ         DX, CX
 	VMOVUPS      Z0, K1, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMOVUPS      Z26, K1, (CX)
-	ADDQ         SI, CX
-	VMOVUPS      Z7, K1, (CX)
-	ADDQ         SI, CX
-	VMOVUPS      Z1, K1, (CX)
+	VMOVUPS      Z5, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z3, K1, (CX)
 	ADDQ         SI, CX
 	VMOVUPS      Z6, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         SI, CX
+	VMOVUPS      Z2, K1, (CX)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, DX
 
@@ -8946,655 +9188,765 @@ done:
 	VZEROUPPER
 	RET
 
-DATA f3e800000<>+0(SB)/4, $0x3e800000
-GLOBL f3e800000<>(SB), RODATA|NOPTR, $4
+DATA fbf06d905<>+0(SB)/4, $0xbf06d905
+DATA fbf06d905<>+4(SB)/4, $0xbf06d905
+DATA fbf06d905<>+8(SB)/4, $0xbf06d905
+DATA fbf06d905<>+12(SB)/4, $0xbf06d905
+DATA fbf06d905<>+16(SB)/4, $0xbf06d905
+DATA fbf06d905<>+20(SB)/4, $0xbf06d905
+DATA fbf06d905<>+24(SB)/4, $0xbf06d905
+DATA fbf06d905<>+28(SB)/4, $0xbf06d905
+DATA fbf06d905<>+32(SB)/4, $0xbf06d905
+DATA fbf06d905<>+36(SB)/4, $0xbf06d905
+DATA fbf06d905<>+40(SB)/4, $0xbf06d905
+DATA fbf06d905<>+44(SB)/4, $0xbf06d905
+DATA fbf06d905<>+48(SB)/4, $0xbf06d905
+DATA fbf06d905<>+52(SB)/4, $0xbf06d905
+DATA fbf06d905<>+56(SB)/4, $0xbf06d905
+DATA fbf06d905<>+60(SB)/4, $0xbf06d905
+GLOBL fbf06d905<>(SB), RODATA|NOPTR, $64
 
-DATA f3e2aaaab<>+0(SB)/4, $0x3e2aaaab
-GLOBL f3e2aaaab<>(SB), RODATA|NOPTR, $4
+DATA f3e06d905<>+0(SB)/4, $0x3e06d905
+DATA f3e06d905<>+4(SB)/4, $0x3e06d905
+DATA f3e06d905<>+8(SB)/4, $0x3e06d905
+DATA f3e06d905<>+12(SB)/4, $0x3e06d905
+DATA f3e06d905<>+16(SB)/4, $0x3e06d905
+DATA f3e06d905<>+20(SB)/4, $0x3e06d905
+DATA f3e06d905<>+24(SB)/4, $0x3e06d905
+DATA f3e06d905<>+28(SB)/4, $0x3e06d905
+DATA f3e06d905<>+32(SB)/4, $0x3e06d905
+DATA f3e06d905<>+36(SB)/4, $0x3e06d905
+DATA f3e06d905<>+40(SB)/4, $0x3e06d905
+DATA f3e06d905<>+44(SB)/4, $0x3e06d905
+DATA f3e06d905<>+48(SB)/4, $0x3e06d905
+DATA f3e06d905<>+52(SB)/4, $0x3e06d905
+DATA f3e06d905<>+56(SB)/4, $0x3e06d905
+DATA f3e06d905<>+60(SB)/4, $0x3e06d905
+GLOBL f3e06d905<>(SB), RODATA|NOPTR, $64
 
-DATA f3daaaaab<>+0(SB)/4, $0x3daaaaab
-GLOBL f3daaaaab<>(SB), RODATA|NOPTR, $4
+DATA fbe97b426<>+0(SB)/4, $0xbe97b426
+DATA fbe97b426<>+4(SB)/4, $0xbe97b426
+DATA fbe97b426<>+8(SB)/4, $0xbe97b426
+DATA fbe97b426<>+12(SB)/4, $0xbe97b426
+DATA fbe97b426<>+16(SB)/4, $0xbe97b426
+DATA fbe97b426<>+20(SB)/4, $0xbe97b426
+DATA fbe97b426<>+24(SB)/4, $0xbe97b426
+DATA fbe97b426<>+28(SB)/4, $0xbe97b426
+DATA fbe97b426<>+32(SB)/4, $0xbe97b426
+DATA fbe97b426<>+36(SB)/4, $0xbe97b426
+DATA fbe97b426<>+40(SB)/4, $0xbe97b426
+DATA fbe97b426<>+44(SB)/4, $0xbe97b426
+DATA fbe97b426<>+48(SB)/4, $0xbe97b426
+DATA fbe97b426<>+52(SB)/4, $0xbe97b426
+DATA fbe97b426<>+56(SB)/4, $0xbe97b426
+DATA fbe97b426<>+60(SB)/4, $0xbe97b426
+GLOBL fbe97b426<>(SB), RODATA|NOPTR, $64
 
-DATA f3d2aaaab<>+0(SB)/4, $0x3d2aaaab
-GLOBL f3d2aaaab<>(SB), RODATA|NOPTR, $4
+DATA f3e97b426<>+0(SB)/4, $0x3e97b426
+DATA f3e97b426<>+4(SB)/4, $0x3e97b426
+DATA f3e97b426<>+8(SB)/4, $0x3e97b426
+DATA f3e97b426<>+12(SB)/4, $0x3e97b426
+DATA f3e97b426<>+16(SB)/4, $0x3e97b426
+DATA f3e97b426<>+20(SB)/4, $0x3e97b426
+DATA f3e97b426<>+24(SB)/4, $0x3e97b426
+DATA f3e97b426<>+28(SB)/4, $0x3e97b426
+DATA f3e97b426<>+32(SB)/4, $0x3e97b426
+DATA f3e97b426<>+36(SB)/4, $0x3e97b426
+DATA f3e97b426<>+40(SB)/4, $0x3e97b426
+DATA f3e97b426<>+44(SB)/4, $0x3e97b426
+DATA f3e97b426<>+48(SB)/4, $0x3e97b426
+DATA f3e97b426<>+52(SB)/4, $0x3e97b426
+DATA f3e97b426<>+56(SB)/4, $0x3e97b426
+DATA f3e97b426<>+60(SB)/4, $0x3e97b426
+GLOBL f3e97b426<>(SB), RODATA|NOPTR, $64
+
+DATA f3f4a4588<>+0(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+4(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+8(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+12(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+16(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+20(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+24(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+28(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+32(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+36(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+40(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+44(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+48(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+52(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+56(SB)/4, $0x3f4a4588
+DATA f3f4a4588<>+60(SB)/4, $0x3f4a4588
+GLOBL f3f4a4588<>(SB), RODATA|NOPTR, $64
+
+DATA fbeca4588<>+0(SB)/4, $0xbeca4588
+DATA fbeca4588<>+4(SB)/4, $0xbeca4588
+DATA fbeca4588<>+8(SB)/4, $0xbeca4588
+DATA fbeca4588<>+12(SB)/4, $0xbeca4588
+DATA fbeca4588<>+16(SB)/4, $0xbeca4588
+DATA fbeca4588<>+20(SB)/4, $0xbeca4588
+DATA fbeca4588<>+24(SB)/4, $0xbeca4588
+DATA fbeca4588<>+28(SB)/4, $0xbeca4588
+DATA fbeca4588<>+32(SB)/4, $0xbeca4588
+DATA fbeca4588<>+36(SB)/4, $0xbeca4588
+DATA fbeca4588<>+40(SB)/4, $0xbeca4588
+DATA fbeca4588<>+44(SB)/4, $0xbeca4588
+DATA fbeca4588<>+48(SB)/4, $0xbeca4588
+DATA fbeca4588<>+52(SB)/4, $0xbeca4588
+DATA fbeca4588<>+56(SB)/4, $0xbeca4588
+DATA fbeca4588<>+60(SB)/4, $0xbeca4588
+GLOBL fbeca4588<>(SB), RODATA|NOPTR, $64
+
+DATA f3e4a4588<>+0(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+4(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+8(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+12(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+16(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+20(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+24(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+28(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+32(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+36(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+40(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+44(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+48(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+52(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+56(SB)/4, $0x3e4a4588
+DATA f3e4a4588<>+60(SB)/4, $0x3e4a4588
+GLOBL f3e4a4588<>(SB), RODATA|NOPTR, $64
 
 // func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·kernelGradient4AVX512(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3e800000<>+0(SB), Z0
-	VBROADCASTSS f3e2aaaab<>+0(SB), Z1
-	VBROADCASTSS f3daaaaab<>+0(SB), Z2
-	VBROADCASTSS f3d2aaaab<>+0(SB), Z3
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
-	SUBQ         $0x10, SI
-	JL           part
-	MOVQ         CX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x06, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, R8
-	IMUL3Q       $0x06, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x0c, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, R8
-	IMUL3Q       $0x0c, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x12, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, R8
-	IMUL3Q       $0x12, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x18, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, R8
-	IMUL3Q       $0x18, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x1e, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, R8
-	IMUL3Q       $0x1e, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Z4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	IMUL3Q       $0x06, CX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         BX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         DX, DI
-	VMOVUPS      Z4, (DI)
-	IMUL3Q       $0x03, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	IMUL3Q       $0x06, CX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         BX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         DX, DI
-	VMOVUPS      Z4, (DI)
-	IMUL3Q       $0x03, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Z4
-	IMUL3Q       $0x06, CX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         BX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         DX, DI
-	VMOVUPS      Z4, (DI)
-	IMUL3Q       $0x03, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z9, (DI)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, DX
-	JMP          whole
+	SUBQ        $0x10, SI
+	JL          part
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        BX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Z0, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        BX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Z0, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        BX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Z0, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
+	JMP         whole
 
 part:
-	ADDQ         $0x10, SI
-	JZ           done
-	MOVQ         $-1, DI
-	BZHIQ        SI, DI, DI
-	KMOVW        DI, K1
-	SHRQ         $0x10, DI
-	MOVQ         CX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS      Z4, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x06, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, DI
-	IMUL3Q       $0x06, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS      Z4, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x0c, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, DI
-	IMUL3Q       $0x0c, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS      Z4, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x12, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, DI
-	IMUL3Q       $0x12, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS      Z4, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x18, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, DI
-	IMUL3Q       $0x18, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS      Z4, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x1e, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         CX, DI
-	IMUL3Q       $0x1e, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS      Z4, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	IMUL3Q       $0x06, CX, DI
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         BX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         DX, SI
-	VMOVUPS      Z4, K1, (SI)
-	IMUL3Q       $0x03, BX, DI
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x01, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	IMUL3Q       $0x06, CX, DI
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         BX, DI
-	IMUL3Q       $0x01, DI, SI
-	ADDQ         DX, SI
-	VMOVUPS      Z4, K1, (SI)
-	IMUL3Q       $0x03, BX, DI
-	ADDQ         DI, SI
-	VMOVUPS      Z5, K1, (SI)
-	ADDQ         DI, SI
-	VMOVUPS      Z9, K1, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x02, DI, SI
-	ADDQ         AX, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	IMUL3Q       $0x06, CX, DI
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z5
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z7
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	ADDQ         DI, SI
-	VMOVUPS.Z    (SI), K1, Z9
-	VADDPS       Z6, Z5, Z10
-	VSUBPS       Z5, Z6, Z5
-	VADDPS       Z8, Z7, Z6
-	VSUBPS       Z8, Z7, Z7
-	VMULPS       Z1, Z5, Z5
-	VFMADD231PS  Z2, Z7, Z5
-	VMULPS       Z0, Z4, Z4
-	VFNMADD231PS Z1, Z10, Z4
-	VFMADD231PS  Z3, Z6, Z4
-	VFNMADD231PS Z1, Z10, Z9
-	VFMADD231PS  Z1, Z6, Z9
-	MOVQ         BX, SI
-	IMUL3Q       $0x02, SI, CX
-	ADDQ         DX, CX
-	VMOVUPS      Z4, K1, (CX)
-	IMUL3Q       $0x03, BX, SI
-	ADDQ         SI, CX
-	VMOVUPS      Z5, K1, (CX)
-	ADDQ         SI, CX
-	VMOVUPS      Z9, K1, (CX)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, DX
+	ADDQ        $0x10, SI
+	JZ          done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        CX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS     Z0, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	IMUL3Q      $0x06, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        BX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        DX, SI
+	VMOVUPS     Z0, K1, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	IMUL3Q      $0x06, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        BX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        DX, SI
+	VMOVUPS     Z0, K1, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMOVUPS     Z1, K1, (SI)
+	ADDQ        DI, SI
+	VMOVUPS     Z5, K1, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x02, DI, SI
+	ADDQ        AX, SI
+	VMOVUPS.Z   (SI), K1, Z0
+	IMUL3Q      $0x06, CX, DI
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z1
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z2
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z3
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z4
+	ADDQ        DI, SI
+	VMOVUPS.Z   (SI), K1, Z5
+	VADDPS      Z2, Z1, Z6
+	VSUBPS      Z2, Z1, Z1
+	VADDPS      Z4, Z3, Z2
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      fbeca4588<>+0(SB), Z1, Z1
+	VFMADD231PS f3e4a4588<>+0(SB), Z3, Z1
+	VMULPS      f3f4a4588<>+0(SB), Z0, Z0
+	VFMADD231PS fbf06d905<>+0(SB), Z6, Z0
+	VFMADD231PS f3e06d905<>+0(SB), Z2, Z0
+	VFMADD231PS fbe97b426<>+0(SB), Z6, Z5
+	VFMADD231PS f3e97b426<>+0(SB), Z2, Z5
+	MOVQ        BX, SI
+	IMUL3Q      $0x02, SI, CX
+	ADDQ        DX, CX
+	VMOVUPS     Z0, K1, (CX)
+	IMUL3Q      $0x03, BX, SI
+	ADDQ        SI, CX
+	VMOVUPS     Z1, K1, (CX)
+	ADDQ        SI, CX
+	VMOVUPS     Z5, K1, (CX)
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
 
 done:
 	VZEROUPPER
@@ -11176,14 +11528,13 @@ done:
 // func kernel2AVX2(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·kernel2AVX2(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3f000000<>+0(SB), Y0
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
 	SUBQ         $0x08, SI
@@ -11191,179 +11542,179 @@ whole:
 	MOVQ         CX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         AX, DI
+	VMOVUPS      (DI), Y0
+	ADDQ         R8, DI
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         AX, DI
+	VMOVUPS      (DI), Y0
+	ADDQ         R8, DI
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         AX, DI
+	VMOVUPS      (DI), Y0
+	ADDQ         R8, DI
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x08, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y1
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x04, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VMOVUPS      (DI), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y1
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x04, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VMOVUPS      (DI), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y1
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x04, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VMOVUPS      (DI), Y2
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y1
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x04, BX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	VADDPS       Y3, Y1, Y4
-	VMULPS       Y0, Y4, Y4
-	VMOVAPS      Y4, Y5
-	VFMADD231PS  Y0, Y2, Y5
-	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y0, Y2, Y4
+	VADDPS       Y2, Y0, Y3
+	VMULPS       f3f000000<>+0(SB), Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  f3f000000<>+0(SB), Y1, Y4
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS f3f000000<>+0(SB), Y1, Y3
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y1, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x04, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y3, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, DX
 	JMP          whole
@@ -11379,183 +11730,183 @@ part:
 	CMOVQGT      R8, SI
 	NEGQ         SI
 	LEAQ         lanes<>+32(SB), DI
-	VMOVUPS      (DI)(SI*4), Y1
+	VMOVUPS      (DI)(SI*4), Y0
 	MOVQ         CX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y1, Y2
+	VMASKMOVPS   (SI), Y0, Y1
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y1, Y3
+	VMASKMOVPS   (SI), Y0, Y2
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (SI), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         DX, SI
-	VMASKMOVPS   Y2, Y1, (SI)
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y1, (SI)
+	VMASKMOVPS   Y5, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y5, Y1, (SI)
+	VMASKMOVPS   Y4, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y4, Y1, (SI)
+	VMASKMOVPS   Y3, Y0, (SI)
 	MOVQ         CX, DI
 	IMUL3Q       $0x03, DI, SI
 	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y1, Y2
+	VMASKMOVPS   (SI), Y0, Y1
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y1, Y3
+	VMASKMOVPS   (SI), Y0, Y2
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (SI), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, DI
 	IMUL3Q       $0x04, DI, SI
 	ADDQ         DX, SI
-	VMASKMOVPS   Y2, Y1, (SI)
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y1, (SI)
+	VMASKMOVPS   Y5, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y5, Y1, (SI)
+	VMASKMOVPS   Y4, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y4, Y1, (SI)
+	VMASKMOVPS   Y3, Y0, (SI)
 	MOVQ         CX, SI
 	IMUL3Q       $0x06, SI, CX
 	ADDQ         AX, CX
-	VMASKMOVPS   (CX), Y1, Y2
+	VMASKMOVPS   (CX), Y0, Y1
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y3
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (CX), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, SI
 	IMUL3Q       $0x08, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y2, Y1, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y6, Y1, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y1, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y4, Y1, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y1, Y2
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y3
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (CX), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y2, Y1, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y6, Y1, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y1, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y4, Y1, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y1, Y2
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y3
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (CX), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y2, Y1, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y6, Y1, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y1, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y4, Y1, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y1, Y2
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y3
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (CX), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y2, Y1, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y6, Y1, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y1, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y4, Y1, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y1, Y2
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y3
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y1, Y4
-	VADDPS       Y4, Y2, Y5
-	VMULPS       Y0, Y5, Y5
-	VMOVAPS      Y5, Y6
-	VFMADD231PS  Y0, Y3, Y6
-	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y0, Y3, Y5
+	VMASKMOVPS   (CX), Y0, Y3
+	VADDPS       Y3, Y1, Y4
+	VMULPS       f3f000000<>+0(SB), Y4, Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  f3f000000<>+0(SB), Y2, Y5
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS f3f000000<>+0(SB), Y2, Y4
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y2, Y1, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x04, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y6, Y1, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y1, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y4, Y1, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, DX
 
@@ -11566,14 +11917,13 @@ done:
 // func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·kernelGradient2AVX2(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3f000000<>+0(SB), Y0
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
 	SUBQ        $0x08, SI
@@ -11581,184 +11931,184 @@ whole:
 	MOVQ        CX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        CX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        CX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x08, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        CX, R8
 	IMUL3Q      $0x08, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x0c, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        CX, R8
 	IMUL3Q      $0x0c, R8, DI
 	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
 	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        AX, DI
-	VMOVUPS     (DI), Y1
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        BX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        DX, DI
-	VMOVUPS     Y1, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x03, BX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
+	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y2, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        AX, DI
-	VMOVUPS     (DI), Y1
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        BX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        DX, DI
-	VMOVUPS     Y1, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x03, BX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
+	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y2, (DI)
 	MOVQ        CX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        AX, DI
-	VMOVUPS     (DI), Y1
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x04, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	VADDPS      Y3, Y2, Y5
-	VSUBPS      Y3, Y2, Y2
-	VMULPS      Y0, Y2, Y2
-	VMOVAPS     Y1, Y1
-	VFMADD231PS Y0, Y5, Y1
-	VMOVAPS     Y4, Y3
-	VFMADD231PS Y0, Y5, Y3
+	VADDPS      Y2, Y1, Y4
+	VSUBPS      Y2, Y1, Y1
+	VMULPS      f3f000000<>+0(SB), Y1, Y1
+	VMOVAPS     Y0, Y0
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y0
+	VMOVAPS     Y3, Y2
+	VFMADD231PS f3f000000<>+0(SB), Y4, Y2
 	MOVQ        BX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        DX, DI
-	VMOVUPS     Y1, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x03, BX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
+	VMOVUPS     Y1, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        $0x20, AX
 	ADDQ        $0x20, DX
 	JMP         whole
@@ -11774,188 +12124,188 @@ part:
 	CMOVQGT     R8, SI
 	NEGQ        SI
 	LEAQ        lanes<>+32(SB), DI
-	VMOVUPS     (DI)(SI*4), Y1
+	VMOVUPS     (DI)(SI*4), Y0
 	MOVQ        CX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        CX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  Y2, Y1, (SI)
+	VMASKMOVPS  Y1, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y3, Y1, (SI)
+	VMASKMOVPS  Y2, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y4, Y1, (SI)
+	VMASKMOVPS  Y3, Y0, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x04, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        CX, DI
 	IMUL3Q      $0x04, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  Y2, Y1, (SI)
+	VMASKMOVPS  Y1, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y3, Y1, (SI)
+	VMASKMOVPS  Y2, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y4, Y1, (SI)
+	VMASKMOVPS  Y3, Y0, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x08, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        CX, DI
 	IMUL3Q      $0x08, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  Y2, Y1, (SI)
+	VMASKMOVPS  Y1, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y3, Y1, (SI)
+	VMASKMOVPS  Y2, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y4, Y1, (SI)
+	VMASKMOVPS  Y3, Y0, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        CX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  Y2, Y1, (SI)
+	VMASKMOVPS  Y1, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y3, Y1, (SI)
+	VMASKMOVPS  Y2, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y4, Y1, (SI)
+	VMASKMOVPS  Y3, Y0, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	IMUL3Q      $0x04, CX, DI
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        BX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        DX, SI
-	VMASKMOVPS  Y2, Y1, (SI)
+	VMASKMOVPS  Y1, Y0, (SI)
 	IMUL3Q      $0x03, BX, DI
 	ADDQ        DI, SI
-	VMASKMOVPS  Y3, Y1, (SI)
+	VMASKMOVPS  Y2, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y4, Y1, (SI)
+	VMASKMOVPS  Y3, Y0, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x01, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	IMUL3Q      $0x04, CX, DI
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        BX, DI
 	IMUL3Q      $0x01, DI, SI
 	ADDQ        DX, SI
-	VMASKMOVPS  Y2, Y1, (SI)
+	VMASKMOVPS  Y1, Y0, (SI)
 	IMUL3Q      $0x03, BX, DI
 	ADDQ        DI, SI
-	VMASKMOVPS  Y3, Y1, (SI)
+	VMASKMOVPS  Y2, Y0, (SI)
 	ADDQ        DI, SI
-	VMASKMOVPS  Y4, Y1, (SI)
+	VMASKMOVPS  Y3, Y0, (SI)
 	MOVQ        CX, DI
 	IMUL3Q      $0x02, DI, SI
 	ADDQ        AX, SI
-	VMASKMOVPS  (SI), Y1, Y2
+	VMASKMOVPS  (SI), Y0, Y1
 	IMUL3Q      $0x04, CX, DI
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y3
+	VMASKMOVPS  (SI), Y0, Y2
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y4
+	VMASKMOVPS  (SI), Y0, Y3
 	ADDQ        DI, SI
-	VMASKMOVPS  (SI), Y1, Y5
-	VADDPS      Y4, Y3, Y6
-	VSUBPS      Y4, Y3, Y3
-	VMULPS      Y0, Y3, Y3
-	VMOVAPS     Y2, Y2
-	VFMADD231PS Y0, Y6, Y2
-	VMOVAPS     Y5, Y4
-	VFMADD231PS Y0, Y6, Y4
+	VMASKMOVPS  (SI), Y0, Y4
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y3, Y2, Y2
+	VMULPS      f3f000000<>+0(SB), Y2, Y2
+	VMOVAPS     Y1, Y1
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y1
+	VMOVAPS     Y4, Y3
+	VFMADD231PS f3f000000<>+0(SB), Y5, Y3
 	MOVQ        BX, SI
 	IMUL3Q      $0x02, SI, CX
 	ADDQ        DX, CX
-	VMASKMOVPS  Y2, Y1, (CX)
+	VMASKMOVPS  Y1, Y0, (CX)
 	IMUL3Q      $0x03, BX, SI
 	ADDQ        SI, CX
-	VMASKMOVPS  Y3, Y1, (CX)
+	VMASKMOVPS  Y2, Y0, (CX)
 	ADDQ        SI, CX
-	VMASKMOVPS  Y4, Y1, (CX)
+	VMASKMOVPS  Y3, Y0, (CX)
 	ADDQ        $0x20, AX
 	ADDQ        $0x20, DX
 
@@ -11966,743 +12316,764 @@ done:
 // func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·input4AVX2(SB), NOSPLIT, $288-128
-	VBROADCASTSS f40800000<>+0(SB), Y0
-	VBROADCASTSS f40a00000<>+0(SB), Y1
-	VBROADCASTSS f40000000<>+0(SB), Y2
-	MOVQ         from_base+72(FP), AX
-	MOVQ         src_base+24(FP), CX
-	MOVQ         zero_base+48(FP), DX
-	MOVLQSX      (AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, (SP)
-	MOVLQSX      4(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 8(SP)
-	MOVLQSX      8(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 16(SP)
-	MOVLQSX      12(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 24(SP)
-	MOVLQSX      16(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 32(SP)
-	MOVLQSX      20(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 40(SP)
-	MOVLQSX      24(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 48(SP)
-	MOVLQSX      28(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 56(SP)
-	MOVLQSX      32(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 64(SP)
-	MOVLQSX      36(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 72(SP)
-	MOVLQSX      40(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 80(SP)
-	MOVLQSX      44(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 88(SP)
-	MOVLQSX      48(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 96(SP)
-	MOVLQSX      52(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 104(SP)
-	MOVLQSX      56(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 112(SP)
-	MOVLQSX      60(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 120(SP)
-	MOVLQSX      64(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 128(SP)
-	MOVLQSX      68(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 136(SP)
-	MOVLQSX      72(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 144(SP)
-	MOVLQSX      76(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 152(SP)
-	MOVLQSX      80(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 160(SP)
-	MOVLQSX      84(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 168(SP)
-	MOVLQSX      88(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 176(SP)
-	MOVLQSX      92(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 184(SP)
-	MOVLQSX      96(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 192(SP)
-	MOVLQSX      100(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 200(SP)
-	MOVLQSX      104(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 208(SP)
-	MOVLQSX      108(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 216(SP)
-	MOVLQSX      112(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 224(SP)
-	MOVLQSX      116(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 232(SP)
-	MOVLQSX      120(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 240(SP)
-	MOVLQSX      124(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 248(SP)
-	MOVLQSX      128(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 256(SP)
-	MOVLQSX      132(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 264(SP)
-	MOVLQSX      136(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 272(SP)
-	MOVLQSX      140(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 280(SP)
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         plane+96(FP), DX
-	SHLQ         $0x02, DX
-	SHLQ         $0x02, skip+120(FP)
-	MOVQ         channels+104(FP), BX
-	MOVQ         group+112(FP), SI
-	XORQ         AX, AX
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVLQSX 64(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 128(SP)
+	MOVLQSX 68(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 136(SP)
+	MOVLQSX 72(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 144(SP)
+	MOVLQSX 76(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 152(SP)
+	MOVLQSX 80(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 160(SP)
+	MOVLQSX 84(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 168(SP)
+	MOVLQSX 88(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 176(SP)
+	MOVLQSX 92(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 184(SP)
+	MOVLQSX 96(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 192(SP)
+	MOVLQSX 100(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 200(SP)
+	MOVLQSX 104(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 208(SP)
+	MOVLQSX 108(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 216(SP)
+	MOVLQSX 112(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 224(SP)
+	MOVLQSX 116(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 232(SP)
+	MOVLQSX 120(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 240(SP)
+	MOVLQSX 124(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 248(SP)
+	MOVLQSX 128(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 256(SP)
+	MOVLQSX 132(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 264(SP)
+	MOVLQSX 136(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 272(SP)
+	MOVLQSX 140(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 280(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
 
 whole:
 	SUBQ         $0x08, BX
 	JL           part
 	MOVQ         (SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
+	VMOVUPS      (DI)(AX*1), Y0
 	MOVQ         8(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
+	VMOVUPS      (DI)(AX*1), Y1
 	MOVQ         16(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	VMOVUPS      (DI)(AX*1), Y2
 	MOVQ         24(SP), DI
-	VMOVUPS      (DI)(AX*1), Y6
+	VMOVUPS      (DI)(AX*1), Y3
 	MOVQ         32(SP), DI
-	VMOVUPS      (DI)(AX*1), Y7
+	VMOVUPS      (DI)(AX*1), Y4
 	MOVQ         40(SP), DI
-	VMOVUPS      (DI)(AX*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVUPS      (DI)(AX*1), Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
 	MOVQ         48(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
+	VMOVUPS      (DI)(AX*1), Y0
 	MOVQ         56(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
+	VMOVUPS      (DI)(AX*1), Y1
 	MOVQ         64(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	VMOVUPS      (DI)(AX*1), Y2
 	MOVQ         72(SP), DI
-	VMOVUPS      (DI)(AX*1), Y6
+	VMOVUPS      (DI)(AX*1), Y3
 	MOVQ         80(SP), DI
-	VMOVUPS      (DI)(AX*1), Y7
+	VMOVUPS      (DI)(AX*1), Y4
 	MOVQ         88(SP), DI
-	VMOVUPS      (DI)(AX*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVUPS      (DI)(AX*1), Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
 	MOVQ         96(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
+	VMOVUPS      (DI)(AX*1), Y0
 	MOVQ         104(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
+	VMOVUPS      (DI)(AX*1), Y1
 	MOVQ         112(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	VMOVUPS      (DI)(AX*1), Y2
 	MOVQ         120(SP), DI
-	VMOVUPS      (DI)(AX*1), Y6
+	VMOVUPS      (DI)(AX*1), Y3
 	MOVQ         128(SP), DI
-	VMOVUPS      (DI)(AX*1), Y7
+	VMOVUPS      (DI)(AX*1), Y4
 	MOVQ         136(SP), DI
-	VMOVUPS      (DI)(AX*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVUPS      (DI)(AX*1), Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x0c, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
 	MOVQ         144(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
+	VMOVUPS      (DI)(AX*1), Y0
 	MOVQ         152(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
+	VMOVUPS      (DI)(AX*1), Y1
 	MOVQ         160(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	VMOVUPS      (DI)(AX*1), Y2
 	MOVQ         168(SP), DI
-	VMOVUPS      (DI)(AX*1), Y6
+	VMOVUPS      (DI)(AX*1), Y3
 	MOVQ         176(SP), DI
-	VMOVUPS      (DI)(AX*1), Y7
+	VMOVUPS      (DI)(AX*1), Y4
 	MOVQ         184(SP), DI
-	VMOVUPS      (DI)(AX*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVUPS      (DI)(AX*1), Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x12, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
 	MOVQ         192(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
+	VMOVUPS      (DI)(AX*1), Y0
 	MOVQ         200(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
+	VMOVUPS      (DI)(AX*1), Y1
 	MOVQ         208(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	VMOVUPS      (DI)(AX*1), Y2
 	MOVQ         216(SP), DI
-	VMOVUPS      (DI)(AX*1), Y6
+	VMOVUPS      (DI)(AX*1), Y3
 	MOVQ         224(SP), DI
-	VMOVUPS      (DI)(AX*1), Y7
+	VMOVUPS      (DI)(AX*1), Y4
 	MOVQ         232(SP), DI
-	VMOVUPS      (DI)(AX*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVUPS      (DI)(AX*1), Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x18, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
 	MOVQ         240(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
+	VMOVUPS      (DI)(AX*1), Y0
 	MOVQ         248(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
+	VMOVUPS      (DI)(AX*1), Y1
 	MOVQ         256(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	VMOVUPS      (DI)(AX*1), Y2
 	MOVQ         264(SP), DI
-	VMOVUPS      (DI)(AX*1), Y6
+	VMOVUPS      (DI)(AX*1), Y3
 	MOVQ         272(SP), DI
-	VMOVUPS      (DI)(AX*1), Y7
+	VMOVUPS      (DI)(AX*1), Y4
 	MOVQ         280(SP), DI
-	VMOVUPS      (DI)(AX*1), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVUPS      (DI)(AX*1), Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x1e, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y8, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y0, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y5, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
+	VMOVUPS      Y8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
+	VMOVUPS      Y8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
+	VMOVUPS      Y8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
+	VMOVUPS      Y8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
+	VMOVUPS      Y8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
 	MOVQ         DX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      (DI), Y3
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, DX, R8
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y1
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y2
+	ADDQ         R8, DI
+	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
 	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	VMOVAPS      Y7, Y9
-	VFNMADD231PS Y1, Y5, Y9
-	VFMADD231PS  Y0, Y3, Y9
-	VFMADD231PS  Y0, Y4, Y8
-	VFNMADD231PS Y1, Y6, Y8
-	VMOVAPS      Y7, Y3
-	VFNMADD231PS Y0, Y5, Y3
-	VMOVAPS      Y6, Y10
-	VFNMADD231PS Y0, Y4, Y10
-	VADDPS       Y10, Y3, Y11
-	VSUBPS       Y10, Y3, Y3
-	VSUBPS       Y5, Y7, Y7
-	VSUBPS       Y4, Y6, Y6
-	VMOVAPS      Y7, Y4
-	VFMADD231PS  Y2, Y6, Y4
-	VMOVAPS      Y7, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VMOVAPS      Y4, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y5
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y5
+	VMOVAPS      Y4, Y0
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y0
+	VMOVAPS      Y3, Y7
+	VFNMADD231PS f40100000<>+0(SB), Y1, Y7
+	VMOVAPS      Y0, Y8
+	VFMADD231PS  f3f400000<>+0(SB), Y7, Y8
+	VMOVAPS      Y0, Y0
+	VFNMADD231PS f3f400000<>+0(SB), Y7, Y0
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VFNMADD231PS f3f100000<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y1
+	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y2
+	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
 	MOVQ         DX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         CX, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y6, (DI)
 	IMUL3Q       $0x06, DX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y11, (DI)
+	VMOVUPS      Y8, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y3, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y1, (DI)
+	ADDQ         R8, DI
+	VMOVUPS      Y2, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, SI
@@ -12722,547 +13093,571 @@ part:
 	CMOVQGT      DI, BX
 	NEGQ         BX
 	LEAQ         lanes<>+32(SB), SI
-	VMOVUPS      (SI)(BX*4), Y3
+	VMOVUPS      (SI)(BX*4), Y0
 	MOVQ         (SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         8(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         16(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y3
 	MOVQ         24(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	VMASKMOVPS   (BX)(AX*1), Y0, Y4
 	MOVQ         32(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	VMASKMOVPS   (BX)(AX*1), Y0, Y5
 	MOVQ         40(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, SI
 	IMUL3Q       $0x00, SI, BX
 	ADDQ         CX, BX
-	VMASKMOVPS   Y10, Y3, (BX)
+	VMASKMOVPS   Y7, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y12, Y3, (BX)
+	VMASKMOVPS   Y9, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y4, Y3, (BX)
+	VMASKMOVPS   Y1, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y5, Y3, (BX)
+	VMASKMOVPS   Y2, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y3, (BX)
+	VMASKMOVPS   Y3, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y3, (BX)
+	VMASKMOVPS   Y6, Y0, (BX)
 	MOVQ         48(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         56(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         64(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y3
 	MOVQ         72(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	VMASKMOVPS   (BX)(AX*1), Y0, Y4
 	MOVQ         80(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	VMASKMOVPS   (BX)(AX*1), Y0, Y5
 	MOVQ         88(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, SI
 	IMUL3Q       $0x06, SI, BX
 	ADDQ         CX, BX
-	VMASKMOVPS   Y10, Y3, (BX)
+	VMASKMOVPS   Y7, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y12, Y3, (BX)
+	VMASKMOVPS   Y9, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y4, Y3, (BX)
+	VMASKMOVPS   Y1, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y5, Y3, (BX)
+	VMASKMOVPS   Y2, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y3, (BX)
+	VMASKMOVPS   Y3, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y3, (BX)
+	VMASKMOVPS   Y6, Y0, (BX)
 	MOVQ         96(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         104(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         112(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y3
 	MOVQ         120(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	VMASKMOVPS   (BX)(AX*1), Y0, Y4
 	MOVQ         128(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	VMASKMOVPS   (BX)(AX*1), Y0, Y5
 	MOVQ         136(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, SI
 	IMUL3Q       $0x0c, SI, BX
 	ADDQ         CX, BX
-	VMASKMOVPS   Y10, Y3, (BX)
+	VMASKMOVPS   Y7, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y12, Y3, (BX)
+	VMASKMOVPS   Y9, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y4, Y3, (BX)
+	VMASKMOVPS   Y1, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y5, Y3, (BX)
+	VMASKMOVPS   Y2, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y3, (BX)
+	VMASKMOVPS   Y3, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y3, (BX)
+	VMASKMOVPS   Y6, Y0, (BX)
 	MOVQ         144(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         152(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         160(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y3
 	MOVQ         168(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	VMASKMOVPS   (BX)(AX*1), Y0, Y4
 	MOVQ         176(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	VMASKMOVPS   (BX)(AX*1), Y0, Y5
 	MOVQ         184(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, SI
 	IMUL3Q       $0x12, SI, BX
 	ADDQ         CX, BX
-	VMASKMOVPS   Y10, Y3, (BX)
+	VMASKMOVPS   Y7, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y12, Y3, (BX)
+	VMASKMOVPS   Y9, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y4, Y3, (BX)
+	VMASKMOVPS   Y1, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y5, Y3, (BX)
+	VMASKMOVPS   Y2, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y3, (BX)
+	VMASKMOVPS   Y3, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y3, (BX)
+	VMASKMOVPS   Y6, Y0, (BX)
 	MOVQ         192(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         200(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         208(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y3
 	MOVQ         216(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	VMASKMOVPS   (BX)(AX*1), Y0, Y4
 	MOVQ         224(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	VMASKMOVPS   (BX)(AX*1), Y0, Y5
 	MOVQ         232(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, SI
 	IMUL3Q       $0x18, SI, BX
 	ADDQ         CX, BX
-	VMASKMOVPS   Y10, Y3, (BX)
+	VMASKMOVPS   Y7, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y12, Y3, (BX)
+	VMASKMOVPS   Y9, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y4, Y3, (BX)
+	VMASKMOVPS   Y1, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y5, Y3, (BX)
+	VMASKMOVPS   Y2, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y3, (BX)
+	VMASKMOVPS   Y3, Y0, (BX)
 	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y3, (BX)
+	VMASKMOVPS   Y6, Y0, (BX)
 	MOVQ         240(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y4
+	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         248(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y5
+	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         256(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y3
 	MOVQ         264(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y7
+	VMASKMOVPS   (BX)(AX*1), Y0, Y4
 	MOVQ         272(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y8
+	VMASKMOVPS   (BX)(AX*1), Y0, Y5
 	MOVQ         280(SP), BX
-	VMASKMOVPS   (BX)(AX*1), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x1e, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y12, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 	MOVQ         DX, BX
 	IMUL3Q       $0x00, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y4
+	VMASKMOVPS   (AX), Y0, Y1
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y5
+	VMASKMOVPS   (AX), Y0, Y2
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y6
+	VMASKMOVPS   (AX), Y0, Y3
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y7
+	VMASKMOVPS   (AX), Y0, Y4
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y8
+	VMASKMOVPS   (AX), Y0, Y5
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (AX), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x00, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   Y12, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 	MOVQ         DX, BX
 	IMUL3Q       $0x01, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y4
+	VMASKMOVPS   (AX), Y0, Y1
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y5
+	VMASKMOVPS   (AX), Y0, Y2
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y6
+	VMASKMOVPS   (AX), Y0, Y3
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y7
+	VMASKMOVPS   (AX), Y0, Y4
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y8
+	VMASKMOVPS   (AX), Y0, Y5
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (AX), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x01, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   Y12, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 	MOVQ         DX, BX
 	IMUL3Q       $0x02, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y4
+	VMASKMOVPS   (AX), Y0, Y1
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y5
+	VMASKMOVPS   (AX), Y0, Y2
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y6
+	VMASKMOVPS   (AX), Y0, Y3
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y7
+	VMASKMOVPS   (AX), Y0, Y4
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y8
+	VMASKMOVPS   (AX), Y0, Y5
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (AX), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x02, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   Y12, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 	MOVQ         DX, BX
 	IMUL3Q       $0x03, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y4
+	VMASKMOVPS   (AX), Y0, Y1
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y5
+	VMASKMOVPS   (AX), Y0, Y2
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y6
+	VMASKMOVPS   (AX), Y0, Y3
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y7
+	VMASKMOVPS   (AX), Y0, Y4
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y8
+	VMASKMOVPS   (AX), Y0, Y5
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (AX), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x03, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   Y12, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 	MOVQ         DX, BX
 	IMUL3Q       $0x04, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y4
+	VMASKMOVPS   (AX), Y0, Y1
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y5
+	VMASKMOVPS   (AX), Y0, Y2
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y6
+	VMASKMOVPS   (AX), Y0, Y3
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y7
+	VMASKMOVPS   (AX), Y0, Y4
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y8
+	VMASKMOVPS   (AX), Y0, Y5
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y4
-	VFNMADD231PS Y0, Y6, Y4
-	VMOVAPS      Y7, Y11
-	VFNMADD231PS Y0, Y5, Y11
-	VADDPS       Y11, Y4, Y12
-	VSUBPS       Y11, Y4, Y4
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      Y8, Y6
-	VFNMADD231PS Y2, Y7, Y6
+	VMASKMOVPS   (AX), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x04, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   Y12, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 	MOVQ         DX, BX
 	IMUL3Q       $0x05, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y3, Y4
+	VMASKMOVPS   (AX), Y0, Y1
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y5
+	VMASKMOVPS   (AX), Y0, Y2
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y6
+	VMASKMOVPS   (AX), Y0, Y3
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y7
+	VMASKMOVPS   (AX), Y0, Y4
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y8
+	VMASKMOVPS   (AX), Y0, Y5
 	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y3, Y9
-	VMOVAPS      Y8, Y10
-	VFNMADD231PS Y1, Y6, Y10
-	VFMADD231PS  Y0, Y4, Y10
-	VFMADD231PS  Y0, Y5, Y9
-	VFNMADD231PS Y1, Y7, Y9
-	VMOVAPS      Y8, Y1
-	VFNMADD231PS Y0, Y6, Y1
-	VMOVAPS      Y7, Y4
-	VFNMADD231PS Y0, Y5, Y4
-	VADDPS       Y4, Y1, Y0
-	VSUBPS       Y4, Y1, Y1
-	VSUBPS       Y6, Y8, Y8
-	VSUBPS       Y5, Y7, Y7
-	VMOVAPS      Y8, Y4
-	VFMADD231PS  Y2, Y7, Y4
-	VMOVAPS      Y8, Y5
-	VFNMADD231PS Y2, Y7, Y5
+	VMASKMOVPS   (AX), Y0, Y6
+	VMOVAPS      Y5, Y7
+	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
+	VFMADD231PS  f3fa20000<>+0(SB), Y2, Y6
+	VFNMADD231PS f40340000<>+0(SB), Y4, Y6
+	VMOVAPS      Y5, Y1
+	VFNMADD231PS f40100000<>+0(SB), Y3, Y1
+	VMOVAPS      Y4, Y8
+	VFNMADD231PS f40100000<>+0(SB), Y2, Y8
+	VMOVAPS      Y1, Y9
+	VFMADD231PS  f3f400000<>+0(SB), Y8, Y9
+	VMOVAPS      Y1, Y1
+	VFNMADD231PS f3f400000<>+0(SB), Y8, Y1
+	VFNMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VFNMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y2
+	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
+	VMOVAPS      Y5, Y3
+	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
 	MOVQ         DX, BX
 	IMUL3Q       $0x05, BX, AX
 	ADDQ         CX, AX
-	VMASKMOVPS   Y10, Y3, (AX)
+	VMASKMOVPS   Y7, Y0, (AX)
 	IMUL3Q       $0x06, DX, BX
 	ADDQ         BX, AX
-	VMASKMOVPS   Y0, Y3, (AX)
+	VMASKMOVPS   Y9, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y1, Y3, (AX)
+	VMASKMOVPS   Y1, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y4, Y3, (AX)
+	VMASKMOVPS   Y2, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y5, Y3, (AX)
+	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y3, (AX)
+	VMASKMOVPS   Y6, Y0, (AX)
 
 done:
 	VZEROUPPER
@@ -13271,447 +13666,464 @@ done:
 // func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-128
-	VBROADCASTSS f40000000<>+0(SB), Y0
-	VBROADCASTSS f40800000<>+0(SB), Y1
-	VBROADCASTSS f41000000<>+0(SB), Y2
-	MOVQ         from_base+72(FP), AX
-	MOVQ         src_base+24(FP), CX
-	MOVQ         zero_base+48(FP), DX
-	MOVLQSX      (AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, (SP)
-	MOVLQSX      4(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 8(SP)
-	MOVLQSX      8(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 16(SP)
-	MOVLQSX      12(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 24(SP)
-	MOVLQSX      16(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 32(SP)
-	MOVLQSX      20(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 40(SP)
-	MOVLQSX      24(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 48(SP)
-	MOVLQSX      28(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 56(SP)
-	MOVLQSX      32(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 64(SP)
-	MOVLQSX      36(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 72(SP)
-	MOVLQSX      40(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 80(SP)
-	MOVLQSX      44(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 88(SP)
-	MOVLQSX      48(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 96(SP)
-	MOVLQSX      52(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 104(SP)
-	MOVLQSX      56(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 112(SP)
-	MOVLQSX      60(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 120(SP)
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         plane+96(FP), DX
-	SHLQ         $0x02, DX
-	SHLQ         $0x02, skip+120(FP)
-	MOVQ         channels+104(FP), BX
-	MOVQ         group+112(FP), SI
-	XORQ         AX, AX
+	MOVQ    from_base+72(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    zero_base+48(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, skip+120(FP)
+	MOVQ    channels+104(FP), BX
+	MOVQ    group+112(FP), SI
+	XORQ    AX, AX
 
 whole:
 	SUBQ        $0x08, BX
 	JL          part
 	MOVQ        (SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	VMOVUPS     (DI)(AX*1), Y0
 	MOVQ        8(SP), DI
-	VMOVUPS     (DI)(AX*1), Y4
+	VMOVUPS     (DI)(AX*1), Y1
 	MOVQ        16(SP), DI
-	VMOVUPS     (DI)(AX*1), Y5
+	VMOVUPS     (DI)(AX*1), Y2
 	MOVQ        24(SP), DI
-	VMOVUPS     (DI)(AX*1), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI)(AX*1), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        32(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	VMOVUPS     (DI)(AX*1), Y0
 	MOVQ        40(SP), DI
-	VMOVUPS     (DI)(AX*1), Y4
+	VMOVUPS     (DI)(AX*1), Y1
 	MOVQ        48(SP), DI
-	VMOVUPS     (DI)(AX*1), Y5
+	VMOVUPS     (DI)(AX*1), Y2
 	MOVQ        56(SP), DI
-	VMOVUPS     (DI)(AX*1), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI)(AX*1), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x06, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        64(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	VMOVUPS     (DI)(AX*1), Y0
 	MOVQ        72(SP), DI
-	VMOVUPS     (DI)(AX*1), Y4
+	VMOVUPS     (DI)(AX*1), Y1
 	MOVQ        80(SP), DI
-	VMOVUPS     (DI)(AX*1), Y5
+	VMOVUPS     (DI)(AX*1), Y2
 	MOVQ        88(SP), DI
-	VMOVUPS     (DI)(AX*1), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI)(AX*1), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x0c, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        96(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	VMOVUPS     (DI)(AX*1), Y0
 	MOVQ        104(SP), DI
-	VMOVUPS     (DI)(AX*1), Y4
+	VMOVUPS     (DI)(AX*1), Y1
 	MOVQ        112(SP), DI
-	VMOVUPS     (DI)(AX*1), Y5
+	VMOVUPS     (DI)(AX*1), Y2
 	MOVQ        120(SP), DI
-	VMOVUPS     (DI)(AX*1), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI)(AX*1), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x12, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Y3
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y5
+	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x00, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Y3
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y5
+	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x01, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Y3
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y5
+	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x02, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x03, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Y3
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y5
+	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x03, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     (DI), Y3
+	VMOVUPS     (DI), Y0
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
+	VMOVUPS     (DI), Y1
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y5
+	VMOVUPS     (DI), Y2
 	ADDQ        R8, DI
-	VMOVUPS     (DI), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVUPS     (DI), Y3
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x04, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	MOVQ        DX, R8
 	IMUL3Q      $0x05, R8, DI
 	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
 	VMOVUPS     (DI), Y3
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y4
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y5
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y6
-	VADDPS      Y5, Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y8, Y7, Y9
-	VSUBPS      Y8, Y7, Y7
-	VMOVAPS     Y3, Y8
-	VFMADD231PS Y1, Y5, Y8
-	VMULPS      Y0, Y4, Y4
-	VFMADD231PS Y2, Y6, Y4
-	VADDPS      Y4, Y8, Y5
-	VSUBPS      Y4, Y8, Y4
+	VMOVAPS     Y0, Y4
+	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
+	VMULPS      f3f400000<>+0(SB), Y1, Y5
+	VFMADD231PS f3ed80000<>+0(SB), Y3, Y5
+	VMOVAPS     Y0, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
+	VMULPS      f3fc00000<>+0(SB), Y1, Y1
+	VFMADD231PS f40580000<>+0(SB), Y3, Y1
+	VADDPS      Y5, Y4, Y2
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y1, Y6, Y5
+	VSUBPS      Y1, Y6, Y1
 	MOVQ        DX, R8
 	IMUL3Q      $0x05, R8, DI
 	ADDQ        CX, DI
-	VMOVUPS     Y3, (DI)
+	VMOVUPS     Y0, (DI)
 	IMUL3Q      $0x06, DX, R8
 	ADDQ        R8, DI
-	VMOVUPS     Y9, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y7, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
+	VMOVUPS     Y2, (DI)
 	ADDQ        R8, DI
 	VMOVUPS     Y4, (DI)
 	ADDQ        R8, DI
-	VMOVUPS     Y6, (DI)
+	VMOVUPS     Y5, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y3, (DI)
 	ADDQ        $0x20, AX
 	ADDQ        $0x20, CX
 	SUBQ        $0x08, SI
@@ -13731,351 +14143,371 @@ part:
 	CMOVQGT     DI, BX
 	NEGQ        BX
 	LEAQ        lanes<>+32(SB), SI
-	VMOVUPS     (SI)(BX*4), Y3
+	VMOVUPS     (SI)(BX*4), Y0
 	MOVQ        (SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	MOVQ        8(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y2
 	MOVQ        16(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	VMASKMOVPS  (BX)(AX*1), Y0, Y3
 	MOVQ        24(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y3, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y8, Y3, (BX)
+	VMASKMOVPS  Y5, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y6, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y7, Y3, (BX)
+	VMASKMOVPS  Y4, Y0, (BX)
 	MOVQ        32(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	MOVQ        40(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y2
 	MOVQ        48(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	VMASKMOVPS  (BX)(AX*1), Y0, Y3
 	MOVQ        56(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, SI
 	IMUL3Q      $0x06, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y3, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y8, Y3, (BX)
+	VMASKMOVPS  Y5, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y6, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y7, Y3, (BX)
+	VMASKMOVPS  Y4, Y0, (BX)
 	MOVQ        64(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	MOVQ        72(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y2
 	MOVQ        80(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	VMASKMOVPS  (BX)(AX*1), Y0, Y3
 	MOVQ        88(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, SI
 	IMUL3Q      $0x0c, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y3, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y8, Y3, (BX)
+	VMASKMOVPS  Y5, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y6, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y7, Y3, (BX)
+	VMASKMOVPS  Y4, Y0, (BX)
 	MOVQ        96(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y4
+	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	MOVQ        104(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y2
 	MOVQ        112(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y6
+	VMASKMOVPS  (BX)(AX*1), Y0, Y3
 	MOVQ        120(SP), BX
-	VMASKMOVPS  (BX)(AX*1), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x12, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 	MOVQ        DX, BX
 	IMUL3Q      $0x00, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y3, Y4
+	VMASKMOVPS  (AX), Y0, Y1
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y5
+	VMASKMOVPS  (AX), Y0, Y2
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y6
+	VMASKMOVPS  (AX), Y0, Y3
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (AX), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x00, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 	MOVQ        DX, BX
 	IMUL3Q      $0x01, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y3, Y4
+	VMASKMOVPS  (AX), Y0, Y1
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y5
+	VMASKMOVPS  (AX), Y0, Y2
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y6
+	VMASKMOVPS  (AX), Y0, Y3
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (AX), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x01, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 	MOVQ        DX, BX
 	IMUL3Q      $0x02, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y3, Y4
+	VMASKMOVPS  (AX), Y0, Y1
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y5
+	VMASKMOVPS  (AX), Y0, Y2
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y6
+	VMASKMOVPS  (AX), Y0, Y3
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (AX), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x02, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 	MOVQ        DX, BX
 	IMUL3Q      $0x03, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y3, Y4
+	VMASKMOVPS  (AX), Y0, Y1
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y5
+	VMASKMOVPS  (AX), Y0, Y2
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y6
+	VMASKMOVPS  (AX), Y0, Y3
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (AX), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x03, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 	MOVQ        DX, BX
 	IMUL3Q      $0x04, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y3, Y4
+	VMASKMOVPS  (AX), Y0, Y1
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y5
+	VMASKMOVPS  (AX), Y0, Y2
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y6
+	VMASKMOVPS  (AX), Y0, Y3
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y5
-	VFMADD231PS Y2, Y7, Y5
-	VADDPS      Y5, Y9, Y6
-	VSUBPS      Y5, Y9, Y5
+	VMASKMOVPS  (AX), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x04, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 	MOVQ        DX, BX
 	IMUL3Q      $0x05, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y3, Y4
+	VMASKMOVPS  (AX), Y0, Y1
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y5
+	VMASKMOVPS  (AX), Y0, Y2
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y6
+	VMASKMOVPS  (AX), Y0, Y3
 	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y3, Y7
-	VADDPS      Y6, Y4, Y8
-	VADDPS      Y7, Y5, Y9
-	VADDPS      Y9, Y8, Y10
-	VSUBPS      Y9, Y8, Y8
-	VMOVAPS     Y4, Y9
-	VFMADD231PS Y1, Y6, Y9
-	VMULPS      Y0, Y5, Y0
-	VFMADD231PS Y2, Y7, Y0
-	VADDPS      Y0, Y9, Y1
-	VSUBPS      Y0, Y9, Y0
+	VMASKMOVPS  (AX), Y0, Y4
+	VMOVAPS     Y1, Y5
+	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y2, Y6
+	VFMADD231PS f3ed80000<>+0(SB), Y4, Y6
+	VMOVAPS     Y1, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
+	VMULPS      f3fc00000<>+0(SB), Y2, Y2
+	VFMADD231PS f40580000<>+0(SB), Y4, Y2
+	VADDPS      Y6, Y5, Y3
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y2, Y7, Y6
+	VSUBPS      Y2, Y7, Y2
 	MOVQ        DX, BX
 	IMUL3Q      $0x05, BX, AX
 	ADDQ        CX, AX
-	VMASKMOVPS  Y4, Y3, (AX)
+	VMASKMOVPS  Y1, Y0, (AX)
 	IMUL3Q      $0x06, DX, BX
 	ADDQ        BX, AX
-	VMASKMOVPS  Y10, Y3, (AX)
+	VMASKMOVPS  Y3, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y8, Y3, (AX)
+	VMASKMOVPS  Y5, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y1, Y3, (AX)
+	VMASKMOVPS  Y6, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y0, Y3, (AX)
+	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
-	VMASKMOVPS  Y7, Y3, (AX)
+	VMASKMOVPS  Y4, Y0, (AX)
 
 done:
 	VZEROUPPER
@@ -14084,97 +14516,94 @@ done:
 // func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·output4AVX2(SB), NOSPLIT, $128-112
-	VBROADCASTSS f40000000<>+0(SB), Y0
-	VBROADCASTSS f40800000<>+0(SB), Y1
-	VBROADCASTSS f41000000<>+0(SB), Y2
-	MOVQ         place_base+72(FP), AX
-	MOVQ         dst_base+0(FP), CX
-	MOVQ         spill_base+24(FP), DX
-	MOVLQSX      (AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, (SP)
-	MOVLQSX      4(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 8(SP)
-	MOVLQSX      8(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 16(SP)
-	MOVLQSX      12(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 24(SP)
-	MOVLQSX      16(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 32(SP)
-	MOVLQSX      20(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 40(SP)
-	MOVLQSX      24(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 48(SP)
-	MOVLQSX      28(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 56(SP)
-	MOVLQSX      32(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 64(SP)
-	MOVLQSX      36(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 72(SP)
-	MOVLQSX      40(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 80(SP)
-	MOVLQSX      44(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 88(SP)
-	MOVLQSX      48(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 96(SP)
-	MOVLQSX      52(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 104(SP)
-	MOVLQSX      56(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 112(SP)
-	MOVLQSX      60(AX), BX
-	TESTQ        BX, BX
-	LEAQ         (CX)(BX*4), BX
-	CMOVQLT      DX, BX
-	MOVQ         BX, 120(SP)
-	MOVQ         src_base+48(FP), CX
-	MOVQ         plane+96(FP), DX
-	SHLQ         $0x02, DX
-	MOVQ         channels+104(FP), BX
-	XORQ         AX, AX
+	MOVQ    place_base+72(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    spill_base+24(FP), DX
+	MOVLQSX (AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, (SP)
+	MOVLQSX 4(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 8(SP)
+	MOVLQSX 8(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 16(SP)
+	MOVLQSX 12(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 24(SP)
+	MOVLQSX 16(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 32(SP)
+	MOVLQSX 20(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 40(SP)
+	MOVLQSX 24(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 48(SP)
+	MOVLQSX 28(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 56(SP)
+	MOVLQSX 32(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 64(SP)
+	MOVLQSX 36(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 72(SP)
+	MOVLQSX 40(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 80(SP)
+	MOVLQSX 44(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 88(SP)
+	MOVLQSX 48(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 96(SP)
+	MOVLQSX 52(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 104(SP)
+	MOVLQSX 56(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 112(SP)
+	MOVLQSX 60(AX), BX
+	TESTQ   BX, BX
+	LEAQ    (CX)(BX*4), BX
+	CMOVQLT DX, BX
+	MOVQ    BX, 120(SP)
+	MOVQ    src_base+48(FP), CX
+	MOVQ    plane+96(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    channels+104(FP), BX
+	XORQ    AX, AX
 
 whole:
 	SUBQ        $0x08, BX
@@ -14182,339 +14611,359 @@ whole:
 	MOVQ        DX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Y0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        DX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Y3, (SI)
+	VMOVUPS     Y0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y4, (SI)
+	VMOVUPS     Y1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x06, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Y0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        DX, DI
 	IMUL3Q      $0x06, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Y3, (SI)
+	VMOVUPS     Y0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y4, (SI)
+	VMOVUPS     Y1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Y0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        DX, DI
 	IMUL3Q      $0x0c, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Y3, (SI)
+	VMOVUPS     Y0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y4, (SI)
+	VMOVUPS     Y1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x12, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Y0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        DX, DI
 	IMUL3Q      $0x12, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Y3, (SI)
+	VMOVUPS     Y0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y4, (SI)
+	VMOVUPS     Y1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x18, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Y0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        DX, DI
 	IMUL3Q      $0x18, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Y3, (SI)
+	VMOVUPS     Y0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y4, (SI)
+	VMOVUPS     Y1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x1e, DI, SI
 	ADDQ        CX, SI
+	VMOVUPS     (SI), Y0
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        DX, DI
 	IMUL3Q      $0x1e, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     Y3, (SI)
+	VMOVUPS     Y0, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y4, (SI)
+	VMOVUPS     Y1, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y9, (SI)
+	VMOVUPS     Y6, (SI)
 	ADDQ        DI, SI
-	VMOVUPS     Y8, (SI)
+	VMOVUPS     Y5, (SI)
 	MOVQ        DX, DI
 	IMUL3Q      $0x00, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Y3
+	VMOVUPS     (SI), Y0
 	IMUL3Q      $0x06, DX, DI
 	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y3
+	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        (SP), SI
-	VMOVUPS     Y3, (SI)(AX*1)
+	VMOVUPS     Y0, (SI)(AX*1)
 	MOVQ        32(SP), SI
-	VMOVUPS     Y4, (SI)(AX*1)
+	VMOVUPS     Y1, (SI)(AX*1)
 	MOVQ        64(SP), SI
-	VMOVUPS     Y9, (SI)(AX*1)
+	VMOVUPS     Y6, (SI)(AX*1)
 	MOVQ        96(SP), SI
-	VMOVUPS     Y8, (SI)(AX*1)
+	VMOVUPS     Y5, (SI)(AX*1)
 	MOVQ        DX, DI
 	IMUL3Q      $0x01, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Y3
+	VMOVUPS     (SI), Y0
 	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        8(SP), SI
-	VMOVUPS     Y3, (SI)(AX*1)
+	VMOVUPS     Y0, (SI)(AX*1)
 	MOVQ        40(SP), SI
-	VMOVUPS     Y4, (SI)(AX*1)
+	VMOVUPS     Y1, (SI)(AX*1)
 	MOVQ        72(SP), SI
-	VMOVUPS     Y9, (SI)(AX*1)
+	VMOVUPS     Y6, (SI)(AX*1)
 	MOVQ        104(SP), SI
-	VMOVUPS     Y8, (SI)(AX*1)
+	VMOVUPS     Y5, (SI)(AX*1)
 	MOVQ        DX, DI
 	IMUL3Q      $0x02, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Y3
+	VMOVUPS     (SI), Y0
 	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        16(SP), SI
-	VMOVUPS     Y3, (SI)(AX*1)
+	VMOVUPS     Y0, (SI)(AX*1)
 	MOVQ        48(SP), SI
-	VMOVUPS     Y4, (SI)(AX*1)
+	VMOVUPS     Y1, (SI)(AX*1)
 	MOVQ        80(SP), SI
-	VMOVUPS     Y9, (SI)(AX*1)
+	VMOVUPS     Y6, (SI)(AX*1)
 	MOVQ        112(SP), SI
-	VMOVUPS     Y8, (SI)(AX*1)
+	VMOVUPS     Y5, (SI)(AX*1)
 	MOVQ        DX, DI
 	IMUL3Q      $0x03, DI, SI
 	ADDQ        CX, SI
-	VMOVUPS     (SI), Y3
+	VMOVUPS     (SI), Y0
 	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y1
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y2
+	ADDQ        DI, SI
+	VMOVUPS     (SI), Y3
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y4
 	ADDQ        DI, SI
 	VMOVUPS     (SI), Y5
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y6
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y7
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y8
-	VADDPS      Y5, Y4, Y9
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y6, Y5
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y3, Y3
-	VADDPS      Y5, Y3, Y3
-	VADDPS      Y4, Y8, Y8
-	VFMADD231PS Y2, Y6, Y8
-	VFMADD231PS Y0, Y6, Y4
-	VFMADD231PS Y1, Y5, Y9
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y6, Y0, Y0
+	VADDPS      Y2, Y0, Y0
+	VFMADD231PS f3ed80000<>+0(SB), Y1, Y5
+	VFMADD231PS f40580000<>+0(SB), Y3, Y5
+	VMULPS      f3f400000<>+0(SB), Y1, Y1
+	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
+	VMULPS      f3f100000<>+0(SB), Y6, Y6
+	VFMADD231PS f40100000<>+0(SB), Y2, Y6
 	MOVQ        24(SP), SI
-	VMOVUPS     Y3, (SI)(AX*1)
+	VMOVUPS     Y0, (SI)(AX*1)
 	MOVQ        56(SP), SI
-	VMOVUPS     Y4, (SI)(AX*1)
+	VMOVUPS     Y1, (SI)(AX*1)
 	MOVQ        88(SP), SI
-	VMOVUPS     Y9, (SI)(AX*1)
+	VMOVUPS     Y6, (SI)(AX*1)
 	MOVQ        120(SP), SI
-	VMOVUPS     Y8, (SI)(AX*1)
+	VMOVUPS     Y5, (SI)(AX*1)
 	ADDQ        $0x20, AX
 	ADDQ        $0x20, CX
 	JMP         whole
@@ -14530,343 +14979,363 @@ part:
 	CMOVQGT     DI, BX
 	NEGQ        BX
 	LEAQ        lanes<>+32(SB), SI
-	VMOVUPS     (SI)(BX*4), Y3
+	VMOVUPS     (SI)(BX*4), Y0
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y7, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y9, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x06, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        DX, SI
 	IMUL3Q      $0x06, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y7, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y9, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x0c, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        DX, SI
 	IMUL3Q      $0x0c, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y7, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y9, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x12, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        DX, SI
 	IMUL3Q      $0x12, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y7, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y9, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x18, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        DX, SI
 	IMUL3Q      $0x18, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y7, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y9, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x1e, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        DX, SI
 	IMUL3Q      $0x1e, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  Y4, Y3, (BX)
+	VMASKMOVPS  Y1, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y3, (BX)
+	VMASKMOVPS  Y2, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y10, Y3, (BX)
+	VMASKMOVPS  Y7, Y0, (BX)
 	ADDQ        SI, BX
-	VMASKMOVPS  Y9, Y3, (BX)
+	VMASKMOVPS  Y6, Y0, (BX)
 	MOVQ        DX, SI
 	IMUL3Q      $0x00, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	IMUL3Q      $0x06, DX, SI
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        (SP), BX
-	VMASKMOVPS  Y4, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y1, Y0, (BX)(AX*1)
 	MOVQ        32(SP), BX
-	VMASKMOVPS  Y5, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y2, Y0, (BX)(AX*1)
 	MOVQ        64(SP), BX
-	VMASKMOVPS  Y10, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y7, Y0, (BX)(AX*1)
 	MOVQ        96(SP), BX
-	VMASKMOVPS  Y9, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y6, Y0, (BX)(AX*1)
 	MOVQ        DX, SI
 	IMUL3Q      $0x01, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	IMUL3Q      $0x06, DX, SI
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        8(SP), BX
-	VMASKMOVPS  Y4, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y1, Y0, (BX)(AX*1)
 	MOVQ        40(SP), BX
-	VMASKMOVPS  Y5, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y2, Y0, (BX)(AX*1)
 	MOVQ        72(SP), BX
-	VMASKMOVPS  Y10, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y7, Y0, (BX)(AX*1)
 	MOVQ        104(SP), BX
-	VMASKMOVPS  Y9, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y6, Y0, (BX)(AX*1)
 	MOVQ        DX, SI
 	IMUL3Q      $0x02, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	IMUL3Q      $0x06, DX, SI
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        16(SP), BX
-	VMASKMOVPS  Y4, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y1, Y0, (BX)(AX*1)
 	MOVQ        48(SP), BX
-	VMASKMOVPS  Y5, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y2, Y0, (BX)(AX*1)
 	MOVQ        80(SP), BX
-	VMASKMOVPS  Y10, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y7, Y0, (BX)(AX*1)
 	MOVQ        112(SP), BX
-	VMASKMOVPS  Y9, Y3, (BX)(AX*1)
+	VMASKMOVPS  Y6, Y0, (BX)(AX*1)
 	MOVQ        DX, SI
 	IMUL3Q      $0x03, SI, BX
 	ADDQ        CX, BX
-	VMASKMOVPS  (BX), Y3, Y4
+	VMASKMOVPS  (BX), Y0, Y1
 	IMUL3Q      $0x06, DX, SI
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y5
+	VMASKMOVPS  (BX), Y0, Y2
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y6
+	VMASKMOVPS  (BX), Y0, Y3
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y7
+	VMASKMOVPS  (BX), Y0, Y4
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y8
+	VMASKMOVPS  (BX), Y0, Y5
 	ADDQ        SI, BX
-	VMASKMOVPS  (BX), Y3, Y9
-	VADDPS      Y6, Y5, Y10
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y7, Y6
-	VSUBPS      Y8, Y7, Y7
-	VADDPS      Y10, Y4, Y4
-	VADDPS      Y6, Y4, Y4
-	VADDPS      Y5, Y9, Y9
-	VFMADD231PS Y2, Y7, Y9
-	VFMADD231PS Y0, Y7, Y5
-	VFMADD231PS Y1, Y6, Y10
+	VMASKMOVPS  (BX), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y1, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS f3ed80000<>+0(SB), Y2, Y6
+	VFMADD231PS f40580000<>+0(SB), Y4, Y6
+	VMULPS      f3f400000<>+0(SB), Y2, Y2
+	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
+	VMULPS      f3f100000<>+0(SB), Y7, Y7
+	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        24(SP), DX
-	VMASKMOVPS  Y4, Y3, (DX)(AX*1)
+	VMASKMOVPS  Y1, Y0, (DX)(AX*1)
 	MOVQ        56(SP), DX
-	VMASKMOVPS  Y5, Y3, (DX)(AX*1)
+	VMASKMOVPS  Y2, Y0, (DX)(AX*1)
 	MOVQ        88(SP), DX
-	VMASKMOVPS  Y10, Y3, (DX)(AX*1)
+	VMASKMOVPS  Y7, Y0, (DX)(AX*1)
 	MOVQ        120(SP), DX
-	VMASKMOVPS  Y9, Y3, (DX)(AX*1)
+	VMASKMOVPS  Y6, Y0, (DX)(AX*1)
 	ADDQ        $0x20, AX
 	ADDQ        $0x20, CX
 
@@ -14877,17 +15346,13 @@ done:
 // func kernel4AVX2(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·kernel4AVX2(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3e800000<>+0(SB), Y0
-	VBROADCASTSS f3e2aaaab<>+0(SB), Y1
-	VBROADCASTSS f3daaaaab<>+0(SB), Y2
-	VBROADCASTSS f3d2aaaab<>+0(SB), Y3
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
 	SUBQ         $0x08, SI
@@ -14895,339 +15360,330 @@ whole:
 	MOVQ         CX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         CX, R8
 	IMUL3Q       $0x06, R8, DI
 	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x0c, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x00, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x01, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x02, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x03, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x04, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	MOVQ         BX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      (DI), Y4
+	VMOVUPS      (DI), Y0
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	VMULPS       Y0, Y4, Y7
-	VADDPS       Y6, Y4, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y5, Y8
-	VFNMADD231PS Y1, Y5, Y9
-	VMULPS       Y3, Y4, Y4
-	VFMADD231PS  Y1, Y6, Y4
-	VMOVAPS      Y4, Y10
-	VFMADD231PS  Y2, Y5, Y10
+	VMOVUPS      (DI), Y2
+	VMULPS       fbf06d905<>+0(SB), Y0, Y3
+	VMULPS       f3e06d905<>+0(SB), Y0, Y4
+	VFMADD231PS  fbe97b426<>+0(SB), Y2, Y3
+	VFMADD231PS  f3e97b426<>+0(SB), Y2, Y4
+	VMULPS       f3f4a4588<>+0(SB), Y0, Y0
+	VMOVAPS      Y3, Y5
+	VFMADD231PS  fbeca4588<>+0(SB), Y1, Y5
+	VMOVAPS      Y3, Y3
+	VFNMADD231PS fbeca4588<>+0(SB), Y1, Y3
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  f3e4a4588<>+0(SB), Y1, Y6
 	VMOVAPS      Y4, Y4
-	VFNMADD231PS Y2, Y5, Y4
+	VFNMADD231PS f3e4a4588<>+0(SB), Y1, Y4
 	MOVQ         BX, R8
 	IMUL3Q       $0x05, R8, DI
 	ADDQ         DX, DI
-	VMOVUPS      Y7, (DI)
+	VMOVUPS      Y0, (DI)
 	IMUL3Q       $0x06, BX, R8
 	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
+	VMOVUPS      Y5, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y3, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y6, (DI)
 	ADDQ         R8, DI
 	VMOVUPS      Y4, (DI)
 	ADDQ         R8, DI
-	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y2, (DI)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, DX
 	JMP          whole
@@ -15243,343 +15699,334 @@ part:
 	CMOVQGT      R8, SI
 	NEGQ         SI
 	LEAQ         lanes<>+32(SB), DI
-	VMOVUPS      (DI)(SI*4), Y4
+	VMOVUPS      (DI)(SI*4), Y0
 	MOVQ         CX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
+	VMASKMOVPS   (SI), Y0, Y1
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
+	VMASKMOVPS   (SI), Y0, Y2
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (SI), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, DI
 	IMUL3Q       $0x00, DI, SI
 	ADDQ         DX, SI
-	VMASKMOVPS   Y8, Y4, (SI)
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
+	VMASKMOVPS   Y6, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y9, Y4, (SI)
+	VMASKMOVPS   Y4, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y11, Y4, (SI)
+	VMASKMOVPS   Y7, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y5, Y4, (SI)
+	VMASKMOVPS   Y5, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y7, Y4, (SI)
+	VMASKMOVPS   Y3, Y0, (SI)
 	MOVQ         CX, DI
 	IMUL3Q       $0x03, DI, SI
 	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
+	VMASKMOVPS   (SI), Y0, Y1
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
+	VMASKMOVPS   (SI), Y0, Y2
 	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (SI), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, DI
 	IMUL3Q       $0x06, DI, SI
 	ADDQ         DX, SI
-	VMASKMOVPS   Y8, Y4, (SI)
+	VMASKMOVPS   Y1, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
+	VMASKMOVPS   Y6, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y9, Y4, (SI)
+	VMASKMOVPS   Y4, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y11, Y4, (SI)
+	VMASKMOVPS   Y7, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y5, Y4, (SI)
+	VMASKMOVPS   Y5, Y0, (SI)
 	ADDQ         DI, SI
-	VMASKMOVPS   Y7, Y4, (SI)
+	VMASKMOVPS   Y3, Y0, (SI)
 	MOVQ         CX, SI
 	IMUL3Q       $0x06, SI, CX
 	ADDQ         AX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x0c, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y11, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x00, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y11, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x01, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y11, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x02, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y11, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x03, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y11, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x04, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y8
-	VADDPS       Y7, Y5, Y9
-	VMULPS       Y1, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VSUBPS       Y9, Y10, Y10
-	VMOVAPS      Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	VFNMADD231PS Y1, Y6, Y10
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y1, Y7, Y5
-	VMOVAPS      Y5, Y11
-	VFMADD231PS  Y2, Y6, Y11
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
 	VMOVAPS      Y5, Y5
-	VFNMADD231PS Y2, Y6, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x04, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y11, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	MOVQ         BX, SI
 	IMUL3Q       $0x05, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y4, Y5
+	VMASKMOVPS   (CX), Y0, Y1
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y6
+	VMASKMOVPS   (CX), Y0, Y2
 	ADDQ         SI, CX
-	VMASKMOVPS   (CX), Y4, Y7
-	VMULPS       Y0, Y5, Y0
-	VADDPS       Y7, Y5, Y8
-	VMULPS       Y1, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VSUBPS       Y8, Y9, Y9
-	VMOVAPS      Y9, Y8
-	VFMADD231PS  Y1, Y6, Y8
-	VFNMADD231PS Y1, Y6, Y9
-	VMULPS       Y3, Y5, Y3
-	VFMADD231PS  Y1, Y7, Y3
-	VMOVAPS      Y3, Y1
-	VFMADD231PS  Y2, Y6, Y1
-	VMOVAPS      Y3, Y3
-	VFNMADD231PS Y2, Y6, Y3
+	VMASKMOVPS   (CX), Y0, Y3
+	VMULPS       fbf06d905<>+0(SB), Y1, Y4
+	VMULPS       f3e06d905<>+0(SB), Y1, Y5
+	VFMADD231PS  fbe97b426<>+0(SB), Y3, Y4
+	VFMADD231PS  f3e97b426<>+0(SB), Y3, Y5
+	VMULPS       f3f4a4588<>+0(SB), Y1, Y1
+	VMOVAPS      Y4, Y6
+	VFMADD231PS  fbeca4588<>+0(SB), Y2, Y6
+	VMOVAPS      Y4, Y4
+	VFNMADD231PS fbeca4588<>+0(SB), Y2, Y4
+	VMOVAPS      Y5, Y7
+	VFMADD231PS  f3e4a4588<>+0(SB), Y2, Y7
+	VMOVAPS      Y5, Y5
+	VFNMADD231PS f3e4a4588<>+0(SB), Y2, Y5
 	MOVQ         BX, SI
 	IMUL3Q       $0x05, SI, CX
 	ADDQ         DX, CX
-	VMASKMOVPS   Y0, Y4, (CX)
+	VMASKMOVPS   Y1, Y0, (CX)
 	IMUL3Q       $0x06, BX, SI
 	ADDQ         SI, CX
-	VMASKMOVPS   Y9, Y4, (CX)
+	VMASKMOVPS   Y6, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y8, Y4, (CX)
+	VMASKMOVPS   Y4, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y1, Y4, (CX)
+	VMASKMOVPS   Y7, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y3, Y4, (CX)
+	VMASKMOVPS   Y5, Y0, (CX)
 	ADDQ         SI, CX
-	VMASKMOVPS   Y7, Y4, (CX)
+	VMASKMOVPS   Y3, Y0, (CX)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, DX
 
@@ -15590,645 +16037,641 @@ done:
 // func kernelGradient4AVX2(dst []float32, src []float32, to int, from int, count int)
 // Requires: AVX, CMOV, FMA3
 TEXT ·kernelGradient4AVX2(SB), NOSPLIT, $0-72
-	VBROADCASTSS f3e800000<>+0(SB), Y0
-	VBROADCASTSS f3e2aaaab<>+0(SB), Y1
-	VBROADCASTSS f3daaaaab<>+0(SB), Y2
-	VBROADCASTSS f3d2aaaab<>+0(SB), Y3
-	MOVQ         src_base+24(FP), AX
-	MOVQ         from+56(FP), CX
-	MOVQ         dst_base+0(FP), DX
-	MOVQ         to+48(FP), BX
-	SHLQ         $0x02, CX
-	SHLQ         $0x02, BX
-	MOVQ         count+64(FP), SI
+	MOVQ src_base+24(FP), AX
+	MOVQ from+56(FP), CX
+	MOVQ dst_base+0(FP), DX
+	MOVQ to+48(FP), BX
+	SHLQ $0x02, CX
+	SHLQ $0x02, BX
+	MOVQ count+64(FP), SI
 
 whole:
-	SUBQ         $0x08, SI
-	JL           part
-	MOVQ         CX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         CX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x06, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         CX, R8
-	IMUL3Q       $0x06, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x0c, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         CX, R8
-	IMUL3Q       $0x0c, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x12, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         CX, R8
-	IMUL3Q       $0x12, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x18, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         CX, R8
-	IMUL3Q       $0x18, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x1e, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         CX, R8
-	IMUL3Q       $0x1e, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      Y4, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	IMUL3Q       $0x06, CX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         BX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         DX, DI
-	VMOVUPS      Y4, (DI)
-	IMUL3Q       $0x03, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	IMUL3Q       $0x06, CX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         BX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         DX, DI
-	VMOVUPS      Y4, (DI)
-	IMUL3Q       $0x03, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	MOVQ         CX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         AX, DI
-	VMOVUPS      (DI), Y4
-	IMUL3Q       $0x06, CX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y6
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y7
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y9
-	VADDPS       Y6, Y5, Y10
-	VSUBPS       Y5, Y6, Y5
-	VADDPS       Y8, Y7, Y6
-	VSUBPS       Y8, Y7, Y7
-	VMULPS       Y1, Y5, Y5
-	VFMADD231PS  Y2, Y7, Y5
-	VMULPS       Y0, Y4, Y4
-	VFNMADD231PS Y1, Y10, Y4
-	VFMADD231PS  Y3, Y6, Y4
-	VFNMADD231PS Y1, Y10, Y9
-	VFMADD231PS  Y1, Y6, Y9
-	MOVQ         BX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         DX, DI
-	VMOVUPS      Y4, (DI)
-	IMUL3Q       $0x03, BX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y9, (DI)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, DX
-	JMP          whole
+	SUBQ        $0x08, SI
+	JL          part
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        CX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        CX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        CX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        CX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        CX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        BX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        BX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        CX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        AX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, CX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
+	VADDPS      Y2, Y1, Y6
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y4, Y3, Y2
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      fbeca4588<>+0(SB), Y1, Y1
+	VFMADD231PS f3e4a4588<>+0(SB), Y3, Y1
+	VMULPS      f3f4a4588<>+0(SB), Y0, Y0
+	VFMADD231PS fbf06d905<>+0(SB), Y6, Y0
+	VFMADD231PS f3e06d905<>+0(SB), Y2, Y0
+	VFMADD231PS fbe97b426<>+0(SB), Y6, Y5
+	VFMADD231PS f3e97b426<>+0(SB), Y2, Y5
+	MOVQ        BX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        DX, DI
+	VMOVUPS     Y0, (DI)
+	IMUL3Q      $0x03, BX, R8
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	JMP         whole
 
 part:
-	ADDQ         $0x08, SI
-	JZ           done
-	XORQ         DI, DI
-	MOVQ         $0x00000008, R8
-	SUBQ         $0x00, SI
-	CMOVQLT      DI, SI
-	CMPQ         SI, R8
-	CMOVQGT      R8, SI
-	NEGQ         SI
-	LEAQ         lanes<>+32(SB), DI
-	VMOVUPS      (DI)(SI*4), Y4
-	MOVQ         CX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         CX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x06, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         CX, DI
-	IMUL3Q       $0x06, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x0c, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         CX, DI
-	IMUL3Q       $0x0c, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x12, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         CX, DI
-	IMUL3Q       $0x12, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x18, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         CX, DI
-	IMUL3Q       $0x18, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x1e, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         CX, DI
-	IMUL3Q       $0x1e, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	IMUL3Q       $0x06, CX, DI
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         BX, DI
-	IMUL3Q       $0x00, DI, SI
-	ADDQ         DX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	IMUL3Q       $0x03, BX, DI
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x01, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	IMUL3Q       $0x06, CX, DI
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         BX, DI
-	IMUL3Q       $0x01, DI, SI
-	ADDQ         DX, SI
-	VMASKMOVPS   Y5, Y4, (SI)
-	IMUL3Q       $0x03, BX, DI
-	ADDQ         DI, SI
-	VMASKMOVPS   Y6, Y4, (SI)
-	ADDQ         DI, SI
-	VMASKMOVPS   Y10, Y4, (SI)
-	MOVQ         CX, DI
-	IMUL3Q       $0x02, DI, SI
-	ADDQ         AX, SI
-	VMASKMOVPS   (SI), Y4, Y5
-	IMUL3Q       $0x06, CX, DI
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y6
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y7
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y8
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y9
-	ADDQ         DI, SI
-	VMASKMOVPS   (SI), Y4, Y10
-	VADDPS       Y7, Y6, Y11
-	VSUBPS       Y6, Y7, Y6
-	VADDPS       Y9, Y8, Y7
-	VSUBPS       Y9, Y8, Y8
-	VMULPS       Y1, Y6, Y6
-	VFMADD231PS  Y2, Y8, Y6
-	VMULPS       Y0, Y5, Y5
-	VFNMADD231PS Y1, Y11, Y5
-	VFMADD231PS  Y3, Y7, Y5
-	VFNMADD231PS Y1, Y11, Y10
-	VFMADD231PS  Y1, Y7, Y10
-	MOVQ         BX, SI
-	IMUL3Q       $0x02, SI, CX
-	ADDQ         DX, CX
-	VMASKMOVPS   Y5, Y4, (CX)
-	IMUL3Q       $0x03, BX, SI
-	ADDQ         SI, CX
-	VMASKMOVPS   Y6, Y4, (CX)
-	ADDQ         SI, CX
-	VMASKMOVPS   Y10, Y4, (CX)
-	ADDQ         $0x20, AX
-	ADDQ         $0x20, DX
+	ADDQ        $0x08, SI
+	JZ          done
+	XORQ        DI, DI
+	MOVQ        $0x00000008, R8
+	SUBQ        $0x00, SI
+	CMOVQLT     DI, SI
+	CMPQ        SI, R8
+	CMOVQGT     R8, SI
+	NEGQ        SI
+	LEAQ        lanes<>+32(SB), DI
+	VMOVUPS     (DI)(SI*4), Y0
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        CX, DI
+	IMUL3Q      $0x06, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        CX, DI
+	IMUL3Q      $0x0c, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        CX, DI
+	IMUL3Q      $0x12, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        CX, DI
+	IMUL3Q      $0x18, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        CX, DI
+	IMUL3Q      $0x1e, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	IMUL3Q      $0x06, CX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        BX, DI
+	IMUL3Q      $0x00, DI, SI
+	ADDQ        DX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	IMUL3Q      $0x06, CX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        BX, DI
+	IMUL3Q      $0x01, DI, SI
+	ADDQ        DX, SI
+	VMASKMOVPS  Y1, Y0, (SI)
+	IMUL3Q      $0x03, BX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  Y2, Y0, (SI)
+	ADDQ        DI, SI
+	VMASKMOVPS  Y6, Y0, (SI)
+	MOVQ        CX, DI
+	IMUL3Q      $0x02, DI, SI
+	ADDQ        AX, SI
+	VMASKMOVPS  (SI), Y0, Y1
+	IMUL3Q      $0x06, CX, DI
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y2
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y3
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y4
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y5
+	ADDQ        DI, SI
+	VMASKMOVPS  (SI), Y0, Y6
+	VADDPS      Y3, Y2, Y7
+	VSUBPS      Y3, Y2, Y2
+	VADDPS      Y5, Y4, Y3
+	VSUBPS      Y5, Y4, Y4
+	VMULPS      fbeca4588<>+0(SB), Y2, Y2
+	VFMADD231PS f3e4a4588<>+0(SB), Y4, Y2
+	VMULPS      f3f4a4588<>+0(SB), Y1, Y1
+	VFMADD231PS fbf06d905<>+0(SB), Y7, Y1
+	VFMADD231PS f3e06d905<>+0(SB), Y3, Y1
+	VFMADD231PS fbe97b426<>+0(SB), Y7, Y6
+	VFMADD231PS f3e97b426<>+0(SB), Y3, Y6
+	MOVQ        BX, SI
+	IMUL3Q      $0x02, SI, CX
+	ADDQ        DX, CX
+	VMASKMOVPS  Y1, Y0, (CX)
+	IMUL3Q      $0x03, BX, SI
+	ADDQ        SI, CX
+	VMASKMOVPS  Y2, Y0, (CX)
+	ADDQ        SI, CX
+	VMASKMOVPS  Y6, Y0, (CX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
 
 done:
 	VZEROUPPER
