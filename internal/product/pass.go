@@ -82,11 +82,11 @@ func (p *pass) Scratch(threads int) int { return p.conv.Groups * p.panels * p.pa
 
 func (p *pass) run(on *pool.Pool, scratch, c, a, kernel []float32) {
 	p.kernel, p.packed = kernel, scratch[:p.Scratch(on.Threads())]
-	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, panel: p.panel, depth: p.depth, columns: p.columns}
+	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
 	on.Each(p.conv.Groups*p.panels, p.packTask)
 	tasks := 0
 	for i, g := range p.classes {
-		tasks += g.split(on, p.conv.Groups, p.panels)
+		tasks += g.split(on, p.conv.Groups*p.panels)
 		p.ends[i] = tasks
 	}
 	on.Each(tasks, p.task)
@@ -123,9 +123,6 @@ func (p *pass) runTask(_, task int) {
 		task -= p.ends[class-1]
 	}
 	g := p.classes[class]
-	group, first, last, from, to := g.part(task)
-	w := p.work
-	w.a, w.c = w.a[group*p.depth:], w.c[group*p.columns:]
-	w.panels = w.panels[group*p.panels*p.panel:]
-	g.span(&w, first, last, from, to)
+	first, last, from, to := g.part(task)
+	g.span(&p.work, first, last, from, to)
 }
