@@ -29,13 +29,13 @@ func newGoTile(rows, columns int) tile {
 				putGo(c[place[i]:][:n], sums[i*columns:], add)
 			}
 		},
-		func(c, a, b []float32, stride, images, high, wide, image, line, pixel, m, n int, add bool) {
+		func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, m, n int, add bool) {
 			var sums [largestTile]float32
 			for p := range images * high * wide {
 				at := p/(high*wide)*image + p/wide%high*line + p%wide*pixel
 				for i, x := range a[at:][:m] {
 					sum := sums[i*columns:][:columns]
-					for j, y := range b[p*columns:][:len(sum)] {
+					for j, y := range b[p*next:][:len(sum)] {
 						sum[j] += x * y
 					}
 				}

@@ -83,7 +83,7 @@ func (w *winogradGradient) runTask(worker, task int) {
 	sums, taps := own[:w.t*w.t*distance], own[w.t*w.t*distance:]
 	a, b := i/w.group*w.group*w.block+i%w.group, j*w.block
 	for p := range w.t * w.t {
-		w.tile.outer(sums[p*distance:], w.v[p*w.xPlane+a:], w.g[p*w.yPlane+b:], columns, 1, 1, w.ready, 0, 0, w.group, rows, columns, false)
+		w.tile.outer(sums[p*distance:], w.v[p*w.xPlane+a:], w.g[p*w.yPlane+b:], columns, 1, 1, w.ready, 0, 0, w.group, columns, rows, columns, false)
 	}
 	w.set.kernelGradient(taps, sums, rows*columns, distance, rows*columns)
 	high, wide := min(rows, w.c-i), min(columns, w.o-j)
