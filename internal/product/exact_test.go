@@ -148,6 +148,13 @@ func randomConv(r *rand.Rand) Conv {
 		case 1:
 			c.Groups = 1 + r.IntN(70)
 			in, out = 1, 1
+			if r.IntN(2) > 0 { // by lines
+				c.KH, c.KW, c.DilationH, c.DilationW, c.PadLeft, c.PadRight, c.StrideW = 3, 3, 1, 1, 1, 1, 1+r.IntN(2)
+				c.W *= c.StrideW
+				if r.IntN(2) > 0 {
+					c.StrideH = 1
+				}
+			}
 		case 2: // the usual one
 			c.KH, c.KW, c.StrideH, c.StrideW, c.DilationH, c.DilationW = 3, 3, 1, 1, 1, 1
 		}

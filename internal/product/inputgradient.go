@@ -14,6 +14,9 @@ type InputGradient struct {
 // NewInputGradient makes the plan for a shape that Check accepts.
 func NewInputGradient(c Conv) *InputGradient {
 	c.must()
+	if c.depthwise() && byLines(c, true) {
+		return &InputGradient{c, newDepthwiseLines(c, true)}
+	}
 	if c.depthwise() {
 		return &InputGradient{c, newDepthwise(c, true)}
 	}

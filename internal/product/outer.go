@@ -54,7 +54,7 @@ func newOuter(c Conv, transposed bool) *outer {
 	o.directY = c.Groups > 1
 	if o.line {
 		pixels := c.N * c.H * c.W
-		o.perBlock = min(pixels, max(256, lineBytes/4/(c.C+c.OutC)))
+		o.perBlock = min(pixels, max(512, lineBytes/4/(c.C+c.OutC)))
 		o.strip, o.panel = o.perBlock*o.tile.rows, o.perBlock*o.tile.columns
 		// A power of two between pixels would put them all into a few sets of the cache.
 		o.directX, o.directY = c.C%512 != 0, c.OutC%512 != 0 && !transposed

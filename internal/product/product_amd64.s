@@ -3189,6 +3189,70 @@ taps:
 	VZEROUPPER
 	RET
 
+// func depthwise2AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwise2AVX512(SB), NOSPLIT, $0-185
+	MOVQ      zero_base+48(FP), AX
+	MOVQ      channels+176(FP), CX
+	MOVQ      $-1, DX
+	BZHIQ     CX, DX, DX
+	KMOVW     DX, K1
+	SHRQ      $0x10, DX
+	KMOVW     DX, K2
+	SHRQ      $0x10, DX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      tap_base+144(FP), BX
+	MOVLQSX   (BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z 64(CX), K2, Z1
+	MOVLQSX   4(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z2
+	VMOVUPS.Z 64(CX), K2, Z3
+	MOVQ      y_base+0(FP), DX
+	MOVQ      x_base+24(FP), BX
+	MOVQ      place_base+96(FP), SI
+	MOVQ      from_base+120(FP), DI
+	MOVQ      pixels+168(FP), R8
+	MOVB      add+184(FP), R9
+
+pixel:
+	MOVLQSX   (SI), R10
+	LEAQ      (DX)(R10*4), R10
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	TESTB     R9, R9
+	JZ        taps
+	VMOVUPS.Z (R10), K1, Z4
+	VMOVUPS.Z 64(R10), K2, Z5
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Z0, K1, Z4
+	VFMADD231PS 64(CX), Z1, K2, Z5
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Z2, K1, Z4
+	VFMADD231PS 64(CX), Z3, K2, Z5
+	VMOVUPS     Z4, K1, (R10)
+	VMOVUPS     Z5, K2, 64(R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x08, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
 // func depthwise1AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·depthwise1AVX512(SB), NOSPLIT, $0-185
@@ -3461,6 +3525,739 @@ put8:
 	ADDQ    CX, AX
 
 done:
+	VZEROUPPER
+	RET
+
+// func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwiseLines1AVX512(SB), NOSPLIT, $0-160
+	MOVQ      channels+152(FP), AX
+	MOVQ      $-1, CX
+	BZHIQ     AX, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	SHRQ      $0x10, CX
+	MOVQ      y_base+0(FP), AX
+	MOVQ      step+144(FP), CX
+	SHLQ      $0x02, CX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      tap+120(FP), BX
+	SHLQ      $0x02, BX
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z 64(DX), K2, Z1
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMOVUPS.Z 64(DX), K2, Z3
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z4
+	VMOVUPS.Z 64(DX), K2, Z5
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z6
+	VMOVUPS.Z 64(DX), K2, Z7
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z8
+	VMOVUPS.Z 64(DX), K2, Z9
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z10
+	VMOVUPS.Z 64(DX), K2, Z11
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z12
+	VMOVUPS.Z 64(DX), K2, Z13
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z14
+	VMOVUPS.Z 64(DX), K2, Z15
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z16
+	VMOVUPS.Z 64(DX), K2, Z17
+	ADDQ      BX, DX
+	MOVQ      from_base+96(FP), R8
+
+line:
+	MOVQ        x_base+24(FP), DX
+	MOVQ        zero_base+48(FP), R9
+	MOVLQSX     (R8), BX
+	TESTQ       BX, BX
+	LEAQ        (DX)(BX*4), BX
+	CMOVQLT     R9, BX
+	MOVLQSX     4(R8), SI
+	TESTQ       SI, SI
+	LEAQ        (DX)(SI*4), SI
+	CMOVQLT     R9, SI
+	MOVLQSX     8(R8), DI
+	TESTQ       DI, DI
+	LEAQ        (DX)(DI*4), DI
+	CMOVQLT     R9, DI
+	ADDQ        $0x0c, R8
+	MOVQ        wide+136(FP), DX
+	VMOVUPS.Z   (BX), K1, Z19
+	VMOVUPS.Z   64(BX), K2, Z18
+	ADDQ        CX, BX
+	VMULPS      Z2, Z19, Z20
+	VMULPS      Z0, Z19, Z22
+	VMULPS      Z3, Z18, Z21
+	VMULPS      Z1, Z18, Z23
+	VMOVUPS.Z   (SI), K1, Z18
+	VMOVUPS.Z   64(SI), K2, Z19
+	ADDQ        CX, SI
+	VFMADD231PS Z8, Z18, Z20
+	VFMADD231PS Z6, Z18, Z22
+	VFMADD231PS Z9, Z19, Z21
+	VFMADD231PS Z7, Z19, Z23
+	VMOVUPS.Z   (DI), K1, Z18
+	VMOVUPS.Z   64(DI), K2, Z19
+	ADDQ        CX, DI
+	VFMADD231PS Z14, Z18, Z20
+	VFMADD231PS Z12, Z18, Z22
+	VFMADD231PS Z15, Z19, Z21
+	VFMADD231PS Z13, Z19, Z23
+	DECQ        DX
+	JZ          end
+
+pixel:
+	VMOVAPS     Z20, Z18
+	VMOVAPS     Z21, Z19
+	VMOVAPS     Z22, Z20
+	VMOVAPS     Z23, Z21
+	VMOVUPS.Z   (BX), K1, Z22
+	VMOVUPS.Z   64(BX), K2, Z23
+	ADDQ        CX, BX
+	VFMADD231PS Z4, Z22, Z18
+	VFMADD231PS Z2, Z22, Z20
+	VMULPS      Z0, Z22, Z22
+	VFMADD231PS Z5, Z23, Z19
+	VFMADD231PS Z3, Z23, Z21
+	VMULPS      Z1, Z23, Z23
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
+	VFMADD231PS Z10, Z24, Z18
+	VFMADD231PS Z8, Z24, Z20
+	VFMADD231PS Z6, Z24, Z22
+	VFMADD231PS Z11, Z25, Z19
+	VFMADD231PS Z9, Z25, Z21
+	VFMADD231PS Z7, Z25, Z23
+	VMOVUPS.Z   (DI), K1, Z24
+	VMOVUPS.Z   64(DI), K2, Z25
+	ADDQ        CX, DI
+	VFMADD231PS Z16, Z24, Z18
+	VFMADD231PS Z14, Z24, Z20
+	VFMADD231PS Z12, Z24, Z22
+	VFMADD231PS Z17, Z25, Z19
+	VFMADD231PS Z15, Z25, Z21
+	VFMADD231PS Z13, Z25, Z23
+	VMOVUPS     Z18, K1, (AX)
+	VMOVUPS     Z19, K2, 64(AX)
+	ADDQ        CX, AX
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VMOVUPS Z20, K1, (AX)
+	VMOVUPS Z21, K2, 64(AX)
+	ADDQ    CX, AX
+	DECQ    lines+128(FP)
+	JNZ     line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwiseLinesGradient1AVX512(SB), NOSPLIT, $0-161
+	MOVQ   channels+152(FP), AX
+	MOVQ   $-1, CX
+	BZHIQ  AX, CX, CX
+	KMOVW  CX, K1
+	SHRQ   $0x10, CX
+	KMOVW  CX, K2
+	SHRQ   $0x10, CX
+	MOVQ   dy_base+72(FP), AX
+	MOVQ   step+144(FP), CX
+	SHLQ   $0x02, CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   from_base+96(FP), R8
+
+line:
+	MOVQ      x_base+24(FP), DX
+	MOVQ      zero_base+48(FP), R9
+	MOVLQSX   (R8), BX
+	TESTQ     BX, BX
+	LEAQ      (DX)(BX*4), BX
+	CMOVQLT   R9, BX
+	MOVLQSX   4(R8), SI
+	TESTQ     SI, SI
+	LEAQ      (DX)(SI*4), SI
+	CMOVQLT   R9, SI
+	MOVLQSX   8(R8), DI
+	TESTQ     DI, DI
+	LEAQ      (DX)(DI*4), DI
+	CMOVQLT   R9, DI
+	ADDQ      $0x0c, R8
+	MOVQ      wide+136(FP), DX
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z19, Z19, Z19
+	VMOVUPS.Z (AX), K1, Z20
+	VMOVUPS.Z 64(AX), K2, Z21
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        end
+
+pixel:
+	VMOVUPS.Z   (AX), K1, Z22
+	VMOVUPS.Z   64(AX), K2, Z23
+	ADDQ        CX, AX
+	VMOVUPS.Z   (BX), K1, Z24
+	VMOVUPS.Z   64(BX), K2, Z25
+	ADDQ        CX, BX
+	VFMADD231PS Z18, Z24, Z4
+	VFMADD231PS Z20, Z24, Z2
+	VFMADD231PS Z22, Z24, Z0
+	VFMADD231PS Z19, Z25, Z5
+	VFMADD231PS Z21, Z25, Z3
+	VFMADD231PS Z23, Z25, Z1
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
+	VFMADD231PS Z18, Z24, Z10
+	VFMADD231PS Z20, Z24, Z8
+	VFMADD231PS Z22, Z24, Z6
+	VFMADD231PS Z19, Z25, Z11
+	VFMADD231PS Z21, Z25, Z9
+	VFMADD231PS Z23, Z25, Z7
+	VMOVUPS.Z   (DI), K1, Z24
+	VMOVUPS.Z   64(DI), K2, Z25
+	ADDQ        CX, DI
+	VFMADD231PS Z18, Z24, Z16
+	VFMADD231PS Z20, Z24, Z14
+	VFMADD231PS Z22, Z24, Z12
+	VFMADD231PS Z19, Z25, Z17
+	VFMADD231PS Z21, Z25, Z15
+	VFMADD231PS Z23, Z25, Z13
+	VMOVAPS     Z20, Z18
+	VMOVAPS     Z21, Z19
+	VMOVAPS     Z22, Z20
+	VMOVAPS     Z23, Z21
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VPXORD      Z22, Z22, Z22
+	VPXORD      Z23, Z23, Z23
+	VMOVUPS.Z   (BX), K1, Z24
+	VMOVUPS.Z   64(BX), K2, Z25
+	ADDQ        CX, BX
+	VFMADD231PS Z18, Z24, Z4
+	VFMADD231PS Z20, Z24, Z2
+	VFMADD231PS Z22, Z24, Z0
+	VFMADD231PS Z19, Z25, Z5
+	VFMADD231PS Z21, Z25, Z3
+	VFMADD231PS Z23, Z25, Z1
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
+	VFMADD231PS Z18, Z24, Z10
+	VFMADD231PS Z20, Z24, Z8
+	VFMADD231PS Z22, Z24, Z6
+	VFMADD231PS Z19, Z25, Z11
+	VFMADD231PS Z21, Z25, Z9
+	VFMADD231PS Z23, Z25, Z7
+	VMOVUPS.Z   (DI), K1, Z24
+	VMOVUPS.Z   64(DI), K2, Z25
+	ADDQ        CX, DI
+	VFMADD231PS Z18, Z24, Z16
+	VFMADD231PS Z20, Z24, Z14
+	VFMADD231PS Z22, Z24, Z12
+	VFMADD231PS Z19, Z25, Z17
+	VFMADD231PS Z21, Z25, Z15
+	VFMADD231PS Z23, Z25, Z13
+	DECQ        lines+128(FP)
+	JNZ         line
+	MOVQ        dw_base+0(FP), AX
+	MOVQ        tap+120(FP), CX
+	SHLQ        $0x02, CX
+	MOVB        add+160(FP), DL
+	TESTB       DL, DL
+	JZ          put0
+	VMOVUPS.Z   (AX), K1, Z22
+	VADDPS      Z22, Z0, Z0
+	VMOVUPS.Z   64(AX), K2, Z23
+	VADDPS      Z23, Z1, Z1
+
+put0:
+	VMOVUPS   Z0, K1, (AX)
+	VMOVUPS   Z1, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put1
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z2, Z2
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z3, Z3
+
+put1:
+	VMOVUPS   Z2, K1, (AX)
+	VMOVUPS   Z3, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put2
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z4, Z4
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z5, Z5
+
+put2:
+	VMOVUPS   Z4, K1, (AX)
+	VMOVUPS   Z5, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put3
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z6, Z6
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z7, Z7
+
+put3:
+	VMOVUPS   Z6, K1, (AX)
+	VMOVUPS   Z7, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put4
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z8, Z8
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z9, Z9
+
+put4:
+	VMOVUPS   Z8, K1, (AX)
+	VMOVUPS   Z9, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put5
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z10, Z10
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z11, Z11
+
+put5:
+	VMOVUPS   Z10, K1, (AX)
+	VMOVUPS   Z11, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put6
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z12, Z12
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z13, Z13
+
+put6:
+	VMOVUPS   Z12, K1, (AX)
+	VMOVUPS   Z13, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put7
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z14, Z14
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z15, Z15
+
+put7:
+	VMOVUPS   Z14, K1, (AX)
+	VMOVUPS   Z15, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put8
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z16, Z16
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z17, Z17
+
+put8:
+	VMOVUPS Z16, K1, (AX)
+	VMOVUPS Z17, K2, 64(AX)
+	ADDQ    CX, AX
+	VZEROUPPER
+	RET
+
+// func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwiseLines2AVX512(SB), NOSPLIT, $0-160
+	MOVQ      channels+152(FP), AX
+	MOVQ      $-1, CX
+	BZHIQ     AX, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	SHRQ      $0x10, CX
+	MOVQ      y_base+0(FP), AX
+	MOVQ      step+144(FP), CX
+	SHLQ      $0x02, CX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      tap+120(FP), BX
+	SHLQ      $0x02, BX
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z 64(DX), K2, Z1
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMOVUPS.Z 64(DX), K2, Z3
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z4
+	VMOVUPS.Z 64(DX), K2, Z5
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z6
+	VMOVUPS.Z 64(DX), K2, Z7
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z8
+	VMOVUPS.Z 64(DX), K2, Z9
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z10
+	VMOVUPS.Z 64(DX), K2, Z11
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z12
+	VMOVUPS.Z 64(DX), K2, Z13
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z14
+	VMOVUPS.Z 64(DX), K2, Z15
+	ADDQ      BX, DX
+	VMOVUPS.Z (DX), K1, Z16
+	VMOVUPS.Z 64(DX), K2, Z17
+	ADDQ      BX, DX
+	MOVQ      from_base+96(FP), R8
+
+line:
+	MOVQ    x_base+24(FP), DX
+	MOVQ    zero_base+48(FP), R9
+	MOVLQSX (R8), BX
+	TESTQ   BX, BX
+	LEAQ    (DX)(BX*4), BX
+	CMOVQLT R9, BX
+	MOVLQSX 4(R8), SI
+	TESTQ   SI, SI
+	LEAQ    (DX)(SI*4), SI
+	CMOVQLT R9, SI
+	MOVLQSX 8(R8), DI
+	TESTQ   DI, DI
+	LEAQ    (DX)(DI*4), DI
+	CMOVQLT R9, DI
+	ADDQ    $0x0c, R8
+	MOVQ    wide+136(FP), DX
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+
+pixel:
+	VMOVUPS.Z   (BX), K1, Z20
+	VMOVUPS.Z   64(BX), K2, Z21
+	ADDQ        CX, BX
+	VFMADD231PS Z2, Z20, Z18
+	VFMADD231PS Z3, Z21, Z19
+	VMOVUPS.Z   (SI), K1, Z20
+	VMOVUPS.Z   64(SI), K2, Z21
+	ADDQ        CX, SI
+	VFMADD231PS Z8, Z20, Z18
+	VFMADD231PS Z9, Z21, Z19
+	VMOVUPS.Z   (DI), K1, Z20
+	VMOVUPS.Z   64(DI), K2, Z21
+	ADDQ        CX, DI
+	VFMADD231PS Z14, Z20, Z18
+	VFMADD231PS Z15, Z21, Z19
+	VMOVUPS.Z   (BX), K1, Z20
+	VMOVUPS.Z   64(BX), K2, Z21
+	ADDQ        CX, BX
+	VFMADD231PS Z4, Z20, Z18
+	VMULPS      Z0, Z20, Z20
+	VFMADD231PS Z5, Z21, Z19
+	VMULPS      Z1, Z21, Z21
+	VMOVUPS.Z   (SI), K1, Z22
+	VMOVUPS.Z   64(SI), K2, Z23
+	ADDQ        CX, SI
+	VFMADD231PS Z10, Z22, Z18
+	VFMADD231PS Z6, Z22, Z20
+	VFMADD231PS Z11, Z23, Z19
+	VFMADD231PS Z7, Z23, Z21
+	VMOVUPS.Z   (DI), K1, Z22
+	VMOVUPS.Z   64(DI), K2, Z23
+	ADDQ        CX, DI
+	VFMADD231PS Z16, Z22, Z18
+	VFMADD231PS Z12, Z22, Z20
+	VFMADD231PS Z17, Z23, Z19
+	VFMADD231PS Z13, Z23, Z21
+	VMOVUPS     Z18, K1, (AX)
+	VMOVUPS     Z19, K2, 64(AX)
+	ADDQ        CX, AX
+	VMOVAPS     Z20, Z18
+	VMOVAPS     Z21, Z19
+	DECQ        DX
+	JNZ         pixel
+	DECQ        lines+128(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwiseLinesGradient2AVX512(SB), NOSPLIT, $0-161
+	MOVQ   channels+152(FP), AX
+	MOVQ   $-1, CX
+	BZHIQ  AX, CX, CX
+	KMOVW  CX, K1
+	SHRQ   $0x10, CX
+	KMOVW  CX, K2
+	SHRQ   $0x10, CX
+	MOVQ   dy_base+72(FP), AX
+	MOVQ   step+144(FP), CX
+	SHLQ   $0x02, CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   from_base+96(FP), R8
+
+line:
+	MOVQ      x_base+24(FP), DX
+	MOVQ      zero_base+48(FP), R9
+	MOVLQSX   (R8), BX
+	TESTQ     BX, BX
+	LEAQ      (DX)(BX*4), BX
+	CMOVQLT   R9, BX
+	MOVLQSX   4(R8), SI
+	TESTQ     SI, SI
+	LEAQ      (DX)(SI*4), SI
+	CMOVQLT   R9, SI
+	MOVLQSX   8(R8), DI
+	TESTQ     DI, DI
+	LEAQ      (DX)(DI*4), DI
+	CMOVQLT   R9, DI
+	ADDQ      $0x0c, R8
+	MOVQ      wide+136(FP), DX
+	VPXORD    Z18, Z18, Z18
+	VPXORD    Z19, Z19, Z19
+	VMOVUPS.Z (AX), K1, Z20
+	VMOVUPS.Z 64(AX), K2, Z21
+	ADDQ      CX, AX
+	DECQ      DX
+	JZ        end
+
+pixel:
+	VMOVUPS.Z   (AX), K1, Z22
+	VMOVUPS.Z   64(AX), K2, Z23
+	ADDQ        CX, AX
+	VMOVUPS.Z   (BX), K1, Z18
+	VMOVUPS.Z   64(BX), K2, Z19
+	ADDQ        CX, BX
+	VFMADD231PS Z20, Z18, Z2
+	VFMADD231PS Z21, Z19, Z3
+	VMOVUPS.Z   (SI), K1, Z18
+	VMOVUPS.Z   64(SI), K2, Z19
+	ADDQ        CX, SI
+	VFMADD231PS Z20, Z18, Z8
+	VFMADD231PS Z21, Z19, Z9
+	VMOVUPS.Z   (DI), K1, Z18
+	VMOVUPS.Z   64(DI), K2, Z19
+	ADDQ        CX, DI
+	VFMADD231PS Z20, Z18, Z14
+	VFMADD231PS Z21, Z19, Z15
+	VMOVUPS.Z   (BX), K1, Z18
+	VMOVUPS.Z   64(BX), K2, Z19
+	ADDQ        CX, BX
+	VFMADD231PS Z20, Z18, Z4
+	VFMADD231PS Z22, Z18, Z0
+	VFMADD231PS Z21, Z19, Z5
+	VFMADD231PS Z23, Z19, Z1
+	VMOVUPS.Z   (SI), K1, Z18
+	VMOVUPS.Z   64(SI), K2, Z19
+	ADDQ        CX, SI
+	VFMADD231PS Z20, Z18, Z10
+	VFMADD231PS Z22, Z18, Z6
+	VFMADD231PS Z21, Z19, Z11
+	VFMADD231PS Z23, Z19, Z7
+	VMOVUPS.Z   (DI), K1, Z18
+	VMOVUPS.Z   64(DI), K2, Z19
+	ADDQ        CX, DI
+	VFMADD231PS Z20, Z18, Z16
+	VFMADD231PS Z22, Z18, Z12
+	VFMADD231PS Z21, Z19, Z17
+	VFMADD231PS Z23, Z19, Z13
+	VMOVAPS     Z20, Z18
+	VMOVAPS     Z21, Z19
+	VMOVAPS     Z22, Z20
+	VMOVAPS     Z23, Z21
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VPXORD      Z22, Z22, Z22
+	VPXORD      Z23, Z23, Z23
+	VMOVUPS.Z   (BX), K1, Z24
+	VMOVUPS.Z   64(BX), K2, Z25
+	ADDQ        CX, BX
+	VFMADD231PS Z20, Z24, Z2
+	VFMADD231PS Z21, Z25, Z3
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
+	VFMADD231PS Z20, Z24, Z8
+	VFMADD231PS Z21, Z25, Z9
+	VMOVUPS.Z   (DI), K1, Z24
+	VMOVUPS.Z   64(DI), K2, Z25
+	ADDQ        CX, DI
+	VFMADD231PS Z20, Z24, Z14
+	VFMADD231PS Z21, Z25, Z15
+	VMOVUPS.Z   (BX), K1, Z24
+	VMOVUPS.Z   64(BX), K2, Z25
+	ADDQ        CX, BX
+	VFMADD231PS Z20, Z24, Z4
+	VFMADD231PS Z22, Z24, Z0
+	VFMADD231PS Z21, Z25, Z5
+	VFMADD231PS Z23, Z25, Z1
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
+	VFMADD231PS Z20, Z24, Z10
+	VFMADD231PS Z22, Z24, Z6
+	VFMADD231PS Z21, Z25, Z11
+	VFMADD231PS Z23, Z25, Z7
+	VMOVUPS.Z   (DI), K1, Z24
+	VMOVUPS.Z   64(DI), K2, Z25
+	ADDQ        CX, DI
+	VFMADD231PS Z20, Z24, Z16
+	VFMADD231PS Z22, Z24, Z12
+	VFMADD231PS Z21, Z25, Z17
+	VFMADD231PS Z23, Z25, Z13
+	DECQ        lines+128(FP)
+	JNZ         line
+	MOVQ        dw_base+0(FP), AX
+	MOVQ        tap+120(FP), CX
+	SHLQ        $0x02, CX
+	MOVB        add+160(FP), DL
+	TESTB       DL, DL
+	JZ          put0
+	VMOVUPS.Z   (AX), K1, Z22
+	VADDPS      Z22, Z0, Z0
+	VMOVUPS.Z   64(AX), K2, Z23
+	VADDPS      Z23, Z1, Z1
+
+put0:
+	VMOVUPS   Z0, K1, (AX)
+	VMOVUPS   Z1, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put1
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z2, Z2
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z3, Z3
+
+put1:
+	VMOVUPS   Z2, K1, (AX)
+	VMOVUPS   Z3, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put2
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z4, Z4
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z5, Z5
+
+put2:
+	VMOVUPS   Z4, K1, (AX)
+	VMOVUPS   Z5, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put3
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z6, Z6
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z7, Z7
+
+put3:
+	VMOVUPS   Z6, K1, (AX)
+	VMOVUPS   Z7, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put4
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z8, Z8
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z9, Z9
+
+put4:
+	VMOVUPS   Z8, K1, (AX)
+	VMOVUPS   Z9, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put5
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z10, Z10
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z11, Z11
+
+put5:
+	VMOVUPS   Z10, K1, (AX)
+	VMOVUPS   Z11, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put6
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z12, Z12
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z13, Z13
+
+put6:
+	VMOVUPS   Z12, K1, (AX)
+	VMOVUPS   Z13, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put7
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z14, Z14
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z15, Z15
+
+put7:
+	VMOVUPS   Z14, K1, (AX)
+	VMOVUPS   Z15, K2, 64(AX)
+	ADDQ      CX, AX
+	TESTB     DL, DL
+	JZ        put8
+	VMOVUPS.Z (AX), K1, Z22
+	VADDPS    Z22, Z16, Z16
+	VMOVUPS.Z 64(AX), K2, Z23
+	VADDPS    Z23, Z17, Z17
+
+put8:
+	VMOVUPS Z16, K1, (AX)
+	VMOVUPS Z17, K2, 64(AX)
+	ADDQ    CX, AX
 	VZEROUPPER
 	RET
 
@@ -10187,6 +10984,68 @@ taps:
 	VZEROUPPER
 	RET
 
+// func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise2AVX2(SB), NOSPLIT, $0-185
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       channels+176(FP), CX
+	XORQ       DX, DX
+	MOVQ       $0x00000008, BX
+	SUBQ       $0x00, CX
+	CMOVQLT    DX, CX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	NEGQ       CX
+	LEAQ       lanes<>+32(SB), DX
+	VMOVUPS    (DX)(CX*4), Y0
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap_base+144(FP), BX
+	MOVLQSX    (BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVLQSX    4(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y2
+	MOVQ       y_base+0(FP), DX
+	MOVQ       x_base+24(FP), BX
+	MOVQ       place_base+96(FP), SI
+	MOVQ       from_base+120(FP), DI
+	MOVQ       pixels+168(FP), R8
+	MOVB       add+184(FP), R9
+
+pixel:
+	MOVLQSX    (SI), R10
+	LEAQ       (DX)(R10*4), R10
+	VXORPS     Y3, Y3, Y3
+	TESTB      R9, R9
+	JZ         taps
+	VMASKMOVPS (R10), Y0, Y3
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y4
+	VFMADD231PS Y4, Y1, Y3
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y4
+	VFMADD231PS Y4, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x08, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
 // func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 // Requires: AVX, CMOV, FMA3
 TEXT ·depthwise1AVX2(SB), NOSPLIT, $0-185
@@ -10424,6 +11283,552 @@ put8:
 	ADDQ       CX, AX
 
 done:
+	VZEROUPPER
+	RET
+
+// func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLines1AVX2(SB), NOSPLIT, $0-160
+	MOVQ       channels+152(FP), AX
+	XORQ       CX, CX
+	MOVQ       $0x00000008, DX
+	SUBQ       $0x00, AX
+	CMOVQLT    CX, AX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
+	NEGQ       AX
+	LEAQ       lanes<>+32(SB), CX
+	VMOVUPS    (CX)(AX*4), Y0
+	MOVQ       y_base+0(FP), AX
+	MOVQ       step+144(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap+120(FP), BX
+	SHLQ       $0x02, BX
+	VMASKMOVPS (DX), Y0, Y1
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y2
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y3
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y4
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y5
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y6
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y7
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y8
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y9
+	ADDQ       BX, DX
+	MOVQ       from_base+96(FP), R8
+
+line:
+	MOVQ        x_base+24(FP), DX
+	MOVQ        zero_base+48(FP), R9
+	MOVLQSX     (R8), BX
+	TESTQ       BX, BX
+	LEAQ        (DX)(BX*4), BX
+	CMOVQLT     R9, BX
+	MOVLQSX     4(R8), SI
+	TESTQ       SI, SI
+	LEAQ        (DX)(SI*4), SI
+	CMOVQLT     R9, SI
+	MOVLQSX     8(R8), DI
+	TESTQ       DI, DI
+	LEAQ        (DX)(DI*4), DI
+	CMOVQLT     R9, DI
+	ADDQ        $0x0c, R8
+	MOVQ        wide+136(FP), DX
+	VMASKMOVPS  (BX), Y0, Y10
+	ADDQ        CX, BX
+	VMULPS      Y2, Y10, Y11
+	VMULPS      Y1, Y10, Y12
+	VMASKMOVPS  (SI), Y0, Y10
+	ADDQ        CX, SI
+	VFMADD231PS Y5, Y10, Y11
+	VFMADD231PS Y4, Y10, Y12
+	VMASKMOVPS  (DI), Y0, Y10
+	ADDQ        CX, DI
+	VFMADD231PS Y8, Y10, Y11
+	VFMADD231PS Y7, Y10, Y12
+	DECQ        DX
+	JZ          end
+
+pixel:
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMASKMOVPS  (BX), Y0, Y12
+	ADDQ        CX, BX
+	VFMADD231PS Y3, Y12, Y10
+	VFMADD231PS Y2, Y12, Y11
+	VMULPS      Y1, Y12, Y12
+	VMASKMOVPS  (SI), Y0, Y13
+	ADDQ        CX, SI
+	VFMADD231PS Y6, Y13, Y10
+	VFMADD231PS Y5, Y13, Y11
+	VFMADD231PS Y4, Y13, Y12
+	VMASKMOVPS  (DI), Y0, Y13
+	ADDQ        CX, DI
+	VFMADD231PS Y9, Y13, Y10
+	VFMADD231PS Y8, Y13, Y11
+	VFMADD231PS Y7, Y13, Y12
+	VMASKMOVPS  Y10, Y0, (AX)
+	ADDQ        CX, AX
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VMASKMOVPS Y11, Y0, (AX)
+	ADDQ       CX, AX
+	DECQ       lines+128(FP)
+	JNZ        line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLinesGradient1AVX2(SB), NOSPLIT, $0-161
+	MOVQ    channels+152(FP), AX
+	XORQ    CX, CX
+	MOVQ    $0x00000008, DX
+	SUBQ    $0x00, AX
+	CMOVQLT CX, AX
+	CMPQ    AX, DX
+	CMOVQGT DX, AX
+	NEGQ    AX
+	LEAQ    lanes<>+32(SB), CX
+	VMOVUPS (CX)(AX*4), Y0
+	MOVQ    dy_base+72(FP), AX
+	MOVQ    step+144(FP), CX
+	SHLQ    $0x02, CX
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    from_base+96(FP), R8
+
+line:
+	MOVQ       x_base+24(FP), DX
+	MOVQ       zero_base+48(FP), R9
+	MOVLQSX    (R8), BX
+	TESTQ      BX, BX
+	LEAQ       (DX)(BX*4), BX
+	CMOVQLT    R9, BX
+	MOVLQSX    4(R8), SI
+	TESTQ      SI, SI
+	LEAQ       (DX)(SI*4), SI
+	CMOVQLT    R9, SI
+	MOVLQSX    8(R8), DI
+	TESTQ      DI, DI
+	LEAQ       (DX)(DI*4), DI
+	CMOVQLT    R9, DI
+	ADDQ       $0x0c, R8
+	MOVQ       wide+136(FP), DX
+	VXORPS     Y10, Y10, Y10
+	VMASKMOVPS (AX), Y0, Y11
+	ADDQ       CX, AX
+	DECQ       DX
+	JZ         end
+
+pixel:
+	VMASKMOVPS  (AX), Y0, Y12
+	ADDQ        CX, AX
+	VMASKMOVPS  (BX), Y0, Y13
+	ADDQ        CX, BX
+	VFMADD231PS Y10, Y13, Y3
+	VFMADD231PS Y11, Y13, Y2
+	VFMADD231PS Y12, Y13, Y1
+	VMASKMOVPS  (SI), Y0, Y13
+	ADDQ        CX, SI
+	VFMADD231PS Y10, Y13, Y6
+	VFMADD231PS Y11, Y13, Y5
+	VFMADD231PS Y12, Y13, Y4
+	VMASKMOVPS  (DI), Y0, Y13
+	ADDQ        CX, DI
+	VFMADD231PS Y10, Y13, Y9
+	VFMADD231PS Y11, Y13, Y8
+	VFMADD231PS Y12, Y13, Y7
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VXORPS      Y12, Y12, Y12
+	VMASKMOVPS  (BX), Y0, Y13
+	ADDQ        CX, BX
+	VFMADD231PS Y10, Y13, Y3
+	VFMADD231PS Y11, Y13, Y2
+	VFMADD231PS Y12, Y13, Y1
+	VMASKMOVPS  (SI), Y0, Y13
+	ADDQ        CX, SI
+	VFMADD231PS Y10, Y13, Y6
+	VFMADD231PS Y11, Y13, Y5
+	VFMADD231PS Y12, Y13, Y4
+	VMASKMOVPS  (DI), Y0, Y13
+	ADDQ        CX, DI
+	VFMADD231PS Y10, Y13, Y9
+	VFMADD231PS Y11, Y13, Y8
+	VFMADD231PS Y12, Y13, Y7
+	DECQ        lines+128(FP)
+	JNZ         line
+	MOVQ        dw_base+0(FP), AX
+	MOVQ        tap+120(FP), CX
+	SHLQ        $0x02, CX
+	MOVB        add+160(FP), DL
+	TESTB       DL, DL
+	JZ          put0
+	VMASKMOVPS  (AX), Y0, Y12
+	VADDPS      Y12, Y1, Y1
+
+put0:
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put1
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y2, Y2
+
+put1:
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put2
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y3, Y3
+
+put2:
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put3
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y4, Y4
+
+put3:
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put4
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y5, Y5
+
+put4:
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put5
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y6, Y6
+
+put5:
+	VMASKMOVPS Y6, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put6
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y7, Y7
+
+put6:
+	VMASKMOVPS Y7, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put7
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y8, Y8
+
+put7:
+	VMASKMOVPS Y8, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put8
+	VMASKMOVPS (AX), Y0, Y12
+	VADDPS     Y12, Y9, Y9
+
+put8:
+	VMASKMOVPS Y9, Y0, (AX)
+	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLines2AVX2(SB), NOSPLIT, $0-160
+	MOVQ       channels+152(FP), AX
+	XORQ       CX, CX
+	MOVQ       $0x00000008, DX
+	SUBQ       $0x00, AX
+	CMOVQLT    CX, AX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
+	NEGQ       AX
+	LEAQ       lanes<>+32(SB), CX
+	VMOVUPS    (CX)(AX*4), Y0
+	MOVQ       y_base+0(FP), AX
+	MOVQ       step+144(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap+120(FP), BX
+	SHLQ       $0x02, BX
+	VMASKMOVPS (DX), Y0, Y1
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y2
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y3
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y4
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y5
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y6
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y7
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y8
+	ADDQ       BX, DX
+	VMASKMOVPS (DX), Y0, Y9
+	ADDQ       BX, DX
+	MOVQ       from_base+96(FP), R8
+
+line:
+	MOVQ    x_base+24(FP), DX
+	MOVQ    zero_base+48(FP), R9
+	MOVLQSX (R8), BX
+	TESTQ   BX, BX
+	LEAQ    (DX)(BX*4), BX
+	CMOVQLT R9, BX
+	MOVLQSX 4(R8), SI
+	TESTQ   SI, SI
+	LEAQ    (DX)(SI*4), SI
+	CMOVQLT R9, SI
+	MOVLQSX 8(R8), DI
+	TESTQ   DI, DI
+	LEAQ    (DX)(DI*4), DI
+	CMOVQLT R9, DI
+	ADDQ    $0x0c, R8
+	MOVQ    wide+136(FP), DX
+	VXORPS  Y10, Y10, Y10
+
+pixel:
+	VMASKMOVPS  (BX), Y0, Y11
+	ADDQ        CX, BX
+	VFMADD231PS Y2, Y11, Y10
+	VMASKMOVPS  (SI), Y0, Y11
+	ADDQ        CX, SI
+	VFMADD231PS Y5, Y11, Y10
+	VMASKMOVPS  (DI), Y0, Y11
+	ADDQ        CX, DI
+	VFMADD231PS Y8, Y11, Y10
+	VMASKMOVPS  (BX), Y0, Y11
+	ADDQ        CX, BX
+	VFMADD231PS Y3, Y11, Y10
+	VMULPS      Y1, Y11, Y11
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
+	VFMADD231PS Y6, Y12, Y10
+	VFMADD231PS Y4, Y12, Y11
+	VMASKMOVPS  (DI), Y0, Y12
+	ADDQ        CX, DI
+	VFMADD231PS Y9, Y12, Y10
+	VFMADD231PS Y7, Y12, Y11
+	VMASKMOVPS  Y10, Y0, (AX)
+	ADDQ        CX, AX
+	VMOVAPS     Y11, Y10
+	DECQ        DX
+	JNZ         pixel
+	DECQ        lines+128(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLinesGradient2AVX2(SB), NOSPLIT, $0-161
+	MOVQ    channels+152(FP), AX
+	XORQ    CX, CX
+	MOVQ    $0x00000008, DX
+	SUBQ    $0x00, AX
+	CMOVQLT CX, AX
+	CMPQ    AX, DX
+	CMOVQGT DX, AX
+	NEGQ    AX
+	LEAQ    lanes<>+32(SB), CX
+	VMOVUPS (CX)(AX*4), Y0
+	MOVQ    dy_base+72(FP), AX
+	MOVQ    step+144(FP), CX
+	SHLQ    $0x02, CX
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    from_base+96(FP), R8
+
+line:
+	MOVQ       x_base+24(FP), DX
+	MOVQ       zero_base+48(FP), R9
+	MOVLQSX    (R8), BX
+	TESTQ      BX, BX
+	LEAQ       (DX)(BX*4), BX
+	CMOVQLT    R9, BX
+	MOVLQSX    4(R8), SI
+	TESTQ      SI, SI
+	LEAQ       (DX)(SI*4), SI
+	CMOVQLT    R9, SI
+	MOVLQSX    8(R8), DI
+	TESTQ      DI, DI
+	LEAQ       (DX)(DI*4), DI
+	CMOVQLT    R9, DI
+	ADDQ       $0x0c, R8
+	MOVQ       wide+136(FP), DX
+	VXORPS     Y10, Y10, Y10
+	VMASKMOVPS (AX), Y0, Y10
+	ADDQ       CX, AX
+	DECQ       DX
+	JZ         end
+
+pixel:
+	VMASKMOVPS  (AX), Y0, Y11
+	ADDQ        CX, AX
+	VMASKMOVPS  (BX), Y0, Y12
+	ADDQ        CX, BX
+	VFMADD231PS Y10, Y12, Y2
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
+	VFMADD231PS Y10, Y12, Y5
+	VMASKMOVPS  (DI), Y0, Y12
+	ADDQ        CX, DI
+	VFMADD231PS Y10, Y12, Y8
+	VMASKMOVPS  (BX), Y0, Y12
+	ADDQ        CX, BX
+	VFMADD231PS Y10, Y12, Y3
+	VFMADD231PS Y11, Y12, Y1
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
+	VFMADD231PS Y10, Y12, Y6
+	VFMADD231PS Y11, Y12, Y4
+	VMASKMOVPS  (DI), Y0, Y12
+	ADDQ        CX, DI
+	VFMADD231PS Y10, Y12, Y9
+	VFMADD231PS Y11, Y12, Y7
+	VMOVAPS     Y10, Y10
+	VMOVAPS     Y11, Y10
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VXORPS      Y11, Y11, Y11
+	VMASKMOVPS  (BX), Y0, Y12
+	ADDQ        CX, BX
+	VFMADD231PS Y10, Y12, Y2
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
+	VFMADD231PS Y10, Y12, Y5
+	VMASKMOVPS  (DI), Y0, Y12
+	ADDQ        CX, DI
+	VFMADD231PS Y10, Y12, Y8
+	VMASKMOVPS  (BX), Y0, Y12
+	ADDQ        CX, BX
+	VFMADD231PS Y10, Y12, Y3
+	VFMADD231PS Y11, Y12, Y1
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
+	VFMADD231PS Y10, Y12, Y6
+	VFMADD231PS Y11, Y12, Y4
+	VMASKMOVPS  (DI), Y0, Y12
+	ADDQ        CX, DI
+	VFMADD231PS Y10, Y12, Y9
+	VFMADD231PS Y11, Y12, Y7
+	DECQ        lines+128(FP)
+	JNZ         line
+	MOVQ        dw_base+0(FP), AX
+	MOVQ        tap+120(FP), CX
+	SHLQ        $0x02, CX
+	MOVB        add+160(FP), DL
+	TESTB       DL, DL
+	JZ          put0
+	VMASKMOVPS  (AX), Y0, Y11
+	VADDPS      Y11, Y1, Y1
+
+put0:
+	VMASKMOVPS Y1, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put1
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y2, Y2
+
+put1:
+	VMASKMOVPS Y2, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put2
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y3, Y3
+
+put2:
+	VMASKMOVPS Y3, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put3
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y4, Y4
+
+put3:
+	VMASKMOVPS Y4, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put4
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y5, Y5
+
+put4:
+	VMASKMOVPS Y5, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put5
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y6, Y6
+
+put5:
+	VMASKMOVPS Y6, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put6
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y7, Y7
+
+put6:
+	VMASKMOVPS Y7, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put7
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y8, Y8
+
+put7:
+	VMASKMOVPS Y8, Y0, (AX)
+	ADDQ       CX, AX
+	TESTB      DL, DL
+	JZ         put8
+	VMASKMOVPS (AX), Y0, Y11
+	VADDPS     Y11, Y9, Y9
+
+put8:
+	VMASKMOVPS Y9, Y0, (AX)
+	ADDQ       CX, AX
 	VZEROUPPER
 	RET
 

@@ -59,6 +59,11 @@ func depthwise9AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //go:noescape
 func depthwise4AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
+// depthwise2AVX512 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 32 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
 // depthwise1AVX512 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 32 channels; negative offsets are rows of zeros.
 //
 //go:noescape
@@ -68,6 +73,26 @@ func depthwise1AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //
 //go:noescape
 func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLines1AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
+//
+//go:noescape
+func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient1AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLines2AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
+//
+//go:noescape
+func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient2AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
 // input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
 //
@@ -129,6 +154,11 @@ func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place
 //go:noescape
 func depthwise4AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
+// depthwise2AVX2 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
 // depthwise1AVX2 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
 //
 //go:noescape
@@ -138,6 +168,26 @@ func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place
 //
 //go:noescape
 func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLines1AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient1AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX2 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLines2AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient2AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX2 does.
+//
+//go:noescape
+func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
 // input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
 //

@@ -21,12 +21,15 @@ type gatherKernel func(c, a, zero, b []float32, place, from []int32, stride, tap
 type outerKernel func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)
 
 // tileFor returns the tile that is fastest for so many columns.
-func tileFor(columns int) tile {
+func tileFor(columns int) tile { return tileOf(columns, 1) }
+
+// tileOf is tileFor among the tiles whose width is a multiple.
+func tileOf(columns, multiple int) tile {
 	var best tile
 	least := 0.0
 	for _, t := range tiles() {
 		cost := t.cost * float64(t.panels(columns)*t.columns)
-		if best.gather == nil || cost < least {
+		if t.columns%multiple == 0 && (best.gather == nil || cost < least) {
 			best, least = t, cost
 		}
 	}
