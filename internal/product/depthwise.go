@@ -4,9 +4,11 @@ import "github.com/bregman-ml/bregman/internal/pool"
 
 // depthwiseSet is the kernels for convolutions with one kernel per channel, each for up to lanes channels.
 type depthwiseSet struct {
-	lanes           int
-	nine, four, one depthwiseKernel // by the number of taps
-	gradient        depthwiseGradientKernel
+	lanes                int
+	nine, four, two, one depthwiseKernel // by the number of taps
+	gradient             depthwiseGradientKernel
+	lines                [2]linesKernel // by stride
+	linesGradient        [2]linesGradientKernel
 }
 
 // depthwiseKernel sets or adds to y[place[p]+c] the sum of x[from[T·p+t]+c]·w[tap[t]+c] over its T taps. Negative offsets are
@@ -75,6 +77,8 @@ func (d *depthwise) add(place []int32, line int, list []int, in func(pixel, tap 
 		switch {
 		case len(part) <= 1:
 			class.kernel, class.taps = d.set.one, 1
+		case len(part) == 2:
+			class.kernel, class.taps = d.set.two, 2
 		case len(part) <= 4:
 			class.kernel, class.taps = d.set.four, 4
 		}
@@ -114,76 +118,6 @@ func (d *depthwise) runTask(_, n int) {
 			for j := 0; j < d.conv.C; j += d.set.lanes {
 				k.kernel(c[j:], a[j:], d.zero, d.w[j:], k.place[p:], k.from[p*k.taps:], k.tap, k.line, min(d.set.lanes, d.conv.C-j), k.add)
 			}
-		}
-	}
-}
-
-// depthwiseGradient is the gradient in such kernels. Each image has a sum of its own, in scratch memory; then they are added up.
-type depthwiseGradient struct {
-	conv        Conv
-	set         depthwiseSet
-	place       []int32
-	from        [][]int32 // for each nine taps
-	zero        []float32
-	dw, x, dy   []float32
-	sums        []float32
-	task, total func(worker, task int)
-}
-
-func newDepthwiseGradient(c Conv) *depthwiseGradient {
-	d := &depthwiseGradient{conv: c, set: depthwiseKernels(), zero: make([]float32, c.C)}
-	oh, ow := c.OutSize()
-	for i := range oh * ow {
-		d.place = append(d.place, int32(i*c.C))
-	}
-	for first := 0; first < c.taps(); first += gradientTaps {
-		var from []int32
-		for i := range oh * ow {
-			for t := first; t < first+gradientTaps; t++ {
-				if t < c.taps() {
-					from = append(from, c.input(0, i/ow, i%ow, t))
-				} else {
-					from = append(from, -1)
-				}
-			}
-		}
-		d.from = append(d.from, from)
-	}
-	d.task, d.total = d.runTask, d.runTotal
-	return d
-}
-
-func (d *depthwiseGradient) Scratch(int) int { return d.conv.N * d.conv.taps() * d.conv.C }
-
-func (d *depthwiseGradient) run(on *pool.Pool, scratch, dw, x, dy []float32) {
-	d.dw, d.x, d.dy, d.sums = dw, x, dy, scratch[:d.Scratch(on.Threads())]
-	on.Each(d.conv.N, d.task)
-	on.Each(d.conv.taps(), d.total)
-	d.dw, d.x, d.dy, d.sums = nil, nil, nil, nil
-}
-
-func (d *depthwiseGradient) runTask(_, n int) {
-	c := d.conv
-	oh, ow := c.OutSize()
-	x, dy, sums := d.x[n*c.H*c.W*c.C:], d.dy[n*oh*ow*c.C:], d.sums[n*c.taps()*c.C:]
-	for f, from := range d.from {
-		rows := min(gradientTaps, c.taps()-f*gradientTaps)
-		for p := 0; p < len(d.place); p += ow {
-			for j := 0; j < c.C; j += d.set.lanes {
-				d.set.gradient(sums[f*gradientTaps*c.C+j:], x[j:], d.zero, dy[j:], d.place[p:], from[p*gradientTaps:], c.C, ow, min(d.set.lanes, c.C-j), rows, p > 0)
-			}
-		}
-	}
-}
-
-// runTotal adds up a tap's sums of the images.
-func (d *depthwiseGradient) runTotal(_, tap int) {
-	c := d.conv
-	dst := d.dw[tap*c.C:][:c.C]
-	copy(dst, d.sums[tap*c.C:])
-	for n := 1; n < c.N; n++ {
-		for i, v := range d.sums[(n*c.taps()+tap)*c.C:][:c.C] {
-			dst[i] += v
 		}
 	}
 }

@@ -17,8 +17,14 @@ type convPlan interface {
 // NewForward makes the plan for a shape that Check accepts.
 func NewForward(c Conv) *Forward {
 	c.must()
+	if c.depthwise() && byLines(c, false) {
+		return &Forward{c, newDepthwiseLines(c, false)}
+	}
 	if c.depthwise() {
 		return &Forward{c, newDepthwise(c, false)}
+	}
+	if m := winogradFor(c); m > 0 {
+		return &Forward{c, newWinograd(c, false, m)}
 	}
 	p := newPass(c, false)
 	oh, ow := c.OutSize()

@@ -57,32 +57,30 @@ func padOffsets(x []int32, n int) []int32 {
 // work is what a run multiplies with: where the matrices begin, panels of depth per tap.
 type work struct {
 	c, a, zero, panels []float32
-	panel              int // floats in a panel of all taps
-	depth, columns     int
+	panelsPer, panel   int // panels per group, and floats in a panel of all taps
+	depth, columns     int // per group
 }
 
-// span computes the tiles first … last−1 of the panels from … to−1.
+// span computes the tiles first … last−1 of the panels from … to−1, which are counted over all groups.
 func (g *gather) span(w *work, first, last, from, to int) {
-	perBlock := g.tile.strips(g.rows)
-	step := max(1, blockDepth/max(1, w.depth)) // taps at a time, so that a panel stays in the cache
+	if g.taps == 0 {
+		g.clear(w, first, last, from, to)
+		return
+	}
+	step := max(1, blockDepth/w.depth) // taps at a time, so that a panel stays in the cache
 	for p := from; p < to; p++ {
-		j := p * g.columns
-		b := w.panels[p*w.panel+g.firstTap*w.depth*g.columns:]
+		group, j := p/w.panelsPer, p%w.panelsPer*g.columns
 		columns := min(g.columns, w.columns-j)
-		for t := 0; t == 0 || t < g.taps; t += step {
+		c, a := w.c[group*w.columns+j:], w.a[group*w.depth:]
+		for t := 0; t < g.taps; t += step {
 			taps := min(step, g.taps-t)
-			if taps == 1 && w.depth > 2*blockDepth {
-				g.deep(w, b[t*w.depth*g.columns:], t, first, last, j, columns)
-				continue
-			}
-			for s := first; s < last; s++ {
-				block, i := s/perBlock, s%perBlock*g.tile.rows
-				rows := g.rows
-				if block == g.blocks-1 {
-					rows = g.last
+			b := w.panels[p*w.panel+(g.firstTap+t)*w.depth*g.columns:]
+			for k := 0; k < w.depth; k += blockDepth {
+				depth := w.depth
+				if taps == 1 {
+					depth = min(blockDepth, w.depth-k)
 				}
-				g.tile.gather(w.c[block*g.cBlock+j:], w.a[block*g.aBlock:], w.zero, b[t*w.depth*g.columns:], g.place[i:], g.from[t*g.stride+i:], g.stride,
-					taps, w.depth, min(g.tile.rows, rows-i), columns, t > 0)
+				g.run(c, a[k:], w.zero, b[k*g.columns:], first, last, t, taps, depth, columns, t+k > 0)
 			}
 		}
 	}
@@ -91,57 +89,75 @@ func (g *gather) span(w *work, first, last, from, to int) {
 // blockDepth is how many rows of a panel are used before going to the next tile: 512 rows of 32 are 64 KiB.
 const blockDepth = 512
 
-// deep is the part of span for a tap deeper than a block.
-func (g *gather) deep(w *work, b []float32, t, first, last, j, columns int) {
-	perBlock := g.tile.strips(g.rows)
-	for k := 0; k < w.depth; k += blockDepth {
-		depth := min(blockDepth, w.depth-k)
-		for s := first; s < last; s++ {
-			block, i := s/perBlock, s%perBlock*g.tile.rows
-			rows := g.rows
-			if block == g.blocks-1 {
-				rows = g.last
-			}
-			g.tile.gather(w.c[block*g.cBlock+j:], w.a[block*g.aBlock+k:], w.zero, b[k*g.columns:], g.place[i:], g.from[t*g.stride+i:], g.stride,
-				1, depth, min(g.tile.rows, rows-i), columns, t > 0 || k > 0)
+// run computes tiles of a panel from some taps.
+func (g *gather) run(c, a, zero, b []float32, first, last, tap, taps, depth, columns int, add bool) {
+	from := g.from[tap*g.stride:]
+	perBlock := g.stride / g.tile.rows
+	for s := first; s < last; s++ {
+		block, i := s/perBlock, s%perBlock*g.tile.rows
+		rows := min(g.tile.rows, g.rowsOf(block)-i)
+		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], from[i:], g.stride, taps, depth, rows, columns, add)
+	}
+}
+
+// clear is span where no tap is met.
+func (g *gather) clear(w *work, first, last, from, to int) {
+	perBlock := g.stride / g.tile.rows
+	begin, end := g.bounds(w, from, to)
+	for s := first; s < last; s++ {
+		block, i := s/perBlock, s%perBlock*g.tile.rows
+		for r := i; r < min(i+g.tile.rows, g.rowsOf(block)); r++ {
+			clear(w.c[block*g.cBlock+int(g.place[r]):][begin:end])
 		}
 	}
 }
 
+// bounds returns the columns of some panels of all groups.
+func (g *gather) bounds(w *work, from, to int) (begin, end int) {
+	at := func(p int) int { return p/w.panelsPer*w.columns + min(w.columns, p%w.panelsPer*g.columns) }
+	return at(from), at(to)
+}
+
+// rowsOf is how many rows a block has.
+func (g *gather) rowsOf(block int) int {
+	if block == g.blocks-1 {
+		return g.last
+	}
+	return g.rows
+}
+
 // split sets the tasks for a pool: so many tiles and panels each that workers have a few tasks each, but a task is worth taking.
-func (g *gather) split(p *pool.Pool, groups, panels int) (tasks int) {
+func (g *gather) split(p *pool.Pool, panels int) (tasks int) {
 	g.perTask = min(g.strips, max(1, taskRows/g.tile.rows))
 	g.panels, g.panelsBy = panels, panels
-	if p.Threads() > 1 {
-		for g.tasks(groups) < 4*p.Threads() {
-			switch {
-			case g.panelsBy > 1 && g.perTask*g.tile.rows <= taskRows/4:
-				g.panelsBy = (g.panelsBy + 1) / 2
-			case g.perTask > 4:
-				g.perTask = (g.perTask + 1) / 2
-			case g.panelsBy > 1:
-				g.panelsBy = (g.panelsBy + 1) / 2
-			default:
-				return g.tasks(groups)
-			}
+	if p.Threads() == 1 {
+		return g.tasks()
+	}
+	for g.tasks() < 4*p.Threads() {
+		switch {
+		case g.panelsBy > 1 && g.perTask*g.tile.rows <= taskRows/4:
+			g.panelsBy = (g.panelsBy + 1) / 2
+		case g.perTask > 4:
+			g.perTask = (g.perTask + 1) / 2
+		case g.panelsBy > 1:
+			g.panelsBy = (g.panelsBy + 1) / 2
+		default:
+			return g.tasks()
 		}
 	}
-	return g.tasks(groups)
+	return g.tasks()
 }
 
 // taskRows is how many rows a task has at most: their left elements stay in the cache from panel to panel.
 const taskRows = 512
 
-func (g *gather) tasks(groups int) int {
-	return groups * ((g.strips + g.perTask - 1) / g.perTask) * ((g.panels + g.panelsBy - 1) / g.panelsBy)
-}
+func (g *gather) rowTasks() int { return (g.strips + g.perTask - 1) / g.perTask }
 
-// part returns the group, tiles and panels of a task.
-func (g *gather) part(task int) (group, first, last, from, to int) {
-	rows := (g.strips + g.perTask - 1) / g.perTask
-	first = task % rows * g.perTask
-	task /= rows
-	columns := (g.panels + g.panelsBy - 1) / g.panelsBy
-	from = task % columns * g.panelsBy
-	return task / columns, first, min(first+g.perTask, g.strips), from, min(from+g.panelsBy, g.panels)
+func (g *gather) tasks() int { return g.rowTasks() * ((g.panels + g.panelsBy - 1) / g.panelsBy) }
+
+// part returns the tiles and panels of a task.
+func (g *gather) part(task int) (first, last, from, to int) {
+	first = task % g.rowTasks() * g.perTask
+	from = task / g.rowTasks() * g.panelsBy
+	return first, min(first+g.perTask, g.strips), from, min(from+g.panelsBy, g.panels)
 }

@@ -14,8 +14,14 @@ type InputGradient struct {
 // NewInputGradient makes the plan for a shape that Check accepts.
 func NewInputGradient(c Conv) *InputGradient {
 	c.must()
+	if c.depthwise() && byLines(c, true) {
+		return &InputGradient{c, newDepthwiseLines(c, true)}
+	}
 	if c.depthwise() {
 		return &InputGradient{c, newDepthwise(c, true)}
+	}
+	if m := winogradFor(c); m > 0 {
+		return &InputGradient{c, newWinograd(c, true, m)}
 	}
 	p := newPass(c, true)
 	oh, ow := c.OutSize()

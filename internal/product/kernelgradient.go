@@ -14,6 +14,9 @@ func NewKernelGradient(c Conv) *KernelGradient {
 	if c.depthwise() {
 		return &KernelGradient{c, newDepthwiseGradient(c)}
 	}
+	if m := winogradFor(c); m > 0 {
+		return &KernelGradient{c, newWinogradGradient(c, m)}
+	}
 	return &KernelGradient{c, newOuter(c, false)}
 }
 

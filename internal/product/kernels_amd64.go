@@ -50,11 +50,34 @@ func tiles() []tile {
 func depthwiseKernels() depthwiseSet {
 	switch level {
 	case levelAVX512:
-		return depthwiseSet{32, depthwise9AVX512, depthwise4AVX512, depthwise1AVX512, depthwiseGradient9AVX512}
+		return depthwiseSet{32, depthwise9AVX512, depthwise4AVX512, depthwise2AVX512, depthwise1AVX512, depthwiseGradient9AVX512,
+			[2]linesKernel{depthwiseLines1AVX512, depthwiseLines2AVX512}, [2]linesGradientKernel{depthwiseLinesGradient1AVX512, depthwiseLinesGradient2AVX512}}
 	case levelAVX2:
-		return depthwiseSet{8, depthwise9AVX2, depthwise4AVX2, depthwise1AVX2, depthwiseGradient9AVX2}
+		return depthwiseSet{8, depthwise9AVX2, depthwise4AVX2, depthwise2AVX2, depthwise1AVX2, depthwiseGradient9AVX2,
+			[2]linesKernel{depthwiseLines1AVX2, depthwiseLines2AVX2}, [2]linesGradientKernel{depthwiseLinesGradient1AVX2, depthwiseLinesGradient2AVX2}}
 	}
 	return depthwiseGo
+}
+
+var (
+	winogradAVX512 = map[int]winogradSet{
+		2: winogradSet{16, input2AVX512, outputGradient2AVX512, output2AVX512, kernel2AVX512, kernelGradient2AVX512},
+		4: winogradSet{16, input4AVX512, outputGradient4AVX512, output4AVX512, kernel4AVX512, kernelGradient4AVX512},
+	}
+	winogradAVX2 = map[int]winogradSet{
+		2: winogradSet{8, input2AVX2, outputGradient2AVX2, output2AVX2, kernel2AVX2, kernelGradient2AVX2},
+		4: winogradSet{8, input4AVX2, outputGradient4AVX2, output4AVX2, kernel4AVX2, kernelGradient4AVX2},
+	}
+)
+
+func winogradKernels(m int) winogradSet {
+	switch level {
+	case levelAVX512:
+		return winogradAVX512[m]
+	case levelAVX2:
+		return winogradAVX2[m]
+	}
+	return winogradGo[m]
 }
 
 // transpose8 sets dst[k·to+j] = src[j·from+k] for j < 8 and k < 8·squares.

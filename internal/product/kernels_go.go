@@ -14,6 +14,8 @@ func tiles() []tile { return tilesGo }
 
 func depthwiseKernels() depthwiseSet { return depthwiseGo }
 
+func winogradKernels(m int) winogradSet { return winogradGo[m] }
+
 func transpose8(dst, src []float32, to, from, squares int) {
 	transpose8Go(dst, src, to, from, squares)
 }

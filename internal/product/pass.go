@@ -82,11 +82,11 @@ func (p *pass) Scratch(threads int) int { return p.conv.Groups * p.panels * p.pa
 
 func (p *pass) run(on *pool.Pool, scratch, c, a, kernel []float32) {
 	p.kernel, p.packed = kernel, scratch[:p.Scratch(on.Threads())]
-	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, panel: p.panel, depth: p.depth, columns: p.columns}
+	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
 	on.Each(p.conv.Groups*p.panels, p.packTask)
 	tasks := 0
 	for i, g := range p.classes {
-		tasks += g.split(on, p.conv.Groups, p.panels)
+		tasks += g.split(on, p.conv.Groups*p.panels)
 		p.ends[i] = tasks
 	}
 	on.Each(tasks, p.task)
@@ -95,18 +95,21 @@ func (p *pass) run(on *pool.Pool, scratch, c, a, kernel []float32) {
 
 // runPack packs a panel of a group.
 func (p *pass) runPack(_, task int) {
+	p.packPart(p.packed[task*p.panel:][:p.panel], task/p.panels, task%p.panels*p.tile.columns, 0, p.depth)
+}
+
+// packPart packs the panel from column j on of a group: rows k … k+depth−1 of each tap.
+func (p *pass) packPart(dst []float32, group, j, k, depth int) {
 	c := p.conv
 	in, out := c.groupChannels()
-	group, j := task/p.panels, task%p.panels*p.tile.columns
 	columns := min(p.tile.columns, p.columns-j)
-	dst := p.packed[task*p.panel:][:p.panel]
 	for i, tap := range p.order {
 		w := p.kernel[tap*in*c.OutC+group*out:]
-		to := dst[i*p.depth*p.tile.columns:]
+		to := dst[i*depth*p.tile.columns:]
 		if p.back {
-			packColumns(to, w[j*c.OutC:], c.OutC, p.depth, columns, p.tile.columns)
+			packColumns(to, w[j*c.OutC+k:], c.OutC, depth, columns, p.tile.columns)
 		} else {
-			packRows(to, w[j:], c.OutC, p.depth, columns, p.tile.columns)
+			packRows(to, w[k*c.OutC+j:], c.OutC, depth, columns, p.tile.columns)
 		}
 	}
 }
@@ -120,9 +123,6 @@ func (p *pass) runTask(_, task int) {
 		task -= p.ends[class-1]
 	}
 	g := p.classes[class]
-	group, first, last, from, to := g.part(task)
-	w := p.work
-	w.a, w.c = w.a[group*p.depth:], w.c[group*p.columns:]
-	w.panels = w.panels[group*p.panels*p.panel:]
-	g.span(&w, first, last, from, to)
+	first, last, from, to := g.part(task)
+	g.span(&p.work, first, last, from, to)
 }

@@ -29,13 +29,13 @@ func newGoTile(rows, columns int) tile {
 				putGo(c[place[i]:][:n], sums[i*columns:], add)
 			}
 		},
-		func(c, a, b []float32, stride, images, high, wide, image, line, pixel, m, n int, add bool) {
+		func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, m, n int, add bool) {
 			var sums [largestTile]float32
 			for p := range images * high * wide {
 				at := p/(high*wide)*image + p/wide%high*line + p%wide*pixel
 				for i, x := range a[at:][:m] {
 					sum := sums[i*columns:][:columns]
-					for j, y := range b[p*columns:][:len(sum)] {
+					for j, y := range b[p*next:][:len(sum)] {
 						sum[j] += x * y
 					}
 				}
@@ -65,7 +65,8 @@ func transpose8Go(dst, src []float32, to, from, squares int) {
 	}
 }
 
-var depthwiseGo = depthwiseSet{8, depthwiseGoTaps(9), depthwiseGoTaps(4), depthwiseGoTaps(1), depthwiseGradientGo}
+var depthwiseGo = depthwiseSet{8, depthwiseGoTaps(9), depthwiseGoTaps(4), depthwiseGoTaps(2), depthwiseGoTaps(1), depthwiseGradientGo,
+	[2]linesKernel{linesGo(1), linesGo(2)}, [2]linesGradientKernel{linesGradientGo(1), linesGradientGo(2)}}
 
 func rowGo(x, zero []float32, from int32, n int) []float32 {
 	if from < 0 {
@@ -101,6 +102,63 @@ func depthwiseGradientGo(dw, x, zero, dy []float32, place, from []int32, stride,
 			g := dy[place[p]:][:channels]
 			for c, v := range rowGo(x, zero, from[gradientTaps*p+t], channels) {
 				sum[c] += v * g[c]
+			}
+		}
+	}
+}
+
+// eachInLines calls f for the pixels of a line of y and the pixels of x they meet.
+func eachInLines(stride, wide int, f func(j, w, tap int)) {
+	for j := range wide {
+		for k := range 3 {
+			if w := j*stride + k - 1; w >= 0 && w < wide*stride {
+				f(j, w, k)
+			}
+		}
+	}
+}
+
+func linesGo(stride int) linesKernel {
+	return func(y, x, zero, w []float32, from []int32, tap, lines, wide, step, channels int) {
+		for i := range lines {
+			for j := range wide {
+				clear(y[(i*wide+j)*step:][:channels])
+			}
+			for r := range 3 {
+				line := zero
+				if f := from[3*i+r]; f >= 0 {
+					line = x[f:]
+				}
+				eachInLines(stride, wide, func(j, at, k int) {
+					out, weight := y[(i*wide+j)*step:][:channels], w[(3*r+k)*tap:][:channels]
+					for c, v := range line[at*step:][:channels] {
+						out[c] += v * weight[c]
+					}
+				})
+			}
+		}
+	}
+}
+
+func linesGradientGo(stride int) linesGradientKernel {
+	return func(dw, x, zero, dy []float32, from []int32, tap, lines, wide, step, channels int, add bool) {
+		for t := range 9 {
+			if !add {
+				clear(dw[t*tap:][:channels])
+			}
+		}
+		for i := range lines {
+			for r := range 3 {
+				line := zero
+				if f := from[3*i+r]; f >= 0 {
+					line = x[f:]
+				}
+				eachInLines(stride, wide, func(j, at, k int) {
+					sum, g := dw[(3*r+k)*tap:][:channels], dy[(i*wide+j)*step:][:channels]
+					for c, v := range line[at*step:][:channels] {
+						sum[c] += v * g[c]
+					}
+				})
 			}
 		}
 	}

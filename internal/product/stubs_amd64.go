@@ -9,40 +9,40 @@ package product
 //go:noescape
 func gather8x32AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
 
-// outer8x32AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[(n·high+y)·wide+x][j].
+// outer8x32AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
-func outer8x32AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, rows int, columns int, add bool)
+func outer8x32AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
 // gather8x16AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
 //
 //go:noescape
 func gather8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
 
-// outer8x16AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[(n·high+y)·wide+x][j].
+// outer8x16AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
-func outer8x16AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, rows int, columns int, add bool)
+func outer8x16AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
 // gather6x16AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
 //
 //go:noescape
 func gather6x16AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
 
-// outer6x16AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[(n·high+y)·wide+x][j].
+// outer6x16AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
-func outer6x16AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, rows int, columns int, add bool)
+func outer6x16AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
 // gather8x8AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
 //
 //go:noescape
 func gather8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
 
-// outer8x8AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[(n·high+y)·wide+x][j].
+// outer8x8AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
-func outer8x8AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, rows int, columns int, add bool)
+func outer8x8AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
 // transpose8AVX2 sets dst[k·to+j] = src[j·from+k] for j < 8 and k < 8·squares.
 //
@@ -59,6 +59,11 @@ func depthwise9AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //go:noescape
 func depthwise4AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
+// depthwise2AVX512 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 32 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
 // depthwise1AVX512 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 32 channels; negative offsets are rows of zeros.
 //
 //go:noescape
@@ -68,6 +73,76 @@ func depthwise1AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //
 //go:noescape
 func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLines1AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
+//
+//go:noescape
+func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient1AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLines2AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
+//
+//go:noescape
+func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient2AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel2AVX512 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient2AVX512 transforms 16 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel4AVX512 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient4AVX512 transforms 36 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
 
 // depthwise9AVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
 //
@@ -79,6 +154,11 @@ func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place
 //go:noescape
 func depthwise4AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
+// depthwise2AVX2 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
 // depthwise1AVX2 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
 //
 //go:noescape
@@ -88,3 +168,73 @@ func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place
 //
 //go:noescape
 func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLines1AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient1AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX2 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLines2AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesGradient2AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX2 does.
+//
+//go:noescape
+func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel2AVX2 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel2AVX2(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient2AVX2 transforms 16 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count int)
+
+// input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+//
+//go:noescape
+func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+
+// output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+//
+//go:noescape
+func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+
+// kernel4AVX2 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel4AVX2(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient4AVX2 transforms 36 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient4AVX2(dst []float32, src []float32, to int, from int, count int)

@@ -16,17 +16,20 @@ type tile struct {
 // and j < columns. A negative from is a row of zeros. place and from have entries for all rows of the tile.
 type gatherKernel func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, columns int, add bool)
 
-// outerKernel sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[(n·high+y)·wide+x][j] over n < images, y < high
-// and x < wide, for i < rows and j < columns.
-type outerKernel func(c, a, b []float32, stride, images, high, wide, image, line, pixel, rows, columns int, add bool)
+// outerKernel sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j] over n < images, y < high
+// and x < wide, for i < rows and j < columns. It reads all rows and columns of the tile.
+type outerKernel func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)
 
 // tileFor returns the tile that is fastest for so many columns.
-func tileFor(columns int) tile {
+func tileFor(columns int) tile { return tileOf(columns, 1) }
+
+// tileOf is tileFor among the tiles whose width is a multiple.
+func tileOf(columns, multiple int) tile {
 	var best tile
 	least := 0.0
 	for _, t := range tiles() {
 		cost := t.cost * float64(t.panels(columns)*t.columns)
-		if best.gather == nil || cost < least {
+		if t.columns%multiple == 0 && (best.gather == nil || cost < least) {
 			best, least = t, cost
 		}
 	}

@@ -19,10 +19,21 @@ func main() {
 	}
 	transpose()
 	for _, w := range []width{zmm, ymm} {
-		for _, taps := range []int{9, 4, 1} {
+		for _, taps := range []int{9, 4, 2, 1} {
 			w.depthwise(taps)
 		}
 		w.depthwiseGradient(9)
+		for _, stride := range []int{1, 2} {
+			w.depthwiseLines(stride)
+			w.depthwiseLinesGradient(stride)
+		}
+		for _, m := range []int{2, 4} {
+			w.spread(m, "input")
+			w.spread(m, "outputGradient")
+			w.collect(m, "output")
+			w.convert(m, "kernel")
+			w.convert(m, "kernelGradient")
+		}
 	}
 
 	Generate()

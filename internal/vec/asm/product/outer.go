@@ -3,30 +3,34 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // outer is a tile of a sum of outer products of packed rows. The left ones lie in three nested loops, as the pixels do that one
-// tap of a kernel meets in images with borders; the right ones follow each other.
+// tap of a kernel meets in images with borders; the right ones are a fixed distance apart.
 func (s shape) outer() {
 	name := s.kernelName("outer")
-	kernel(name, "func(c, a, b []float32, stride, images, high, wide, image, line, pixel, rows, columns int, add bool)",
-		name+" sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[(n·high+y)·wide+x][j].")
+	kernel(name, "func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)",
+		name+" sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].")
 	acc := s.accumulators()
 	a, b := Load(Param("a").Base(), GP64()), Load(Param("b").Base(), GP64())
 	pixel, pixel3 := Load(Param("pixel"), GP64()), GP64()
 	SHLQ(Imm(2), pixel)
 	LEAQ(Mem{Base: pixel, Index: pixel, Scale: 2}, pixel3)
+	next, next3 := Load(Param("next"), GP64()), GP64()
+	SHLQ(Imm(2), next)
+	LEAQ(Mem{Base: next, Index: next, Scale: 2}, next3)
 	SHLQ(Imm(2), param("line"))
 	SHLQ(Imm(2), param("image"))
 	line, x, y, at := GP64(), GP64(), GP64(), GP64()
-	offset := func(u int) Mem {
+	offset := func(u int, base, step, step3 reg.Register) Mem {
 		switch u {
 		case 0:
-			return Mem{Base: at}
+			return Mem{Base: base}
 		case 3:
-			return Mem{Base: at, Index: pixel3, Scale: 1}
+			return Mem{Base: base, Index: step3, Scale: 1}
 		}
-		return Mem{Base: at, Index: pixel, Scale: uint8(u)}
+		return Mem{Base: base, Index: step, Scale: uint8(u)}
 	}
 
 	Label("image")
@@ -41,9 +45,9 @@ func (s shape) outer() {
 
 	Label("steps")
 	for u := range 4 {
-		s.step(acc, Mem{Base: b, Disp: 4 * u * s.columns()}, func(i int) Mem { return offset(u).Offset(4 * i) })
+		s.step(acc, offset(u, b, next, next3), func(i int) Mem { return offset(u, at, pixel, pixel3).Offset(4 * i) })
 	}
-	ADDQ(U32(uint32(16*s.columns())), b)
+	LEAQ(Mem{Base: b, Index: next, Scale: 4}, b)
 	LEAQ(Mem{Base: at, Index: pixel, Scale: 4}, at)
 	SUBQ(Imm(4), x)
 	JGE(LabelRef("steps"))
@@ -53,7 +57,7 @@ func (s shape) outer() {
 	JZ(LabelRef("next"))
 	Label("single")
 	s.step(acc, Mem{Base: b}, func(i int) Mem { return Mem{Base: at, Disp: 4 * i} })
-	ADDQ(U32(uint32(4*s.columns())), b)
+	ADDQ(next, b)
 	ADDQ(pixel, at)
 	DECQ(x)
 	JNZ(LabelRef("single"))
