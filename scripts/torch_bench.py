@@ -200,6 +200,18 @@ def on_cpu(a):
             print(json.dumps(best), flush=True)
 
 
+def matmul(n):
+    import numpy
+
+    a, b = numpy.random.rand(n, n).astype("f"), numpy.random.rand(n, n).astype("f")
+    best, begin = 1e9, time.time()
+    while time.time() - begin < 2:
+        t = time.time()
+        a @ b
+        best = min(best, time.time() - t)
+    print(json.dumps(dict(n=n, gflops=2 * n**3 / best / 1e9)))
+
+
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
@@ -209,7 +221,10 @@ def main():
     a.add_argument("--threads", type=int, default=2)
     a.add_argument("--seconds", type=float, default=12, help="time for one network on a CPU")
     a.add_argument("--optimizers", default="sgd,paper")
+    a.add_argument("--matmul", type=int, help="only time numpy's product of two matrices of this size")
     a = a.parse_args()
+    if a.matmul:
+        return matmul(a.matmul)
     (on_gpu if a.device == "cuda" else on_cpu)(a)
 
 

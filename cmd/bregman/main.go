@@ -35,6 +35,7 @@ type cli struct {
 	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
+		Train  bench.Train  `cmd:"" help:"Training networks on a CPU, the matrix product and the update, beside PyTorch."`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
 	Version versionCmd `cmd:"" help:"The version of this program."`
 }

@@ -149,36 +149,57 @@ func (c *compiler) collect(f *Function) {
 func (c *compiler) fused(n *node) bool { return elementWise(n) && !c.isRoot[n] }
 
 // chooseRoots decides which element-wise values are stored: those another kind of operation reads, those that are spread over a larger
-// shape, and those that cost more to compute twice than to store and read.
+// shape, and those that go into several others and cost more to compute again than to store and read.
 func (c *compiler) chooseRoots(returned []*node) {
 	for _, n := range returned {
 		c.isRoot[sourceOf(n)] = true
 	}
+	for _, n := range c.live {
+		if n.shape.Size() == 1 {
+			c.isRoot[n] = true
+		}
+		for _, in := range c.reads(n) {
+			if !elementWise(n) && c.reduction(n) == nil || elementWise(n) && in.shape.Size() != n.shape.Size() {
+				c.isRoot[in] = true
+			}
+		}
+	}
+	// Where a value ends up, by way of others that are not stored: nil, one node, or several.
+	type ends struct {
+		one     *node
+		several bool
+	}
+	goes := map[*node]ends{}
+	for _, n := range slices.Backward(c.live) {
+		end := goes[n]
+		if !c.fused(n) {
+			end = ends{one: n}
+		}
+		for _, in := range c.reads(n) {
+			switch old := goes[in]; {
+			case old.one == nil:
+				goes[in] = end
+			case old.one != end.one || end.several:
+				goes[in] = ends{old.one, true}
+			}
+		}
+	}
 	cost := map[*node]int{}
 	for _, n := range c.live {
 		if !elementWise(n) {
-			if c.reduction(n) == nil {
-				for _, in := range c.reads(n) {
-					c.isRoot[in] = true
-				}
-			}
 			continue
 		}
 		total := weight(n)
 		for _, in := range c.reads(n) {
-			if in.shape.Size() != n.shape.Size() {
-				c.isRoot[in] = true
-			} else if c.fused(in) {
+			if c.fused(in) {
 				total += cost[in]
 			}
 		}
-		if n.shape.Size() == 1 {
+		if goes[n].several && total > 8 || total > 60 {
 			c.isRoot[n] = true
+			total = 0
 		}
-		if cost[n] = total; len(c.users[n]) > 1 && total > 8 || total > 40 {
-			c.isRoot[n] = true
-			cost[n] = 0
-		}
+		cost[n] = total
 	}
 }
 

@@ -28,9 +28,10 @@ func New(threads int) *Pool {
 	}
 	p := &Pool{threads: threads, wake: make([]chan struct{}, threads-1)}
 	for i := range p.wake {
-		p.wake[i] = make(chan struct{}, 1)
+		wake := make(chan struct{}, 1)
+		p.wake[i] = wake
 		go func() {
-			for range p.wake[i] {
+			for range wake {
 				p.work(i + 1)
 				p.done.Done()
 			}

@@ -56,3 +56,9 @@ func TestEachAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestAPoolCanBeClosedBeforeItsWorkersRun(t *testing.T) {
+	for range 1000 {
+		New(4).Close()
+	}
+}
