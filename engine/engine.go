@@ -4,6 +4,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -16,13 +17,15 @@ type Engine struct {
 	Name    string // "cuda", "cpu" (XLA) or "go"
 	Where   string // the plugin's path
 	Backend compute.Backend
+	Passed  []string // better ones that "auto" found, tried and passed over, and why: who asked should hear of it
 }
 
 // Finding is one place where an engine was looked for, for doctor.
 type Finding struct {
 	Name   string `json:"name"`
 	Where  string `json:"where"`
-	Usable bool   `json:"usable"`
+	Usable bool   `json:"usable"` // it was found and, where it was tried, starts
+	Tried  bool   `json:"tried"`
 	Why    string `json:"why"` // why not, or what it is
 }
 
@@ -32,7 +35,25 @@ var Names = []string{"cuda", "cpu", "go"}
 // Look finds the engines of this machine, the best first. It starts none.
 func Look() []Finding {
 	found := lookXLA()
-	return append(found, Finding{"go", "built in", true, "GoMLX's engine in Go: works everywhere, slow for convolutions"})
+	return append(found, Finding{"go", "built in", true, true, "GoMLX's engine in Go: works everywhere, slow for convolutions"})
+}
+
+// Probe starts each engine that Look found, one after the other, and returns what came of it. As Open, it may start the process again.
+func Probe(found []Finding) []Finding {
+	out := slices.Clone(found)
+	for i, f := range out {
+		if !f.Usable || f.Tried {
+			continue
+		}
+		out[i].Tried = true
+		e, err := open(f)
+		if err != nil {
+			out[i].Usable, out[i].Why = false, "does not start: "+firstLine(err)
+			continue
+		}
+		e.Backend.Finalize()
+	}
+	return out
 }
 
 // Open starts an engine: "auto" is the best that starts, "cuda", "cpu" and "go" demand one, a path is a PJRT plugin.
@@ -41,10 +62,10 @@ func Open(name string) (*Engine, error) {
 	if strings.ContainsRune(name, os.PathSeparator) {
 		return open(Finding{Name: "plugin", Where: name, Usable: true})
 	}
-	if name != "auto" && name != "" && !contains(Names, name) {
+	if name != "auto" && name != "" && !slices.Contains(Names, name) {
 		return nil, fmt.Errorf("engine %q: choose auto, %s, or the path of a PJRT plugin", name, strings.Join(Names, ", "))
 	}
-	var why []string
+	var why, passed []string
 	for _, f := range Look() {
 		if name != "auto" && name != "" && f.Name != name {
 			continue
@@ -55,9 +76,11 @@ func Open(name string) (*Engine, error) {
 		}
 		e, err := open(f)
 		if err == nil {
+			e.Passed = passed
 			return e, nil
 		}
-		why = append(why, fmt.Sprintf("%s does not start: %v", f.Where, firstLine(err)))
+		passed = append(passed, fmt.Sprintf("%s does not start: %v", f.Where, firstLine(err)))
+		why = append(why, passed[len(passed)-1])
 	}
 	if len(why) == 0 {
 		why = append(why, "none was found; see bregman doctor")
@@ -97,13 +120,4 @@ func Try(f func() error) (err error) {
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

@@ -7,7 +7,7 @@ import "errors"
 var errNoXLA = errors.New("built without cgo: XLA's engines are not in this program")
 
 func lookXLA() []Finding {
-	return []Finding{{"cuda", "", false, errNoXLA.Error()}, {"cpu", "", false, errNoXLA.Error()}}
+	return []Finding{{Name: "cuda", Why: errNoXLA.Error()}, {Name: "cpu", Why: errNoXLA.Error()}}
 }
 
 func prepare(string) error { return errNoXLA }

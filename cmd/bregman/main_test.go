@@ -393,9 +393,22 @@ func TestPathAndVerifyLeaveReports(t *testing.T) {
 }
 
 func TestDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
-	stdout, stderr, code := bregman(t, t.TempDir(), "doctor")
-	if code != 0 || !strings.Contains(stdout, "cuda") || !strings.Contains(stdout, "built in") {
-		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
+	dir := t.TempDir()
+	write(t, dir, "pjrt_cpu.so", "not a library")
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
+	stdout, stderr, code := bregman(t, dir, "doctor")
+	for _, want := range []string{"cuda", "built in", "resnet18", "11.2 M parameters"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit %d, no %q in %s, %s", code, want, stdout, stderr)
+		}
+	}
+	if !strings.Contains(stdout, "built without cgo") { // a plugin that was found may still not start
+		if !strings.Contains(stdout, "cpu      found, not tried   "+dir) {
+			t.Errorf("doctor: %s", stdout)
+		}
+		if stdout, _, code = bregman(t, dir, "doctor", "--try"); code != 0 || strings.Contains(stdout, "not tried") || !strings.Contains(stdout, "does not start: ") {
+			t.Errorf("doctor --try: exit %d, %s", code, stdout)
+		}
 	}
 	if stdout, _, code = bregman(t, t.TempDir(), "doctor", "--json"); code != 0 || !json.Valid([]byte(stdout)) {
 		t.Errorf("--json: exit %d, %s", code, stdout)
