@@ -46,7 +46,20 @@ func (versionCmd) Run(con *job.Console) error {
 	return err
 }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	os.Exit(guard(func() int { return run(os.Args[1:]) }))
+}
+
+// guard makes a panic a failure: Go's own exit code for it, 2, is that of bad usage here.
+func guard(run func() int) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(os.Stderr, "bregman: this is a bug: %v\n\n%s", r, debug.Stack())
+			code = 1
+		}
+	}()
+	return run()
+}
 
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
@@ -71,7 +84,15 @@ func run(args []string) (code int) {
 		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: bregman --help\n", err)
 		return 2
 	}
-	if err := k.Run(); err != nil {
+	if err = job.CheckUsage(k.Selected().Target.Addr().Interface()); err == nil {
+		err = k.Run()
+	}
+	var usage *job.UsageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "bregman: %v\n", err)
+		return 2
+	}
+	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			fmt.Fprintln(os.Stderr, "bregman: interrupted; the run folder, where there is one, keeps what was done")
 		} else {

@@ -72,12 +72,6 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		write(t, dir, name, text)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"fit --data good.svm --p 1", "p must be a finite number above 1"},
-		{"fit --data good.svm --p 0.5", "p must be a finite number above 1"},
-		{"fit --data good.svm --p NaN", "p must be a finite number above 1"},
-		{"fit --data good.svm --p Inf", "p must be a finite number above 1"},
-		{"fit --data good.svm --steps 0", "--steps 0"},
-		{"fit --data good.svm --lr=-1", "--lr -1"},
 		{"fit --data good.svm --batch 9", "only 4 examples"},
 		{"fit --data good.svm --init nowhere.npy", "nowhere.npy"},
 		{"fit --data good.svm --init normal:x", "normal:DEVIATION"},
@@ -94,12 +88,10 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		{"fit --data short.npy", "short.npy"},
 		{"fit --data good.svm --runs notadir", "notadir"},
 		{"fit --data good.svm --runs notadir/below", "notadir"},
-		{"fit --data good.svm --loss square --gap 1e-3", "--gap"},
 		{"fit --data good.svm --loss square --lr 100 --steps 5000", "at step"},
 		{"predict --model missing.json --data good.svm", "no such model"},
 		{"predict --model good.svm --data good.svm", "not a model file"},
 		{"predict --model model.json --data wide.svm", "features"},
-		{"reproduce linear --steps 5", "--steps 5"},
 		{"reproduce linear --runs notadir", "notadir"},
 		{"data info empty.svm", "empty.svm"},
 	} {
@@ -115,6 +107,33 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || stderr == "" {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
+	}
+	const above = "p must be a finite number above 1"
+	for _, c := range []struct{ args, want string }{
+		{"fit --data good.svm --p 1", above}, {"fit --data good.svm --p 0.5", above}, {"fit --data good.svm --p NaN", above}, {"fit --data good.svm --p Inf", above},
+		{"fit --data good.svm --steps 0", "--steps 0"}, {"fit --data good.svm --lr=-1", "--lr -1"}, {"fit --data good.svm --loss square --gap 1e-3", "--gap"},
+		{"margin --data good.svm --p 0.5", "p from 1 to Inf"}, {"margin --data good.svm --p NaN", "p from 1 to Inf"}, {"margin --data good.svm --out w.json", ".npy"},
+		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above}, {"verify --seeds 0", "--seeds 0"},
+		{"reproduce linear --steps 5", "--steps 5"}, {"bench linear --time 0s", "--time 0s"},
+		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs 0", "--epochs 0"},
+	} {
+		dir := t.TempDir()
+		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
+		if left, _ := os.ReadDir(dir); code != 2 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" || len(left) != 0 {
+			t.Errorf("%s: exit %d, want 2 and %q in one line\nstdout: %s\nstderr: %s\nleft: %v", c.args, code, c.want, stdout, stderr, left)
+		}
+	}
+}
+
+func TestAPanicIsAFailureNotBadUsage(t *testing.T) {
+	stderr := os.Stderr
+	defer func() { os.Stderr = stderr }()
+	os.Stderr, _ = os.Open(os.DevNull)
+	if code := guard(func() int { panic("a bug") }); code != 1 {
+		t.Errorf("exit %d, want 1", code)
+	}
+	if code := guard(func() int { return 0 }); code != 0 {
+		t.Errorf("exit %d, want 0", code)
 	}
 }
 
@@ -361,7 +380,6 @@ func TestMarginPrintsCertifiedMargins(t *testing.T) {
 	write(t, dir, "three.csv", "a,label\n0,0\n1,1\n0,2\n")
 	for args, want := range map[string]string{
 		"--data xor.csv": "not separable", "--data xor.csv --bias": "not separable", "--data three.csv": "3 different labels",
-		"--data good.svm --p 0.5": "p from 1 to Inf", "--data good.svm --p NaN": "p from 1 to Inf", "--data good.svm --out w.json": ".npy",
 	} {
 		stdout, stderr, code := bregman(t, dir, append([]string{"margin"}, strings.Fields(args)...)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
@@ -383,11 +401,6 @@ func TestPathAndVerifyLeaveReports(t *testing.T) {
 		_, report, _ := strings.Cut(stdout, "Report: ")
 		if html, err := os.ReadFile(filepath.Join(dir, strings.TrimSpace(report))); err != nil || len(html) < 2000 {
 			t.Errorf("%s: %d bytes, %v", args, len(html), err)
-		}
-	}
-	for args, want := range map[string]string{"path --data r100 --p 1": "above 1", "path --data r100 --to=-1": "--to -1", "verify --p 0.9": "above 1", "verify --seeds 0": "--seeds 0"} {
-		if _, stderr, code := bregman(t, dir, strings.Fields(args)...); code != 1 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
 	}
 }
