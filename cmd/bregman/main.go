@@ -1,4 +1,4 @@
-// Command bregman trains linear models by mirror descent and measures the geometry they end up in.
+// Command bregman trains linear models and networks by mirror descent and measures the geometry they end up in.
 package main
 
 import (
@@ -27,12 +27,12 @@ type cli struct {
 	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
 	Verify  paper.Verify `cmd:"" help:"The paper's statements, checked numerically, one line each."`
 	Data    struct {
-		List job.DataList `cmd:"" help:"The built-in data sets."`
+		List job.DataList `cmd:"" help:"The data sets that have names, and where images are."`
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
-		Get  job.DataGet  `cmd:"" help:"Write a data set as svmlight text."`
+		Get  job.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
 	} `cmd:"" help:"Data sets."`
 	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
-	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, versions."`
+	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
@@ -70,7 +70,7 @@ func run(args []string) (code int) {
 	var c cli
 	con := job.NewConsole(version())
 	parser, err := kong.New(&c, kong.Name("bregman"),
-		kong.Description("Mirror descent for linear models: run it, trace it, certify it."),
+		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con))
 	if err != nil {

@@ -433,6 +433,32 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "r100") {
 		t.Errorf("list: %d, %s", code, out)
 	}
+	t.Setenv("BREGMAN_DATA", dir)
+	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "not here: bregman data get cifar10") || strings.Contains(out, "data get fashion-mnist") {
+		t.Errorf("list: %d, %s", code, out)
+	}
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"data info fashion-sample", "ankle boot", 0}, {"data info fashion-sample --json", `"train": 4000`, 0},
+		{"data get nosuch", "nosuch: no such data set or file", 1}, {"data info nosuch", "no such file", 1},
+		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample --out y.svm", "--out y.svm: fashion-sample is images", 2},
+		{"data get r100 --out y.svm --data-dir z", "--data-dir is for images", 2}, {"data get fashion-sample --data-dir z", "built in", 0},
+		{"--help", "linear models and networks", 0}, {"data get --help", "Fetch a set of images", 0},
+	} {
+		out, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+stderr, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q, %s, %s", c.args, code, c.code, c.want, out, stderr)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	pictures(t, dir)
+	if out, stderr, code := bregman(t, dir, "data", "info", "pictures"); code != 0 || !strings.Contains(out, "108 training and 12 test images of 12×12×1 bytes") {
+		t.Errorf("info of a folder: %d, %s, %s", code, out, stderr)
+	}
 	if _, stderr, code := bregman(t, dir, strings.Fields("data get r100:4 --out x.svm")...); code != 0 {
 		t.Fatal(stderr)
 	}
