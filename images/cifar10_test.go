@@ -172,7 +172,7 @@ func TestCIFARIsTheSameFromFilesAndArchives(t *testing.T) {
 			}
 			// image 4 is the second of the second file; its pixel (2, 5) is the 69th of each plane
 			record := v.bins[1][cifarRecord:]
-			pixel := s.Image(4, true)[3*(2*32+5):]
+			pixel := pixels(s, 4, true)[3*(2*32+5):]
 			for ch := range 3 {
 				if want := record[1+ch*cifarPlane+2*32+5]; pixel[ch] != want {
 					t.Errorf("channel %d is %d, want %d", ch, pixel[ch], want)

@@ -50,10 +50,10 @@ func TestFolderWithTrainAndTest(t *testing.T) {
 	if s.Height != 2 || s.Width != 3 || s.Channels != 3 || fmt.Sprint(s.Classes) != "[cat dog]" || s.Train.Len() != 2 || s.Test.Len() != 1 {
 		t.Fatalf("%+v", s)
 	}
-	if !bytes.Equal(s.Image(0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(s.Image(1, true)[:3], []byte{40, 40, 40}) {
+	if !bytes.Equal(pixels(s, 0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(pixels(s, 1, true)[:3], []byte{40, 40, 40}) {
 		t.Errorf("pixels %v", s.Train.Images)
 	}
-	if v := s.Image(0, false)[0]; v < 88 || v > 92 { // jpeg keeps a flat grey within a step or two
+	if v := pixels(s, 0, false)[0]; v < 88 || v > 92 { // jpeg keeps a flat grey within a step or two
 		t.Errorf("jpeg of 90 is %d", v)
 	}
 	if fmt.Sprint(s.Train.Labels, s.Test.Labels) != "[0 1] [1]" {
@@ -80,10 +80,10 @@ func TestFolderHoldsOutATenth(t *testing.T) {
 	}
 	train := map[string]bool{}
 	for i := range s.Train.Len() {
-		train[fmt.Sprint(s.Train.Labels[i], s.Image(i, true))] = true
+		train[fmt.Sprint(s.Train.Labels[i], pixels(s, i, true))] = true
 	}
 	for i := range s.Test.Len() {
-		if train[fmt.Sprint(s.Test.Labels[i], s.Image(i, false))] {
+		if train[fmt.Sprint(s.Test.Labels[i], pixels(s, i, false))] {
 			t.Errorf("test image %d is a training image too", i)
 		}
 	}

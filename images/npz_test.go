@@ -49,7 +49,7 @@ func TestNPZ(t *testing.T) {
 	s, err := Load(write(t, four(t), t.TempDir(), "set.npz"), "")
 	must(t, err)
 	if s.Height != 2 || s.Width != 2 || s.Channels != 1 || fmt.Sprint(s.Classes) != "[0 1]" ||
-		!bytes.Equal(s.Image(1, true), []byte{5, 6, 7, 8}) || !bytes.Equal(s.Train.Labels, []byte{0, 1}) || !bytes.Equal(s.Test.Labels, []byte{1}) {
+		!bytes.Equal(pixels(s, 1, true), []byte{5, 6, 7, 8}) || !bytes.Equal(s.Train.Labels, []byte{0, 1}) || !bytes.Equal(s.Test.Labels, []byte{1}) {
 		t.Errorf("%+v", s)
 	}
 }

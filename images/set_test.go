@@ -11,6 +11,15 @@ import (
 	"testing"
 )
 
+// pixels is the i-th image of the training or else of the test images.
+func pixels(s *Set, i int, train bool) []byte {
+	split, size := s.Test, s.size()
+	if train {
+		split = s.Train
+	}
+	return split.Images[i*size : (i+1)*size]
+}
+
 func TestMomentsArePerChannel(t *testing.T) {
 	mean, dev := moments([]byte{0, 7, 255, 7, 0, 7, 255, 7}, 2)
 	// exact: half the values 0, half 255; and a channel that never changes
