@@ -1,4 +1,5 @@
-// Package engine chooses where graphs run: on a CUDA GPU or a CPU through XLA's PJRT plugins, or on GoMLX's engine in Go.
+// Package engine chooses where graphs run: on a CUDA GPU through XLA's PJRT plugins, on our own engine for CPUs, on a CPU through XLA, or
+// on GoMLX's engine in Go.
 package engine
 
 import (
@@ -10,11 +11,13 @@ import (
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // "go"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	_ "github.com/bregman-ml/bregman/engine/cpu" // "cpu"
 )
 
 // Engine is a place to run graphs.
 type Engine struct {
-	Name    string // "cuda", "cpu" (XLA) or "go"
+	Name    string // "cuda", "cpu", "xla-cpu", "go", or "plugin"
 	Where   string // the plugin's path
 	Backend compute.Backend
 	Passed  []string // better ones that "auto" found, tried and passed over, and why: who asked should hear of it
@@ -30,12 +33,14 @@ type Finding struct {
 }
 
 // Names are what Open takes, besides "auto" and the path of a PJRT plugin.
-var Names = []string{"cuda", "cpu", "go"}
+var Names = []string{"cuda", "cpu", "xla-cpu", "go"}
 
 // Look finds the engines of this machine, the best first. It starts none.
 func Look() []Finding {
-	found := lookXLA()
-	return append(found, Finding{"go", "built in", true, true, "GoMLX's engine in Go: works everywhere, slow for convolutions"})
+	cuda, cpu := lookXLA()
+	found := append(cuda, Finding{"cpu", "built in", true, true, "our engine for CPUs: Go and assembly"})
+	found = append(found, cpu...)
+	return append(found, Finding{"go", "built in", true, true, "GoMLX's engine in Go: slow, the yardstick for the others"})
 }
 
 // Probe starts each engine that Look found, one after the other, and returns what came of it. As Open, it may start the process again.
@@ -56,7 +61,7 @@ func Probe(found []Finding) []Finding {
 	return out
 }
 
-// Open starts an engine: "auto" is the best that starts, "cuda", "cpu" and "go" demand one, a path is a PJRT plugin.
+// Open starts an engine: "auto" is the best that starts, one of Names demands it, a path is a PJRT plugin.
 // It may start the process again with library paths that a CUDA plugin needs: call it early.
 func Open(name string) (*Engine, error) {
 	if strings.ContainsRune(name, os.PathSeparator) {
@@ -65,8 +70,13 @@ func Open(name string) (*Engine, error) {
 	if name != "auto" && name != "" && !slices.Contains(Names, name) {
 		return nil, fmt.Errorf("engine %q: choose auto, %s, or the path of a PJRT plugin", name, strings.Join(Names, ", "))
 	}
+	return openFirst(name, Look())
+}
+
+// openFirst starts the first that does of those found, or of those of this name.
+func openFirst(name string, found []Finding) (*Engine, error) {
 	var why, passed []string
-	for _, f := range Look() {
+	for _, f := range found {
 		if name != "auto" && name != "" && f.Name != name {
 			continue
 		}
@@ -89,8 +99,12 @@ func Open(name string) (*Engine, error) {
 }
 
 func open(f Finding) (*Engine, error) {
-	config := "go:ops_sequential" // its parallel mode can deadlock on few cores
-	if f.Name != "go" {
+	config := f.Name
+	switch f.Name {
+	case "cpu":
+	case "go":
+		config = "go:ops_sequential" // its parallel mode can deadlock on few cores
+	default:
 		if err := prepare(f.Where); err != nil {
 			return nil, err
 		}

@@ -6,8 +6,8 @@ import "errors"
 
 var errNoXLA = errors.New("built without cgo: XLA's engines are not in this program")
 
-func lookXLA() []Finding {
-	return []Finding{{Name: "cuda", Why: errNoXLA.Error()}, {Name: "cpu", Why: errNoXLA.Error()}}
+func lookXLA() (cuda, cpu []Finding) {
+	return []Finding{{Name: "cuda", Why: errNoXLA.Error()}}, []Finding{{Name: "xla-cpu", Why: errNoXLA.Error()}}
 }
 
 func prepare(string) error { return errNoXLA }

@@ -18,15 +18,14 @@ import (
 const restarted = "BREGMAN_RESTARTED"
 
 // lookXLA looks for PJRT plugins: in the folders GoMLX uses, and in the site-packages of Python environments, where JAX puts them.
-func lookXLA() []Finding {
-	var cuda, cpu []Finding
+func lookXLA() (cuda, cpu []Finding) {
 	for _, dir := range pluginDirs() {
 		paths, _ := filepath.Glob(filepath.Join(dir, "*pjrt*.so"))
 		for _, p := range paths {
 			if strings.Contains(filepath.Base(p), "cuda") {
 				cuda = append(cuda, Finding{Name: "cuda", Where: p, Usable: true, Why: "PJRT plugin for CUDA"})
 			} else if strings.Contains(filepath.Base(p), "cpu") {
-				cpu = append(cpu, Finding{Name: "cpu", Where: p, Usable: true, Why: "PJRT plugin for CPUs"})
+				cpu = append(cpu, Finding{Name: "xla-cpu", Where: p, Usable: true, Why: "PJRT plugin for CPUs"})
 			}
 		}
 	}
@@ -50,9 +49,9 @@ func lookXLA() []Finding {
 		}
 	}
 	if len(cpu) == 0 {
-		cpu = []Finding{{Name: "cpu", Why: "no PJRT plugin for CPUs in " + strings.Join(pluginDirs(), ", ")}}
+		cpu = []Finding{{Name: "xla-cpu", Why: "no PJRT plugin for CPUs in " + strings.Join(pluginDirs(), ", ")}}
 	}
-	return append(cuda, cpu...)
+	return cuda, cpu
 }
 
 // nvidia says why no GPU can be used, or nothing.

@@ -1,27 +1,32 @@
 package nets
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/gobackend"
+	_ "github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/bregman-ml/bregman/engine/cpu"
 )
 
 // One backend for all: a tensor that has been on one does not go to another.
-// Operations one after another: in parallel, each holds a worker while it waits
-// for workers of its own, and with few cores large graphs come to a stop.
-var newBackend = sync.OnceValues(func() (compute.Backend, error) { return gobackend.New("ops_sequential") })
+// BREGMAN_TEST_ENGINE takes another engine, say go:ops_sequential: GoMLX's own, with the forms that XLA gets.
+var newBackend = sync.OnceValues(func() (compute.Backend, error) {
+	return compute.NewWithConfig(cmp.Or(os.Getenv("BREGMAN_TEST_ENGINE"), cpu.Name))
+})
 
-func goBackend(t *testing.T) compute.Backend {
+func testBackend(t *testing.T) compute.Backend {
 	t.Helper()
 	backend, err := newBackend()
 	if err != nil {
@@ -105,7 +110,7 @@ func setValue(t *testing.T, v *model.Variable, values []float64) {
 
 func eval(t *testing.T, fn func(x []*Node) *Node, inputs ...array) []float64 {
 	t.Helper()
-	return flat(t, MustNewExec(goBackend(t), fn).MustCall(anyTensors(inputs)...)[0])
+	return flat(t, MustNewExec(testBackend(t), fn).MustCall(anyTensors(inputs)...)[0])
 }
 
 // weighted makes a scalar of y whose gradient is different everywhere.
@@ -135,7 +140,7 @@ func checkGradient(t *testing.T, loss func(scope *model.Scope, x []*Node) *Node,
 	const step, tolerance = 1e-5, 1e-6
 	store := model.NewStore()
 	scope := store.Scope("/model")
-	exec := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x []*Node) []*Node {
+	exec := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x []*Node) []*Node {
 		l := loss(scope, x)
 		by := slices.Clone(x)
 		for _, v := range Params(scope) {

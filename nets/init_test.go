@@ -95,7 +95,7 @@ func TestInitStartsAnotherTrialOnTheSameGraph(t *testing.T) {
 	scope := store.Scope("/model")
 	n := mustNet(t, "cnn")
 	built := 0
-	exec := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) *Node {
+	exec := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) *Node {
 		built++
 		return n.Logits(scope, x, 10, true)
 	})

@@ -66,12 +66,19 @@ func (b *builder) convBias(name string, x *Node, side, out, stride int) *Node {
 // groupConv is a convolution of groups of width channels, each to itself.
 func (b *builder) groupConv(name string, x *Node, side, width, stride int) *Node {
 	c := channels(x)
-	return convolve(x, blockDiagonal(b.in(name).kernel(x, side, width, c), c/width), stride)
+	kernel := b.in(name).kernel(x, side, width, c)
+	if hasGroups(x) {
+		return grouped(x, kernel, c/width, stride)
+	}
+	return convolve(x, blockDiagonal(kernel, c/width), stride)
 }
 
 // depthConv convolves every channel with a kernel of its own.
 func (b *builder) depthConv(name string, x *Node, side, stride int) *Node {
 	kernel := b.in(name).variable("weight", side, side, 1, channels(x)).NodeValue(x)
+	if hasGroups(x) {
+		return grouped(x, to(x.DType(), kernel), channels(x), stride)
+	}
 	return depthwise(x, kernel, stride)
 }
 

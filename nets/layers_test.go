@@ -129,7 +129,7 @@ func TestBatchNormKeepsRunningStatistics(t *testing.T) {
 	store := model.NewStore()
 	scope := store.Scope("/model")
 	exec := func(training bool) func(x array) []float64 {
-		e := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) *Node {
+		e := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) *Node {
 			return at64(scope, training).norm("bn", x)
 		})
 		return func(x array) []float64 { return flat(t, e.MustCall(x.tensor())[0]) }
@@ -167,7 +167,7 @@ func TestBatchNormKeepsRunningStatistics(t *testing.T) {
 func TestBatchNormSurvivesALargeMean(t *testing.T) {
 	store := model.NewStore()
 	scope := store.Scope("/model")
-	exec := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) *Node {
+	exec := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) *Node {
 		b := at64(scope, true)
 		b.narrow, b.wide = dtypes.Float32, dtypes.Float32
 		return b.norm("bn", ConvertDType(x, dtypes.Float32))

@@ -15,7 +15,7 @@ import (
 // buildOnly makes the graph without compiling it.
 func buildOnly(t *testing.T, name string, training bool, dims ...int) (scope *model.Scope, logits *Node) {
 	t.Helper()
-	g := NewGraph(goBackend(t), name)
+	g := NewGraph(testBackend(t), name)
 	scope = model.NewStore().Scope("/model")
 	images := Parameter(g, "images", shapes.Make(dtypes.Float32, dims...))
 	return scope, mustNet(t, name).Logits(scope, images, 10, training)
@@ -112,10 +112,10 @@ func TestGradientOfEveryNetwork(t *testing.T) {
 			scope := store.Scope("/model")
 			n := mustNet(t, name)
 			loss := func(_ *model.Scope, x *Node) *Node { return weighted(Square(n.Logits(scope, x, 3, true))) }
-			backward := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) []*Node {
+			backward := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) []*Node {
 				return gradients(scope, loss(nil, x))
 			})
-			forward := model.MustNewExec(goBackend(t), store, loss)
+			forward := model.MustNewExec(testBackend(t), store, loss)
 			x := random(1, 4, 4, 4, 3)
 			gradient := backward.MustCall(x.tensor())
 
@@ -163,7 +163,7 @@ func TestForwardIsFinite(t *testing.T) {
 				scope := store.Scope("/model")
 				x := random(1, 2, 8, 8, 3)
 				for _, training := range []bool{true, false} {
-					exec := model.MustNewExec(goBackend(t), store, func(_ *model.Scope, x *Node) *Node {
+					exec := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) *Node {
 						return mustNet(t, name).Logits(scope, ConvertDType(x, dtype), 10, training)
 					})
 					logits := exec.MustCall(x.tensor())[0]

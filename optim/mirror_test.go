@@ -1,8 +1,10 @@
 package optim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,12 +16,13 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"github.com/bregman-ml/bregman/engine/cpu"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
 func backend(t testing.TB) compute.Backend {
 	t.Helper()
-	b, err := compute.NewWithConfig("go:ops_sequential")
+	b, err := compute.NewWithConfig(cmp.Or(os.Getenv("BREGMAN_TEST_ENGINE"), cpu.Name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/optim"
 )
 
-// small is the embedded sample, cut down: what the Go engine trains in a second.
+// small is the embedded sample, cut down: what trains in a moment.
 func small(t *testing.T, train, test int) *images.Set {
 	t.Helper()
 	s, err := images.Load("fashion-sample", "")
@@ -30,7 +30,7 @@ func small(t *testing.T, train, test int) *images.Set {
 
 func session(t *testing.T, set *images.Set, s Settings) *Session {
 	t.Helper()
-	e, err := engine.Open("go")
+	e, err := engine.Open("cpu")
 	if err != nil {
 		t.Fatal(err)
 	}

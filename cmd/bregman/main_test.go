@@ -416,7 +416,7 @@ func TestDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 		}
 	}
 	if !strings.Contains(stdout, "built without cgo") { // a plugin that was found may still not start
-		if !strings.Contains(stdout, "cpu      found, not tried   "+dir) {
+		if !strings.Contains(stdout, "xla-cpu   found, not tried   "+dir) {
 			t.Errorf("doctor: %s", stdout)
 		}
 		if stdout, _, code = bregman(t, dir, "doctor", "--try"); code != 0 || strings.Contains(stdout, "not tried") || !strings.Contains(stdout, "does not start: ") {

@@ -1,0 +1,825 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/bregman-ml/bregman/internal/vec"
+)
+
+// program is a fused group, ready to run: instructions over blocks of at most blockLen elements.
+type program struct {
+	size               int
+	outer, rows, inner int // of its reductions; outer and rows·inner cover size
+	block              int // elements a block, a multiple of period where that is at most blockLen
+	period             int // of leaves that repeat, and of reductions; 1 if none
+	instrs             []instr
+	leaves             []leaf
+	stores             []store // element-wise roots
+	sums               []sum   // reductions
+	uniforms           []uniform
+	registers          int // in all; the first `scratch` of them are the worker's own memory
+	scratch            int
+	choices            bool
+	tiles              int // bytes of tiles in all
+	chunks, chunkLen   int // a task is chunkLen elements of one outer row
+
+	// of a run
+	x      *execution
+	u      uniforms
+	active []int32
+	moved  []alias
+	each   func(worker, task int)
+}
+
+// leaf is a register that holds a stored tensor's values.
+type leaf struct {
+	register int
+	s        *storage
+	how      leafKind
+	isBool   bool
+	dims     []int // of the places, collapsed
+	strides  []int // in the tensor; 0 repeats
+	bytes    int   // an element
+	tile     int   // offset of its tile
+}
+
+type leafKind uint8
+
+const (
+	direct   leafKind = iota // the tensor's own memory
+	tiled                    // repeats after `period`, which a block is a multiple of: written once a run
+	windowed                 // repeats after `period`, which is longer than a block
+	gathered                 // copied for each block
+)
+
+type store struct {
+	register int
+	s        *storage
+	isBool   bool
+	bytes    int
+}
+
+type sum struct {
+	register int
+	s        *storage
+	r        *reduction
+}
+
+type uniform struct {
+	s     *storage
+	dtype dtypes.DType
+	power bool
+}
+
+type alias struct{ from, to int }
+
+// assembler writes a program.
+type assembler struct {
+	c       *compiler
+	g       *group
+	p       *program
+	inside  map[*node]int  // registers of values
+	leafAt  map[string]int // registers of leaves
+	uniAt   map[*node]int  // uniforms
+	inGroup map[*node]bool // roots of this group
+	nextReg int
+}
+
+func (c *compiler) assemble(g *group) (*program, error) {
+	a := &assembler{c: c, g: g, inside: map[*node]int{}, leafAt: map[string]int{}, uniAt: map[*node]int{}, inGroup: map[*node]bool{},
+		p: &program{size: g.size, outer: 1, rows: g.size, inner: 1, period: 1}}
+	if g.outer != 0 {
+		a.p.outer, a.p.rows, a.p.inner = g.outer, g.rows, g.inner
+	}
+	slices.SortFunc(g.roots, func(x, y *node) int { return x.id - y.id })
+	for _, n := range g.roots {
+		a.inGroup[n] = true
+	}
+	a.choosePeriod()
+	for _, n := range g.roots {
+		if op := c.reduction(n); op != nil {
+			r, err := a.value(sourceOf(n.inputs[0]))
+			if err != nil {
+				return nil, err
+			}
+			a.p.sums = append(a.p.sums, sum{r, c.stored[n], op.reduce})
+			continue
+		}
+		r, err := a.value(n)
+		if err != nil {
+			return nil, err
+		}
+		a.p.stores = append(a.p.stores, store{r, c.stored[n], n.shape.DType == dtypes.Bool, int(n.shape.DType.Size())})
+	}
+	a.finish()
+	return a.p, nil
+}
+
+// choosePeriod looks at what repeats: the reductions, else the longest vector that is spread over the last axes.
+func (a *assembler) choosePeriod() {
+	p := a.p
+	if a.g.outer != 0 {
+		p.period = p.inner
+	}
+	if p.period == 1 && (a.g.outer == 0 || a.g.rows*a.g.inner == a.g.size) {
+		seen := map[*node]bool{}
+		var visit func(n *node)
+		visit = func(n *node) {
+			if seen[n] {
+				return
+			}
+			seen[n] = true
+			for _, in := range a.c.reads(n) {
+				size := in.shape.Size()
+				same := size == n.shape.Size() || a.c.reduction(n) != nil
+				if same && (a.c.fused(in) || a.inGroup[in]) {
+					visit(in)
+				} else if !same && size > 1 {
+					if d, s := spread(a.c.edge(n, in)); repeats(d, s) == size {
+						p.period = max(p.period, size)
+					}
+				}
+			}
+		}
+		for _, n := range a.g.roots {
+			visit(n)
+		}
+	}
+	p.block = blockLen
+	if p.period <= blockLen {
+		p.block = blockLen / p.period * p.period
+	}
+}
+
+// edge returns the input of n whose source is in: the node with the shape that n sees.
+func (c *compiler) edge(n, in *node) (input, user *node) {
+	inputs := n.inputs
+	if op := c.native[n]; op != nil {
+		inputs = op.reads
+	}
+	for _, v := range inputs {
+		if sourceOf(v) == in {
+			return v, n
+		}
+	}
+	panic(fmt.Sprintf("engine cpu: node %d does not read node %d", n.id, in.id))
+}
+
+// spread returns, for each place of user in order, where input's value is: dims of the places and strides in input, collapsed.
+func spread(input, user *node) (dims, strides []int) {
+	in, out := input.shape.Dimensions, user.shape.Dimensions
+	axisOf := make([]int, len(in)) // of the output, for each of the input
+	if user.op == compute.OpTypeBroadcastInDim {
+		copy(axisOf, user.attr.([]int))
+	} else {
+		for i := range axisOf {
+			axisOf[i] = i
+		}
+	}
+	full := make([]int, len(out))
+	stride := 1
+	for i := len(in) - 1; i >= 0; i-- {
+		if in[i] != 1 {
+			full[axisOf[i]] = stride
+		}
+		stride *= in[i]
+	}
+	for i, d := range out {
+		if d == 1 {
+			continue
+		}
+		if k := len(dims) - 1; k >= 0 && (strides[k] == full[i]*d) && (full[i] != 0 || strides[k] == 0) {
+			dims[k] *= d
+			strides[k] = full[i]
+			continue
+		}
+		dims, strides = append(dims, d), append(strides, full[i])
+	}
+	return dims, strides
+}
+
+// repeats returns the length of a vector that is repeated over the leading places, or 0.
+func repeats(dims, strides []int) int {
+	switch {
+	case len(dims) == 1 && strides[0] == 1:
+		return dims[0]
+	case len(dims) == 2 && strides[0] == 0 && strides[1] == 1:
+		return dims[1]
+	}
+	return 0
+}
+
+func (a *assembler) register() int {
+	a.nextReg++
+	return a.nextReg - 1
+}
+
+// operand is a register, or a uniform where reg is −1.
+type operand struct{ reg, uni int }
+
+func (o operand) isUniform() bool { return o.reg < 0 }
+
+// operandOf returns the value that n reads from its k-th input.
+func (a *assembler) operandOf(n *node, k int) (operand, error) {
+	input := n.inputs[k]
+	in := sourceOf(input)
+	if in.shape.Size() == n.shape.Size() {
+		r, err := a.value(in)
+		return operand{reg: r}, err
+	}
+	// a broadcast that is looked through
+	if in.shape.Size() == 1 && (in.shape.DType == dtypes.Float32 || in.shape.DType == dtypes.Bool) && n.op != compute.OpTypeBroadcastInDim {
+		return operand{-1, a.uniform(in)}, nil
+	}
+	r, err := a.leaf(in, input, n)
+	return operand{reg: r}, err
+}
+
+func (a *assembler) uniform(n *node) int {
+	if k, ok := a.uniAt[n]; ok {
+		return k
+	}
+	a.p.uniforms = append(a.p.uniforms, uniform{s: a.c.stored[n], dtype: n.shape.DType})
+	a.uniAt[n] = len(a.p.uniforms) - 1
+	return a.uniAt[n]
+}
+
+// leaf returns the register for input's values as user sees them.
+func (a *assembler) leaf(in, input, user *node) (int, error) {
+	l := leaf{s: a.c.stored[in], isBool: in.shape.DType == dtypes.Bool, bytes: int(in.shape.DType.Size())}
+	if !registerType(in.shape.DType) {
+		return 0, fmt.Errorf("engine %s: no registers of type %s", Name, in.shape.DType)
+	}
+	var key string
+	if in.shape.Size() == user.shape.Size() || a.c.reduction(user) != nil {
+		key = fmt.Sprint(in.id)
+	} else {
+		l.dims, l.strides = spread(input, user)
+		key = fmt.Sprint(in.id, l.dims, l.strides)
+		switch repeat := repeats(l.dims, l.strides); {
+		case in.shape.Size() == 1:
+			l.how = tiled
+		case repeat == a.p.period && repeat <= blockLen:
+			l.how = tiled
+		case repeat == a.p.period && !l.isBool:
+			l.how = windowed
+		default:
+			l.how = gathered
+		}
+		if l.how == tiled {
+			l.tile = a.p.tiles
+			a.p.tiles += blockLen * 8
+		}
+	}
+	if r, ok := a.leafAt[key]; ok {
+		return r, nil
+	}
+	l.register = a.register()
+	a.leafAt[key] = l.register
+	a.p.leaves = append(a.p.leaves, l)
+	return l.register, nil
+}
+
+// value returns the register of an element-wise value, writing its instructions first.
+func (a *assembler) value(n *node) (int, error) {
+	if r, ok := a.inside[n]; ok {
+		return r, nil
+	}
+	if !a.c.fused(n) && !a.inGroup[n] || a.c.reduction(n) != nil || !elementWise(n) {
+		return a.leaf(n, n, n)
+	}
+	in, err := a.instruction(n)
+	if err != nil {
+		return 0, err
+	}
+	if in == nil { // the value of another node
+		r, err := a.operandOf(n, 0)
+		a.inside[n] = r.reg
+		if a.inGroup[n] { // needs a place of its own
+			in = &instr{special: copyLanes, args: []int{r.reg}}
+			if n.shape.DType != dtypes.Float32 && n.shape.DType != dtypes.Bool {
+				in.special, in.any = plain, copyAny(int(n.shape.DType.Size()))
+			}
+		} else {
+			return r.reg, err
+		}
+	}
+	in.node = n
+	in.dst = a.register()
+	a.inside[n] = in.dst
+	a.p.instrs = append(a.p.instrs, *in)
+	return in.dst, nil
+}
+
+func copyAny(bytes int) func(*machine, *instr, int) {
+	return func(m *machine, in *instr, n int) {
+		copy(lanes[byte](m, in.dst, n*bytes), lanes[byte](m, in.args[0], n*bytes))
+	}
+}
+
+// instruction returns the instruction of a node, without its target; nil for one that shows another's values.
+func (a *assembler) instruction(n *node) (*instr, error) {
+	if n.op == compute.OpTypeBroadcastInDim {
+		return nil, nil
+	}
+	if in, ok, err := a.power(n); ok || err != nil {
+		return in, err
+	}
+	ops := make([]operand, len(n.inputs))
+	for k := range n.inputs {
+		var err error
+		if ops[k], err = a.operandOf(n, k); err != nil {
+			return nil, err
+		}
+	}
+	if n.op == compute.OpTypeWhere {
+		return a.where(n, ops)
+	}
+	t := typeOf(n)
+	if t == dtypes.Float32 && len(ops) == 2 {
+		x, y := ops[0], ops[1]
+		switch {
+		case x.isUniform() && left32[n.op] != nil:
+			return &instr{scalar: left32[n.op], args: []int{y.reg}, s: x.uni}, nil
+		case y.isUniform() && right32[n.op] != nil:
+			return &instr{scalar: right32[n.op], args: []int{x.reg}, s: y.uni}, nil
+		}
+	}
+	args := make([]int, len(ops))
+	for k, o := range ops {
+		r, err := a.materialize(n, k, o)
+		if err != nil {
+			return nil, err
+		}
+		args[k] = r
+	}
+	in := &instr{args: args}
+	switch {
+	case n.op == compute.OpTypeConvertDType:
+		in.any = conversion(n.inputs[0].shape.DType, n.shape.DType)
+	case n.op == compute.OpTypeLogicalNot:
+		in.unary = vec.NotMask32
+	case t == dtypes.Bool:
+		in.binary = masks[n.op]
+	case t == dtypes.Float32 && len(args) == 1:
+		in.unary = unary32[n.op]
+	case t == dtypes.Float32:
+		in.binary = binary32[n.op]
+	default:
+		in.any = otherTypes(n.op, t)
+	}
+	return in, nil
+}
+
+// materialize turns a uniform operand into a register full of it.
+func (a *assembler) materialize(n *node, k int, o operand) (int, error) {
+	if !o.isUniform() {
+		return o.reg, nil
+	}
+	return a.leaf(sourceOf(n.inputs[k]), n.inputs[k], n)
+}
+
+func (a *assembler) where(n *node, ops []operand) (*instr, error) {
+	if n.shape.DType != dtypes.Float32 || ops[0].isUniform() {
+		args := make([]int, 3)
+		for k := range args {
+			if k == 0 && ops[0].isUniform() && n.shape.DType == dtypes.Float32 {
+				continue
+			}
+			r, err := a.materialize(n, k, ops[k])
+			if err != nil {
+				return nil, err
+			}
+			args[k] = r
+		}
+		if n.shape.DType == dtypes.Float32 {
+			a.p.choices = true
+			return &instr{special: choose, args: args[1:], pred: ops[0].uni}, nil
+		}
+		return &instr{any: otherTypes(n.op, n.shape.DType), args: args}, nil
+	}
+	m, yes, no := ops[0], ops[1], ops[2]
+	switch {
+	case yes.isUniform() && no.isUniform():
+		return &instr{special: selectSS, args: []int{m.reg}, s: yes.uni, t: no.uni}, nil
+	case yes.isUniform():
+		return &instr{special: selectSV, args: []int{m.reg, no.reg}, s: yes.uni}, nil
+	case no.isUniform():
+		return &instr{special: selectVS, args: []int{m.reg, yes.reg}, s: no.uni}, nil
+	}
+	return &instr{special: selectVV, args: []int{m.reg, yes.reg, no.reg}}, nil
+}
+
+// power recognises x^s for a uniform s, |x|^s, and sign(x)·|x|^s, the mirror map of p-GD.
+func (a *assembler) power(n *node) (*instr, bool, error) {
+	pow, base := n, (*node)(nil)
+	kind := powerGeneral
+	if n.op == compute.OpTypeMul && n.shape.DType == dtypes.Float32 {
+		for k := range 2 {
+			s, p := sourceOf(n.inputs[k]), sourceOf(n.inputs[1-k])
+			if s.op == compute.OpTypeSign && p.op == compute.OpTypePow && a.c.fused(s) && a.c.fused(p) &&
+				s.shape.Size() == n.shape.Size() && p.shape.Size() == n.shape.Size() {
+				if abs := sourceOf(p.inputs[0]); abs.op == compute.OpTypeAbs && sourceOf(abs.inputs[0]) == sourceOf(s.inputs[0]) && a.c.fused(abs) {
+					pow, base, kind = p, sourceOf(abs.inputs[0]), signedPower
+				}
+			}
+		}
+	}
+	if pow.op != compute.OpTypePow || pow.shape.DType != dtypes.Float32 || sourceOf(pow.inputs[1]).shape.Size() != 1 || pow.shape.Size() == 1 {
+		return nil, false, nil
+	}
+	if base == nil {
+		base = sourceOf(pow.inputs[0])
+		if base.op == compute.OpTypeAbs && a.c.fused(base) {
+			base, kind = sourceOf(base.inputs[0]), powerOfAbs
+		}
+		if base.shape.Size() != pow.shape.Size() {
+			return nil, false, nil
+		}
+	}
+	exponent := sourceOf(pow.inputs[1])
+	// 1/(p−1) in float64 tells a root from something near it, in float32 it does not
+	if wide := exponent; wide.op == compute.OpTypeConvertDType && sourceOf(wide.inputs[0]).shape.DType == dtypes.Float64 && a.c.stored[sourceOf(wide.inputs[0])] != nil {
+		exponent = sourceOf(wide.inputs[0])
+	}
+	r, err := a.value(base)
+	if err != nil {
+		return nil, true, err
+	}
+	u := a.uniform(exponent)
+	a.p.uniforms[u].power = true
+	a.c.read(exponent, a.g.at)
+	return &instr{special: kind, args: []int{r}, s: u}, true, nil
+}
+
+// finish gives registers their memory: values that die make room for others; stored float32 values are written in place.
+func (a *assembler) finish() {
+	p := a.p
+	external := map[int]bool{} // leaves and stores: not scratch
+	for _, l := range p.leaves {
+		if !(l.how == gathered || l.isBool && l.how == direct) {
+			external[l.register] = true
+		}
+	}
+	for _, s := range p.stores {
+		if !s.isBool {
+			external[s.register] = true
+		}
+	}
+	last := map[int]int{} // instruction that reads a register last
+	for i, in := range p.instrs {
+		for _, r := range in.args {
+			last[r] = i
+		}
+	}
+	forever := len(p.instrs)
+	for _, s := range p.sums {
+		last[s.register] = forever
+	}
+	for _, s := range p.stores {
+		last[s.register] = forever
+	}
+	place := map[int]int{}
+	var free []int
+	next := 0
+	take := func(r int) {
+		if external[r] {
+			return
+		}
+		if _, ok := place[r]; ok {
+			return
+		}
+		if len(free) > 0 && !p.choices {
+			place[r] = free[len(free)-1]
+			free = free[:len(free)-1]
+			return
+		}
+		place[r] = next
+		next++
+	}
+	for _, l := range p.leaves {
+		take(l.register)
+	}
+	for i, in := range p.instrs {
+		for _, r := range in.args { // read before dst is written: the same place will do
+			if !external[r] && last[r] == i && in.any == nil && in.special == plain {
+				if k, ok := place[r]; ok && !slices.Contains(free, k) {
+					free = append(free, k)
+				}
+			}
+		}
+		take(in.dst)
+		for _, r := range in.args {
+			if !external[r] && last[r] == i && (in.any != nil || in.special != plain) {
+				if k, ok := place[r]; ok && !slices.Contains(free, k) && k != place[in.dst] {
+					free = append(free, k)
+				}
+			}
+		}
+		if _, ok := last[in.dst]; !ok {
+			panic("engine cpu: an instruction nobody reads")
+		}
+	}
+	p.scratch = next
+	p.registers = next
+	for r := range a.nextReg {
+		if external[r] {
+			place[r] = p.registers
+			p.registers++
+		}
+	}
+	for i := range p.leaves {
+		p.leaves[i].register = place[p.leaves[i].register]
+	}
+	for i := range p.stores {
+		p.stores[i].register = place[p.stores[i].register]
+	}
+	for i := range p.sums {
+		p.sums[i].register = place[p.sums[i].register]
+	}
+	for i := range p.instrs {
+		in := &p.instrs[i]
+		in.dst = place[in.dst]
+		for k := range in.args {
+			in.args[k] = place[in.args[k]]
+		}
+	}
+	p.active = make([]int32, 0, len(p.instrs))
+	p.u = uniforms{f: make([]float32, len(p.uniforms)), wide: make([]float64, len(p.uniforms)), pow: make([]vec.Power32, len(p.uniforms))}
+	p.cut()
+	p.each = p.task
+}
+
+// cut divides the work into tasks, by the shape alone, so that sums do not depend on the machine.
+func (p *program) cut() {
+	row := p.rows * p.inner
+	const least = 16 << 10 // elements a task, so that starting it costs little
+	p.chunks = 1
+	p.chunkLen = row
+	if p.outer == 1 {
+		p.chunks = min(max(row/least, 1), 32)
+		unit := p.block
+		if p.period > blockLen {
+			unit = p.period
+		}
+		p.chunkLen = (row/p.chunks/unit + 1) * unit
+		p.chunks = (row + p.chunkLen - 1) / p.chunkLen
+	}
+}
+
+// lanesOf is the length of a reduction's gathered values.
+func (p *program) lanesOf() int {
+	if p.period > blockLen {
+		return p.period
+	}
+	return min(p.block, (p.rows*p.inner+p.period-1)/p.period*p.period)
+}
+
+// gatherBytes is the memory that tasks need for reductions.
+func (p *program) gatherBytes(threads int) int {
+	if len(p.sums) == 0 {
+		return 0
+	}
+	slots := p.chunks
+	if p.outer > 1 {
+		slots = threads
+	}
+	return slots * len(p.sums) * p.lanesOf() * 4
+}
+
+func (p *program) run(x *execution) error {
+	p.x = x
+	for i, u := range p.uniforms {
+		at := x.at(u.s)
+		switch u.dtype {
+		case dtypes.Float32:
+			p.u.f[i] = *(*float32)(at)
+			p.u.wide[i] = float64(p.u.f[i])
+		case dtypes.Float64:
+			p.u.wide[i] = *(*float64)(at)
+			p.u.f[i] = float32(p.u.wide[i])
+		case dtypes.Bool:
+			p.u.f[i] = 0
+			if *(*bool)(at) {
+				p.u.f[i] = 1
+			}
+		}
+		if u.power {
+			p.u.pow[i] = vec.PowerOf32(p.u.wide[i])
+		}
+	}
+	p.choose()
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.how == tiled {
+			l.fillTile(x, p)
+		}
+	}
+	tasks := p.chunks
+	if p.outer > 1 {
+		const atOnce = 8
+		tasks = (p.outer + atOnce - 1) / atOnce
+		if p.rows*p.inner > 4096 {
+			tasks = p.outer
+		}
+	}
+	x.pool.Each(tasks, p.each)
+	if p.outer == 1 {
+		p.total()
+	}
+	return nil
+}
+
+// choose finds the instructions that count, given the predicates: the branch of a choice that is not taken is not computed, and the
+// one that is taken is computed where the choice's value belongs.
+func (p *program) choose() {
+	p.active, p.moved = p.active[:0], p.moved[:0]
+	if !p.choices {
+		for i := range p.instrs {
+			p.active = append(p.active, int32(i))
+		}
+		return
+	}
+	needed := p.x.needed[:p.registers]
+	clear(needed)
+	for _, s := range p.stores {
+		needed[s.register] = true
+	}
+	for _, s := range p.sums {
+		needed[s.register] = true
+	}
+	for i := len(p.instrs) - 1; i >= 0; i-- {
+		in := &p.instrs[i]
+		if !needed[in.dst] {
+			continue
+		}
+		p.active = append(p.active, int32(i))
+		if in.special == choose {
+			from := in.args[1-int(p.u.f[in.pred])]
+			needed[from] = true
+			continue
+		}
+		for _, r := range in.args {
+			needed[r] = true
+		}
+	}
+	slices.Reverse(p.active)
+	// a taken branch that only the choice reads is written where the choice would copy it
+	for _, i := range p.active {
+		in := &p.instrs[i]
+		if in.special != choose {
+			continue
+		}
+		from := in.args[1-int(p.u.f[in.pred])]
+		if from < p.scratch && p.readers(from) == 1 && p.safe(from, in.dst) {
+			p.moved = append(p.moved, alias{from, in.dst})
+		}
+	}
+}
+
+// safe says whether a value may be written where a store goes before the choice is made: not where that is the memory of a leaf which
+// is read later.
+func (p *program) safe(from, to int) bool {
+	var target unsafe.Pointer
+	for _, s := range p.stores {
+		if s.register == to {
+			target = p.x.at(s.s)
+		}
+	}
+	if target == nil {
+		return true
+	}
+	written := false
+	for _, i := range p.active {
+		in := &p.instrs[i]
+		if written && in.special != choose {
+			for _, l := range p.leaves {
+				if l.how == direct && p.x.at(l.s) == target && slices.Contains(in.args, l.register) {
+					return false
+				}
+			}
+		}
+		written = written || in.dst == from
+	}
+	return true
+}
+
+// readers counts the active instructions that read a register.
+func (p *program) readers(r int) int {
+	count := 0
+	for _, i := range p.active {
+		in := &p.instrs[i]
+		if in.special == choose {
+			if in.args[1-int(p.u.f[in.pred])] == r {
+				count++
+			}
+			continue
+		}
+		if slices.Contains(in.args, r) {
+			count++
+		}
+	}
+	for _, s := range p.sums {
+		if s.register == r {
+			count++
+		}
+	}
+	return count
+}
+
+// task computes a chunk of the only row, or some of the rows.
+func (p *program) task(worker, task int) {
+	if p.outer == 1 {
+		lo := task * p.chunkLen
+		p.span(worker, task, lo, min(lo+p.chunkLen, p.size))
+		return
+	}
+	row := p.rows * p.inner
+	first, last := task, task+1
+	if row <= 4096 {
+		first, last = task*8, min(task*8+8, p.outer)
+	}
+	for o := first; o < last; o++ {
+		p.span(worker, worker, o*row, (o+1)*row)
+		for k, s := range p.sums {
+			acc := p.gathered(worker, k)
+			out := unsafe.Slice((*float32)(p.x.at(s.s)), p.outer*p.inner)[o*p.inner : (o+1)*p.inner]
+			s.r.fold(out, acc)
+		}
+	}
+}
+
+// gathered is where the k-th reduction of a slot (a chunk, or a worker) is gathered.
+func (p *program) gathered(slot, k int) []float32 {
+	n := p.lanesOf()
+	return p.x.gather[(slot*len(p.sums)+k)*n:][:n]
+}
+
+// span computes the places from lo to hi.
+func (p *program) span(worker, slot, lo, hi int) {
+	m := &p.x.machines[worker]
+	for k, s := range p.sums {
+		acc := p.gathered(slot, k)
+		v := s.r.start()
+		for i := range acc {
+			acc[i] = v
+		}
+	}
+	base := p.x.scratchOf(worker)
+	for i := range p.scratch {
+		m.ptr[i] = unsafe.Add(base, i*registerBytes)
+	}
+	for i := range p.leaves {
+		if l := &p.leaves[i]; l.how == tiled {
+			m.ptr[l.register] = unsafe.Add(p.x.tiles, l.tile)
+		}
+	}
+	for lo < hi {
+		n := min(p.block, hi-lo)
+		if p.period > blockLen {
+			n = min(n, p.period-lo%p.period)
+		}
+		for i := range p.leaves {
+			p.leaves[i].bind(p, m, lo, n)
+		}
+		for i := range p.stores {
+			if s := &p.stores[i]; !s.isBool {
+				m.ptr[s.register] = unsafe.Add(p.x.at(s.s), lo*s.bytes)
+			}
+		}
+		for _, v := range p.moved {
+			m.ptr[v.from] = m.ptr[v.to]
+		}
+		for _, i := range p.active {
+			p.instrs[i].run(m, &p.u, n)
+		}
+		for i := range p.stores {
+			if s := &p.stores[i]; s.isBool {
+				vec.BoolsFromMask(unsafe.Slice((*bool)(unsafe.Add(p.x.at(s.s), lo)), n), m.f(s.register, n))
+			}
+		}
+		for k, s := range p.sums {
+			acc := p.gathered(slot, k)
+			if p.period > blockLen {
+				acc = acc[lo%p.period:]
+			}
+			s.r.take(acc[:n], m.f(s.register, n))
+		}
+		lo += n
+	}
+}
+
+// total joins the chunks' reductions, in order.
+func (p *program) total() {
+	for k, s := range p.sums {
+		acc := p.gathered(0, k)
+		for c := 1; c < p.chunks; c++ {
+			s.r.take(acc, p.gathered(c, k))
+		}
+		s.r.fold(unsafe.Slice((*float32)(p.x.at(s.s)), p.inner), acc)
+	}
+}

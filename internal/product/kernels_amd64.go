@@ -1,0 +1,90 @@
+//go:build !purego
+
+package product
+
+import "golang.org/x/sys/cpu"
+
+//go:generate go -C ../vec/asm run ./product -out ../../product/product_amd64.s -stubs ../../product/stubs_amd64.go -pkg product
+
+// level says which kernels are used. Tests switch it.
+var level = best
+
+const (
+	levelGo = iota
+	levelAVX2
+	levelAVX512
+)
+
+var best = func() int {
+	switch {
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2:
+		return levelAVX512
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		return levelAVX2
+	}
+	return levelGo
+}()
+
+var (
+	tilesAVX512 = []tile{
+		{8, 32, 1, gather8x32AVX512, outer8x32AVX512},
+		{8, 16, 1.1, gather8x16AVX512, outer8x16AVX512},
+		{8, 8, 1.2, gather8x8AVX2, outer8x8AVX2},
+	}
+	tilesAVX2 = []tile{
+		{6, 16, 1, gather6x16AVX2, outer6x16AVX2},
+		{8, 8, 1.15, gather8x8AVX2, outer8x8AVX2},
+	}
+)
+
+func tiles() []tile {
+	switch level {
+	case levelAVX512:
+		return tilesAVX512
+	case levelAVX2:
+		return tilesAVX2
+	}
+	return tilesGo
+}
+
+func depthwiseKernels() depthwiseSet {
+	switch level {
+	case levelAVX512:
+		return depthwiseSet{32, depthwise9AVX512, depthwise4AVX512, depthwise2AVX512, depthwise1AVX512, depthwiseGradient9AVX512,
+			[2]linesKernel{depthwiseLines1AVX512, depthwiseLines2AVX512}, [2]linesGradientKernel{depthwiseLinesGradient1AVX512, depthwiseLinesGradient2AVX512}}
+	case levelAVX2:
+		return depthwiseSet{8, depthwise9AVX2, depthwise4AVX2, depthwise2AVX2, depthwise1AVX2, depthwiseGradient9AVX2,
+			[2]linesKernel{depthwiseLines1AVX2, depthwiseLines2AVX2}, [2]linesGradientKernel{depthwiseLinesGradient1AVX2, depthwiseLinesGradient2AVX2}}
+	}
+	return depthwiseGo
+}
+
+var (
+	winogradAVX512 = map[int]winogradSet{
+		2: winogradSet{16, input2AVX512, outputGradient2AVX512, output2AVX512, kernel2AVX512, kernelGradient2AVX512},
+		4: winogradSet{16, input4AVX512, outputGradient4AVX512, output4AVX512, kernel4AVX512, kernelGradient4AVX512},
+	}
+	winogradAVX2 = map[int]winogradSet{
+		2: winogradSet{8, input2AVX2, outputGradient2AVX2, output2AVX2, kernel2AVX2, kernelGradient2AVX2},
+		4: winogradSet{8, input4AVX2, outputGradient4AVX2, output4AVX2, kernel4AVX2, kernelGradient4AVX2},
+	}
+)
+
+func winogradKernels(m int) winogradSet {
+	switch level {
+	case levelAVX512:
+		return winogradAVX512[m]
+	case levelAVX2:
+		return winogradAVX2[m]
+	}
+	return winogradGo[m]
+}
+
+// transpose8 sets dst[k·to+j] = src[j·from+k] for j < 8 and k < 8·squares.
+func transpose8(dst, src []float32, to, from, squares int) {
+	if level == levelGo {
+		transpose8Go(dst, src, to, from, squares)
+		return
+	}
+	transpose8AVX2(dst, src, to, from, squares)
+}

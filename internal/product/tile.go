@@ -1,0 +1,43 @@
+package product
+
+// tile is a kernel: it computes rows × columns elements of a product and keeps them in registers meanwhile.
+//
+// The two kinds differ in how the left matrix lies. For gather the elements of a row follow each other, and rows are found by offsets:
+// no copy of the left matrix is made. For outer the rows' elements of the same column follow each other.
+// In both, the right matrix is packed in panels as wide as the tile.
+type tile struct {
+	rows, columns int
+	cost          float64 // time per multiplication, relative
+	gather        gatherKernel
+	outer         outerKernel
+}
+
+// gatherKernel sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over t < taps and k < depth, for i < rows
+// and j < columns. A negative from is a row of zeros. place and from have entries for all rows of the tile.
+type gatherKernel func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, columns int, add bool)
+
+// outerKernel sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j] over n < images, y < high
+// and x < wide, for i < rows and j < columns. It reads all rows and columns of the tile.
+type outerKernel func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)
+
+// tileFor returns the tile that is fastest for so many columns.
+func tileFor(columns int) tile { return tileOf(columns, 1) }
+
+// tileOf is tileFor among the tiles whose width is a multiple.
+func tileOf(columns, multiple int) tile {
+	var best tile
+	least := 0.0
+	for _, t := range tiles() {
+		cost := t.cost * float64(t.panels(columns)*t.columns)
+		if t.columns%multiple == 0 && (best.gather == nil || cost < least) {
+			best, least = t, cost
+		}
+	}
+	return best
+}
+
+// panels is how many panels so many columns make.
+func (t tile) panels(columns int) int { return (columns + t.columns - 1) / t.columns }
+
+// strips is how many tiles so many rows make.
+func (t tile) strips(rows int) int { return (rows + t.rows - 1) / t.rows }
