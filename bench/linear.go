@@ -43,10 +43,18 @@ type linearTime struct {
 	Transcription float64 `json:"transcription_ns"`
 }
 
-// Run measures and prints.
-func (l *Linear) Run(ctx context.Context, con *job.Console) error {
+// Check returns the first thing wrong with the settings.
+func (l *Linear) Check() error {
 	if l.Time <= 0 {
 		return fmt.Errorf("--time %v: want a positive time", l.Time)
+	}
+	return nil
+}
+
+// Run measures and prints.
+func (l *Linear) Run(ctx context.Context, con *job.Console) error {
+	if err := l.Check(); err != nil {
+		return err
 	}
 	var out []linearTime
 	t := report.Table{Title: fmt.Sprintf("ns per step of p-GD, one core, %s/%s", runtime.GOOS, runtime.GOARCH),

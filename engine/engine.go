@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -19,13 +20,15 @@ type Engine struct {
 	Name    string // "cuda", "cpu", "xla-cpu", "go", or "plugin"
 	Where   string // the plugin's path
 	Backend compute.Backend
+	Passed  []string // better ones that "auto" found, tried and passed over, and why: who asked should hear of it
 }
 
 // Finding is one place where an engine was looked for, for doctor.
 type Finding struct {
 	Name   string `json:"name"`
 	Where  string `json:"where"`
-	Usable bool   `json:"usable"`
+	Usable bool   `json:"usable"` // it was found and, where it was tried, starts
+	Tried  bool   `json:"tried"`
 	Why    string `json:"why"` // why not, or what it is
 }
 
@@ -35,9 +38,27 @@ var Names = []string{"cuda", "cpu", "xla-cpu", "go"}
 // Look finds the engines of this machine, the best first. It starts none.
 func Look() []Finding {
 	cuda, cpu := lookXLA()
-	found := append(cuda, Finding{"cpu", "built in", true, "our engine for CPUs: Go and assembly"})
+	found := append(cuda, Finding{"cpu", "built in", true, true, "our engine for CPUs: Go and assembly"})
 	found = append(found, cpu...)
-	return append(found, Finding{"go", "built in", true, "GoMLX's engine in Go: slow, the yardstick for the others"})
+	return append(found, Finding{"go", "built in", true, true, "GoMLX's engine in Go: slow, the yardstick for the others"})
+}
+
+// Probe starts each engine that Look found, one after the other, and returns what came of it. As Open, it may start the process again.
+func Probe(found []Finding) []Finding {
+	out := slices.Clone(found)
+	for i, f := range out {
+		if !f.Usable || f.Tried {
+			continue
+		}
+		out[i].Tried = true
+		e, err := open(f)
+		if err != nil {
+			out[i].Usable, out[i].Why = false, "does not start: "+firstLine(err)
+			continue
+		}
+		e.Backend.Finalize()
+	}
+	return out
 }
 
 // Open starts an engine: "auto" is the best that starts, one of Names demands it, a path is a PJRT plugin.
@@ -46,11 +67,16 @@ func Open(name string) (*Engine, error) {
 	if strings.ContainsRune(name, os.PathSeparator) {
 		return open(Finding{Name: "plugin", Where: name, Usable: true})
 	}
-	if name != "auto" && name != "" && !contains(Names, name) {
+	if name != "auto" && name != "" && !slices.Contains(Names, name) {
 		return nil, fmt.Errorf("engine %q: choose auto, %s, or the path of a PJRT plugin", name, strings.Join(Names, ", "))
 	}
-	var why []string
-	for _, f := range Look() {
+	return openFirst(name, Look())
+}
+
+// openFirst starts the first that does of those found, or of those of this name.
+func openFirst(name string, found []Finding) (*Engine, error) {
+	var why, passed []string
+	for _, f := range found {
 		if name != "auto" && name != "" && f.Name != name {
 			continue
 		}
@@ -60,9 +86,11 @@ func Open(name string) (*Engine, error) {
 		}
 		e, err := open(f)
 		if err == nil {
+			e.Passed = passed
 			return e, nil
 		}
-		why = append(why, fmt.Sprintf("%s does not start: %v", f.Where, firstLine(err)))
+		passed = append(passed, fmt.Sprintf("%s does not start: %v", f.Where, firstLine(err)))
+		why = append(why, passed[len(passed)-1])
 	}
 	if len(why) == 0 {
 		why = append(why, "none was found; see bregman doctor")
@@ -106,13 +134,4 @@ func Try(f func() error) (err error) {
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

@@ -6,9 +6,38 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// A plugin that is there and does not start is no secret: auto goes on to the next and says why, Probe finds out without a run.
+func TestPluginsThatDoNotStartAreReported(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
+	plugin := filepath.Join(dir, "pjrt_c_api_cpu_plugin.so")
+	if err := os.WriteFile(plugin, []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(Look(), func(f Finding) bool { return f.Where == plugin })
+	if at < 0 || !Look()[at].Usable || Look()[at].Tried {
+		t.Fatalf("%+v", Look())
+	}
+	e, err := openFirst("auto", []Finding{{Name: "cuda", Why: "no GPU"}, Look()[at], {Name: "go", Usable: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Name != "go" || len(e.Passed) != 1 || !strings.HasPrefix(e.Passed[0], plugin+" does not start: ") || strings.Contains(e.Passed[0], "\n") {
+		t.Errorf("%s, passed over: %q", e.Name, e.Passed)
+	}
+	if f := Probe(Look()[at : at+1])[0]; f.Usable || !f.Tried || !strings.HasPrefix(f.Why, "does not start: ") {
+		t.Errorf("%+v", f)
+	}
+	if _, err := Open("xla-cpu"); err == nil || !strings.Contains(err.Error(), "does not start") {
+		t.Errorf("error %v", err)
+	}
+}
 
 func TestXLAKeepsItsTuningOnlyWhereThePluginKnowsTheFlag(t *testing.T) {
 	const flag = "xla_gpu_per_fusion_autotune_cache_dir"

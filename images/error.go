@@ -40,7 +40,7 @@ func failed(name, doing string, err error) *Error {
 func unwritten(name string, err error) *Error {
 	e := failed(name, "write", err)
 	if e.err == err && !errors.Is(err, context.Canceled) {
-		e.Msg += ": make room, or choose another folder with the variable BREGMAN_DATA"
+		e.Msg += ": make room, or choose another folder with --data-dir or the variable BREGMAN_DATA"
 	}
 	return e
 }

@@ -37,6 +37,9 @@ func loadFolder(dir string) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(classes) == 1 {
+			return nil, oneClass(train, classes[0])
+		}
 		_, second, err := classFolders(test, classes)
 		if err != nil {
 			return nil, err
@@ -49,11 +52,18 @@ func loadFolder(dir string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(classes) == 1 {
+		return nil, oneClass(dir, classes[0])
+	}
 	first, second := holdOut(all)
 	if len(second) == 0 {
 		return nil, fail(dir, "one image per class leaves none to test with: add images")
 	}
 	return loadPictures(dir, classes, first, second)
+}
+
+func oneClass(dir, class string) error {
+	return fail(dir, "only one class, %s: put the class folders, two or more, straight into this folder", class)
 }
 
 func isFolder(path string) bool {

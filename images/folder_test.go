@@ -50,10 +50,10 @@ func TestFolderWithTrainAndTest(t *testing.T) {
 	if s.Height != 2 || s.Width != 3 || s.Channels != 3 || fmt.Sprint(s.Classes) != "[cat dog]" || s.Train.Len() != 2 || s.Test.Len() != 1 {
 		t.Fatalf("%+v", s)
 	}
-	if !bytes.Equal(s.Image(0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(s.Image(1, true)[:3], []byte{40, 40, 40}) {
+	if !bytes.Equal(pixels(s, 0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(pixels(s, 1, true)[:3], []byte{40, 40, 40}) {
 		t.Errorf("pixels %v", s.Train.Images)
 	}
-	if v := s.Image(0, false)[0]; v < 88 || v > 92 { // jpeg keeps a flat grey within a step or two
+	if v := pixels(s, 0, false)[0]; v < 88 || v > 92 { // jpeg keeps a flat grey within a step or two
 		t.Errorf("jpeg of 90 is %d", v)
 	}
 	if fmt.Sprint(s.Train.Labels, s.Test.Labels) != "[0 1] [1]" {
@@ -80,10 +80,10 @@ func TestFolderHoldsOutATenth(t *testing.T) {
 	}
 	train := map[string]bool{}
 	for i := range s.Train.Len() {
-		train[fmt.Sprint(s.Train.Labels[i], s.Image(i, true))] = true
+		train[fmt.Sprint(s.Train.Labels[i], pixels(s, i, true))] = true
 	}
 	for i := range s.Test.Len() {
-		if train[fmt.Sprint(s.Test.Labels[i], s.Image(i, false))] {
+		if train[fmt.Sprint(s.Test.Labels[i], pixels(s, i, false))] {
 			t.Errorf("test image %d is a training image too", i)
 		}
 	}
@@ -98,12 +98,14 @@ func TestBadFoldersAreExplained(t *testing.T) {
 		"empty":       {nil, []string{"no images", "one subfolder"}},
 		"no folders":  {map[string][]byte{"1.png": small}, []string{"no images", "one subfolder"}},
 		"empty class": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/x.txt": nil}, []string{"b: no png or jpeg"}},
-		"sizes":       {map[string][]byte{"a/1.png": small, "a/2.png": large}, []string{"3×2", "2×2", "1.png", "2.png", "scale"}},
+		"sizes":       {map[string][]byte{"a/1.png": small, "b/2.png": large, "b/3.png": small}, []string{"3×2", "2×2", "1.png", "2.png", "scale"}},
 		"one each":    {map[string][]byte{"a/1.png": small, "b/1.png": small}, []string{"none to test with"}},
 		"only train":  {map[string][]byte{"train/a/1.png": small}, []string{"only one of train and test"}},
-		"new class":   {map[string][]byte{"train/a/1.png": small, "test/b/1.png": small}, []string{"b: a class with no training images", "are a"}},
-		"not image":   {map[string][]byte{"a/1.png": small, "a/2.png": []byte("hello")}, []string{"2.png", "starts like neither"}},
-		"cut image":   {map[string][]byte{"a/1.png": small, "a/2.png": small[:50]}, []string{"2.png", "unexpected EOF"}},
+		"new class":   {map[string][]byte{"train/a/1.png": small, "train/c/1.png": small, "test/b/1.png": small}, []string{"b: a class with no training images", "are a, c"}},
+		"one class":   {map[string][]byte{"cat/1.png": small, "cat/2.png": small}, []string{"only one class, cat: put the class folders"}},
+		"one to know": {map[string][]byte{"train/cat/1.png": small, "test/cat/2.png": small}, []string{"train: only one class, cat"}},
+		"not image":   {map[string][]byte{"a/1.png": small, "a/2.png": []byte("hello"), "b/1.png": small}, []string{"2.png", "starts like neither"}},
+		"cut image":   {map[string][]byte{"a/1.png": small, "a/2.png": small[:50], "b/1.png": small}, []string{"2.png", "unexpected EOF"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -125,6 +127,7 @@ func TestHugePicturesAreRefusedBeforeDecoding(t *testing.T) {
 	dir := t.TempDir()
 	write(t, head, dir, "a", "1.png")
 	write(t, head, dir, "a", "2.png")
+	write(t, head, dir, "b", "3.png")
 	_, err := Load(dir, "")
-	wantError(t, err, "2 images of 1000000×1000000 pixels need 2000 GB", "scale them down")
+	wantError(t, err, "3 images of 1000000×1000000 pixels need 3000 GB", "scale them down")
 }

@@ -15,6 +15,7 @@ type Info struct {
 	Name, About string
 	Where       string // the folder or file it was found in, else the folder where Get puts it
 	Here        bool   // whether it was found; its checksums are verified only by Load and Get
+	How         string // what to do to have it here
 }
 
 // source is a data set that has a name.
@@ -22,6 +23,7 @@ type source struct {
 	name, about string
 	load        func(dir string) (*Set, error)
 	find        func(dir string) (where string, here bool)
+	how         func(dir string) string
 	get         func(ctx context.Context, dir string, say func(string)) error
 }
 
@@ -32,14 +34,15 @@ func init() {
 	known = []source{
 		{
 			"cifar10", "CIFAR-10: 60,000 colour images of 32×32, ten classes",
-			cifar10.load, cifar10.find, cifar10.get,
+			cifar10.load, cifar10.find, func(string) string { return "bregman data get cifar10" }, cifar10.get,
 		}, {
 			"fashion-mnist", "Fashion-MNIST: 70,000 grey images of 28×28, ten classes",
-			fashion.load, fashion.find, fashion.get,
+			fashion.load, fashion.find, fashion.how, fashion.get,
 		}, {
-			"fashion-sample", "a sample of Fashion-MNIST: 4,000 training and 800 test images, built in",
+			"fashion-sample", "a sample of Fashion-MNIST: 4,000 training and 800 test images",
 			func(string) (*Set, error) { return loadSample() },
 			func(string) (string, bool) { return "built in", true },
+			func(string) string { return "it is built in" },
 			func(_ context.Context, _ string, say func(string)) error {
 				say("fashion-sample is built in: there is nothing to fetch")
 				return nil
@@ -53,7 +56,7 @@ func List() []Info {
 	var list []Info
 	for _, k := range known {
 		where, here := k.find(DataDir())
-		list = append(list, Info{k.name, k.about, where, here})
+		list = append(list, Info{k.name, k.about, where, here, k.how(DataDir())})
 	}
 	return list
 }

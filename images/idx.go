@@ -67,10 +67,15 @@ func idxPath(dir, name string) string {
 	return ""
 }
 
+// how says what to do to have the files: nothing here fetches them.
+func (m *mnist) how(dir string) string {
+	return fmt.Sprintf("%s, or put %s and its three companions (.gz or not) into %s", m.advice, idxNames[0], m.places(dir)[0])
+}
+
 func (m *mnist) load(dir string) (*Set, error) {
 	d, here := m.find(dir)
 	if !here {
-		return nil, missing(m.name, m.places(dir), fmt.Sprintf("%s, or put %s and its three companions (.gz or not) into %s", m.advice, idxNames[0], d))
+		return nil, missing(m.name, m.places(dir), m.how(dir))
 	}
 	s := &Set{Name: m.name, Height: m.side, Width: m.side, Channels: 1, Classes: m.classes}
 	for k, to := range []*Split{&s.Train, &s.Test} {

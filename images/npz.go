@@ -53,13 +53,31 @@ func readNPZ(r io.ReaderAt, size int64, name string) (*Set, error) {
 		return nil, fail(name, "images of X_train have shape %s, of X_test %s: make them alike", tuple(shape), tuple(second))
 	}
 	s.Height, s.Width, s.Channels = shape[0], shape[1], shape[2]
+	var seen [256]bool
+	for _, y := range s.Train.Labels {
+		seen[y] = true
+	}
 	for i := range int(slices.Max(s.Train.Labels)) + 1 {
 		s.Classes = append(s.Classes, strconv.Itoa(i))
 	}
-	if last := slices.Max(s.Test.Labels); int(last) >= len(s.Classes) {
-		return nil, fail(name, "y_test has label %d, which is out of range: the labels of y_train are 0 to %d", last, len(s.Classes)-1)
+	last := len(s.Classes) - 1
+	gap := slices.Index(seen[:], false)
+	switch {
+	case slices.Min(s.Train.Labels) == slices.Max(s.Train.Labels):
+		return nil, fail(name, "only one class, %d, in y_train: there is nothing to learn; save images of two classes or more", last)
+	case gap < last:
+		return nil, fail(name, "no image of y_train has label %d, and %d is the last: number the classes from 0 without gaps, with numpy.unique(y, return_inverse=True)[1]", gap, last)
+	case int(slices.Max(s.Test.Labels)) > last:
+		return nil, fail(name, "y_test has label %d, which is out of range: the labels of y_train are 0 to %d", slices.Max(s.Test.Labels), last)
 	}
 	return s, nil
+}
+
+// channelsFirst tells N × channels × height × width, as PyTorch has it, from channels last: three planes, a square one, or last a number that
+// no picture has of channels.
+func channelsFirst(d []int) bool {
+	c, height, width := d[1], d[2], d[3]
+	return c <= 4 && width > 4 || c == 3 && width != 3 && width != 1 || c == 1 && height == width && width != 1
 }
 
 // split reads the images and labels of train or test, and returns the shape of an image.
@@ -71,7 +89,7 @@ func (a npz) split(part string) (s Split, shape []int, err error) {
 			return fail(a.name, "%s has type %s: want uint8, values 0 to 255: convert it with .astype('uint8')", X, h.kind)
 		case len(d) == 3:
 			shape = append(d[1:], 1)
-		case len(d) == 4 && d[1] <= 4 && d[3] > 4:
+		case len(d) == 4 && channelsFirst(d):
 			return fail(a.name, "%s has shape %s, channels first: want them last: save X.transpose(0, 2, 3, 1)", X, tuple(d))
 		case len(d) == 4:
 			shape = d[1:]

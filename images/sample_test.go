@@ -33,7 +33,7 @@ func TestSampleIsTheStartOfEveryClass(t *testing.T) {
 				continue
 			}
 			for y := range side {
-				copy(img.Pix[img.PixOffset(int(c)*side, (first+seen[c])*side+y):][:side], all.Image(i, train)[y*side:])
+				copy(img.Pix[img.PixOffset(int(c)*side, (first+seen[c])*side+y):][:side], pixels(all, i, train)[y*side:])
 			}
 			seen[c]++
 		}

@@ -40,15 +40,6 @@ type Set struct {
 	Hash string
 }
 
-// Image is the i-th image of Train or else of Test. It shares memory with the set.
-func (s *Set) Image(i int, train bool) []byte {
-	split, size := s.Test, s.size()
-	if train {
-		split = s.Train
-	}
-	return split.Images[i*size : (i+1)*size : (i+1)*size]
-}
-
 func (s *Set) size() int { return s.Height * s.Width * s.Channels }
 
 // DataDir is the folder where data sets live: $BREGMAN_DATA or else bregman in the user's cache folder.

@@ -6,9 +6,19 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
+
+// pixels is the i-th image of the training or else of the test images.
+func pixels(s *Set, i int, train bool) []byte {
+	split, size := s.Test, s.size()
+	if train {
+		split = s.Train
+	}
+	return split.Images[i*size : (i+1)*size]
+}
 
 func TestMomentsArePerChannel(t *testing.T) {
 	mean, dev := moments([]byte{0, 7, 255, 7, 0, 7, 255, 7}, 2)
@@ -57,6 +67,11 @@ func TestListNamesEverySet(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("BREGMAN_DATA", dir)
 	list := List()
+	for _, i := range list {
+		if i.How == "" || i.Name == "fashion-mnist" && (!strings.Contains(i.How, "Debian") || !strings.Contains(i.How, filepath.Join(dir, i.Name))) {
+			t.Errorf("%s: how to get it: %q", i.Name, i.How)
+		}
+	}
 	if len(list) != 3 {
 		t.Fatalf("%d sets", len(list))
 	}

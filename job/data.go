@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,11 +63,11 @@ func (l *DataList) Run(con *Console) error {
 Images, for train:
 `)
 	for _, i := range images.List() {
-		here := "not here: bregman data get " + i.Name
+		here := "not here: " + i.How
 		if i.Here {
 			here = i.Where
 		}
-		fmt.Fprintf(con.Out, "  %-15s %s (%s)\n", i.Name, i.About, here)
+		fmt.Fprintf(con.Out, "  %-15s %s\n  %-15s %s\n", i.Name, i.About, "", here)
 	}
 	fmt.Fprintln(con.Out, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, X_test, y_test.")
 	return nil
@@ -72,21 +75,35 @@ Images, for train:
 
 // DataInfo is `bregman data info`.
 type DataInfo struct {
-	Data  string `kong:"arg,help='Data file or built-in set.'" json:"data"`
-	Label string `kong:"help='CSV column with the labels.',placeholder='NAME'" json:"label,omitempty"`
-	JSON  bool   `kong:"name='json',help='Print JSON.'" json:"-"`
+	Data    string `kong:"arg,help='A set that data list names, a data file, or a folder of images.'" json:"data"`
+	Label   string `kong:"help='CSV column with the labels.',placeholder='NAME'" json:"label,omitempty"`
+	DataDir string `kong:"placeholder='DIR',help='Where image sets are kept.'" json:"data_dir,omitempty"`
+	JSON    bool   `kong:"name='json',help='Print JSON.'" json:"-"`
 }
 
 // Help is shown by --help.
 func (*DataInfo) Help() string {
-	return `Example:
-  bregman data info train.csv --label class`
+	return `Examples:
+  bregman data info train.csv --label class
+  bregman data info fashion-sample`
 }
 
 // Run prints what a data set holds.
 func (d *DataInfo) Run(ctx context.Context, con *Console) error {
+	if d.isImages() {
+		s, err := images.Load(d.Data, d.DataDir)
+		if err != nil {
+			return err
+		}
+		return d.describe(con, s)
+	}
 	s, err := Load(ctx, d.Data, dataset.Options{Label: d.Label})
 	if err != nil {
+		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images come so too
+			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
+				return d.describe(con, pictures)
+			}
+		}
 		return err
 	}
 	n, dim := s.X.Dims()
@@ -131,17 +148,53 @@ func (d *DataInfo) Run(ctx context.Context, con *Console) error {
 	return nil
 }
 
+// isImages says whether a set can only be one of images: by its name, or as a folder.
+func (d *DataInfo) isImages() bool {
+	if namedImages(d.Data) {
+		return true
+	}
+	st, err := os.Stat(d.Data)
+	return err == nil && st.IsDir()
+}
+
+func namedImages(name string) bool {
+	return slices.ContainsFunc(images.List(), func(i images.Info) bool { return i.Name == name })
+}
+
+// describe prints what a set of images holds.
+func (d *DataInfo) describe(con *Console, s *images.Set) error {
+	train, test := make([]int, len(s.Classes)), make([]int, len(s.Classes))
+	for _, y := range s.Train.Labels {
+		train[y]++
+	}
+	for _, y := range s.Test.Labels {
+		test[y]++
+	}
+	if d.JSON {
+		return con.PrintJSON(map[string]any{"name": s.Name, "height": s.Height, "width": s.Width, "channels": s.Channels, "train": s.Train.Len(), "test": s.Test.Len(),
+			"classes": s.Classes, "train_per_class": train, "test_per_class": test, "mean": s.Mean, "deviation": s.Deviation, "hash": s.Hash})
+	}
+	fmt.Fprintf(con.Out, "%s\n  %s training and %s test images of %d×%d×%d bytes (height, width, channels)\n", s.Name, Thousands(s.Train.Len()), Thousands(s.Test.Len()), s.Height, s.Width, s.Channels)
+	fmt.Fprintf(con.Out, "  mean of each channel %.4g, deviation %.4g, of 255\n", s.Mean, s.Deviation)
+	t := report.Table{Header: []string{"  class", "training", "test"}}
+	for i, c := range s.Classes {
+		t.Rows = append(t.Rows, []report.Cell{report.Text("  %s", c), report.Text("%d", train[i]), report.Text("%d", test[i])})
+	}
+	fmt.Fprintf(con.Out, "%s  hash %s, as in a run's run.json\n", t.Text(), s.Hash)
+	return nil
+}
+
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data  string `kong:"arg,help='Image set, built-in table as name or name:seed, or a data file to convert.'" json:"data"`
-	Label string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	Out   string `kong:"placeholder='FILE',help='Table: svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
-	Dir   string `kong:"placeholder='DIR',help='Images: where data sets are kept.'" json:"dir,omitempty"`
+	Data    string `kong:"arg,help='Image set, built-in table as name or name:seed, or a data file to convert.'" json:"data"`
+	Label   string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
+	Out     string `kong:"placeholder='FILE',help='Table: svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
+	DataDir string `kong:"placeholder='DIR',help='Images: where data sets are kept.'" json:"data_dir,omitempty"`
 }
 
 // Help is shown by --help.
 func (*DataGet) Help() string {
-	return `Example:
+	return `Examples:
   bregman data get r100:7 --out r100.svm.gz
   bregman data get cifar10
 
@@ -150,13 +203,22 @@ Image sets are fetched, checked against their checksums and kept for train; tabl
 
 // Run fetches an image set, or writes a table as svmlight text.
 func (g *DataGet) Run(ctx context.Context, con *Console) error {
-	for _, i := range images.List() {
-		if i.Name == g.Data {
-			return images.Get(ctx, g.Data, g.Dir, func(s string) { con.Say("%s", s) })
+	if namedImages(g.Data) {
+		if g.Out != "" {
+			return &UsageError{fmt.Errorf("--out %s: %s is images, which are kept in a folder (--data-dir) and not written as svmlight text", g.Out, g.Data)}
 		}
+		return images.Get(ctx, g.Data, g.DataDir, func(s string) { con.Say("%s", s) })
 	}
-	if g.Out == "" {
-		return errors.New("--out: name the svmlight file to write, or - for standard output")
+	if set, err := builtIn(g.Data); err != nil {
+		return err
+	} else if _, missing := os.Stat(g.Data); set == nil && g.Data != "-" && missing != nil {
+		return fmt.Errorf("%s: no such data set or file: see `bregman data list`", g.Data)
+	}
+	switch {
+	case g.Out == "":
+		return &UsageError{errors.New("--out: name the svmlight file to write, or - for standard output")}
+	case g.DataDir != "":
+		return &UsageError{fmt.Errorf("--data-dir is for images: %s is a table, which goes to --out alone", g.Data)}
 	}
 	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label})
 	if err != nil {

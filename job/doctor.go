@@ -4,46 +4,64 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"text/tabwriter"
 
 	"golang.org/x/sys/cpu"
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
-	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/nets"
 )
 
-// Doctor is `bregman doctor`: what this machine can do.
+// Doctor is `bregman doctor`: what this machine can do, and what there is to train.
 type Doctor struct {
+	Try  bool `kong:"name='try',help='Start each engine that was found, to see whether it does.'" json:"-"`
 	JSON bool `kong:"name='json',help='Print one JSON object.'" json:"-"`
 }
 
 // Help is shown by --help.
 func (*Doctor) Help() string {
-	return `Example:
+	return `Examples:
   bregman doctor
+  bregman doctor --try
 
-Lists the engines that were found, those that were not and why, the data sets that are here, and versions.`
+Lists the engines that were found, those that were not and why, the data sets that are here, the networks, and versions.
+A plugin that was found may still not start: --try starts each, which takes seconds and, on a GPU, its memory.`
 }
 
 // Run looks around and prints what it sees.
 func (d *Doctor) Run(_ context.Context, con *Console) error {
 	engines, data := engine.Look(), images.List()
+	if d.Try {
+		engines = engine.Probe(engines)
+	}
 	avx := runtime.GOARCH == "amd64" && cpu.X86.HasAVX2 && cpu.X86.HasFMA
 	if d.JSON {
 		return con.PrintJSON(map[string]any{"version": con.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(), "avx2": avx,
 			"engines": engines, "data": data})
 	}
-	fmt.Fprintf(con.Out, "bregman %s, %s, %s/%s, %d cores, AVX2 kernels: %v\n\n", con.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), avx)
-	t := report.Table{Title: "Engines for networks, the best first", Header: []string{"engine", "usable", "where", "what"}}
 	yes := map[bool]string{true: "yes", false: "no"}
+	t := tabwriter.NewWriter(con.Out, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(t, "bregman %s, %s, %s/%s, %d cores, AVX2 kernels: %s\n", con.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), yes[avx])
+	fmt.Fprint(t, "\nEngines for networks, the best first\nengine\tusable\twhere\twhat\n")
 	for _, e := range engines {
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", e.Name), report.Text("%s", yes[e.Usable]), report.Text("%s", e.Where), report.Text("%s", e.Why)})
+		usable := yes[e.Usable]
+		if e.Usable && !e.Tried {
+			usable = "found, not tried"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Name, usable, e.Where, e.Why)
 	}
-	fmt.Fprintln(con.Out, t.Text())
-	t = report.Table{Title: "Image data in " + images.DataDir(), Header: []string{"name", "here", "what"}}
+	fmt.Fprintf(t, "\nImage data; fetched sets go to %s\nname\there\twhere\twhat\n", images.DataDir())
 	for _, i := range data {
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", i.Name), report.Text("%s", yes[i.Here]), report.Text("%s", i.About)})
+		where := ""
+		if i.Here {
+			where = i.Where
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", i.Name, yes[i.Here], where, i.About)
 	}
-	fmt.Fprint(con.Out, t.Text())
-	return nil
+	fmt.Fprint(t, "\nNetworks\nname\twhat\n")
+	for _, name := range nets.Names() {
+		fmt.Fprintf(t, "%s\t%s\n", name, must(nets.ByName(name)).About)
+	}
+	return t.Flush()
 }

@@ -11,11 +11,16 @@
 //	z = sign(w)|w|^(p−1),   z ← z − η·g,   w = sign(z)|z|^(1/(p−1)).
 //
 // The weights are the state; p and the learning rate are scalar variables of the store, one pair per parameter group, so that one
-// compiled step serves every p. p = 2 is SGD to the bit, by a branch of its own.
+// compiled step serves every p. p = 2 is SGD to the bit, by a branch of its own. Where η·g is 0, and nothing decays, a weight keeps its bits.
+//
+// Two powers a step round w by some ε/(p−1) of itself for p < 2, with ε = 6e-8 in float32: by a ten-thousandth for p = 1.001, about the least p that
+// float32 serves. For large p, z underflows where |w| < 1e-38^(1/(p−1)): below 6e-5 for p = 10, below 0.05 for p = 30. Such a z is taken for 0, which
+// changes nothing beside an η·|g| above 1e-31; with DualDecay a weight of gradient 0 goes to 0 there at once.
 package optim
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -24,8 +29,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/gomlx/gomlx/support/exceptions"
-
-	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Names in the store: the optimizer's scope, and the parameters FromScope reads.
@@ -35,6 +38,7 @@ const (
 	ParamMomentum   = "mirror_momentum"
 	ParamDualDecay  = "mirror_dual_decay"
 	ParamDecay      = "mirror_weight_decay"
+	ParamAdaptive   = "mirror_adaptive"
 	ParamClipByNorm = "mirror_clip_by_norm"
 )
 
@@ -60,12 +64,15 @@ type group struct {
 	match     func(path string) bool
 	potential Potential
 	rate      float64
+	own       bool // whether it has a learning rate of its own; the default group's is then not that of the store
 }
+
+const defaultGroup = "default"
 
 // Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the store's
 // parameter "learning_rate", else 0.1.
 func Mirror() *Config {
-	return &Config{groups: []group{{name: "default", match: func(string) bool { return true }, potential: Power(2), rate: -1}}, epsilon: 1e-8}
+	return &Config{groups: []group{{name: defaultGroup, match: func(string) bool { return true }, potential: Power(2)}}, epsilon: 1e-8}
 }
 
 func (c *Config) rest() *group { return &c.groups[len(c.groups)-1] }
@@ -79,17 +86,17 @@ func (c *Config) Potential(psi Potential) *Config {
 	return c
 }
 
-// LearningRate sets the learning rate η.
+// LearningRate sets the learning rate η ≥ 0.
 func (c *Config) LearningRate(rate float64) *Config {
-	c.rest().rate = rate
+	c.rest().rate, c.rest().own = rate, true
 	return c
 }
 
 // Group gives the parameters whose path matches a potential and a learning rate of their own; a rate of 0 takes the default's.
-// Groups are tried in the order they were added.
+// Groups are tried in the order they were added, and have different names.
 func (c *Config) Group(name string, match func(path string) bool, psi Potential, rate float64) *Config {
 	last := len(c.groups) - 1
-	c.groups = append(c.groups[:last], group{name, match, psi, rate}, c.groups[last])
+	c.groups = append(c.groups[:last], group{name, match, psi, rate, rate != 0}, c.groups[last])
 	return c
 }
 
@@ -130,20 +137,29 @@ func (c *Config) Schedule(s Schedule) *Config {
 	return c
 }
 
-// FromScope reads the settings from the hyperparameters of a scope.
+// FromScope reads the settings from the hyperparameters of a scope. What the scope does not say stays as it is.
 func (c *Config) FromScope(scope *model.Scope) *Config {
-	return c.P(model.GetParamOr(scope, ParamP, 2.0)).Momentum(model.GetParamOr(scope, ParamMomentum, 0.0)).
-		DualDecay(model.GetParamOr(scope, ParamDualDecay, 0.0)).WeightDecay(model.GetParamOr(scope, ParamDecay, 0.0)).
-		ClipByNorm(model.GetParamOr(scope, ParamClipByNorm, 0.0))
+	if p, found := scope.GetParam(ParamP); found && p != nil {
+		c.P(model.GetParamOr(scope, ParamP, 2.0))
+	}
+	return c.Momentum(model.GetParamOr(scope, ParamMomentum, c.momentum)).
+		DualDecay(model.GetParamOr(scope, ParamDualDecay, c.dual)).WeightDecay(model.GetParamOr(scope, ParamDecay, c.decay)).
+		Adaptive(model.GetParamOr(scope, ParamAdaptive, c.beta2)).ClipByNorm(model.GetParamOr(scope, ParamClipByNorm, c.clip))
 }
 
 // Done checks the settings, which panics on bad ones as GoMLX's own do, and returns the optimizer.
 func (c *Config) Done() *Optimizer {
-	for _, g := range c.groups {
-		if g.potential.isPower() {
-			if err := mirror.CheckP(g.potential.value); err != nil {
-				exceptions.Panicf("optim: group %s: %v", g.name, err)
-			}
+	seen := map[string]bool{"": true, scheduleScope: true} // Set's name for the default, and where the schedule's variables are
+	for i, g := range c.groups {
+		if seen[g.name] || g.name == defaultGroup && i < len(c.groups)-1 {
+			exceptions.Panicf("optim: a group cannot be called %q, which is taken: groups share their variables by name", g.name)
+		}
+		seen[g.name] = true
+		if err := g.potential.check(g.potential.value); err != nil {
+			exceptions.Panicf("optim: group %s: %v", g.name, err)
+		}
+		if !(g.rate >= 0) || math.IsInf(g.rate, 1) {
+			exceptions.Panicf("optim: group %s: learning rate %v: want a number of at least 0", g.name, g.rate)
 		}
 	}
 	for what, v := range map[string]float64{"momentum": c.momentum, "adaptive β": c.beta2} {
@@ -232,9 +248,11 @@ func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, fa
 
 	if o.beta2 > 0 {
 		s := state(scope, v, "second_moment")
-		now := Add(MulScalar(s.NodeValue(g), o.beta2), MulScalar(Square(grad), 1-o.beta2))
+		// β itself may round to 1 in float32; 1 − β and log β do not round to 0.
+		before := s.NodeValue(g)
+		now := Add(before, MulScalar(Sub(Square(grad), before), 1-o.beta2))
 		s.SetNodeValue(now)
-		correction := as(Sub(ScalarOne(g, dtypes.Float32), Pow(Const(g, float32(o.beta2)), step)))
+		correction := as(Neg(Expm1(MulScalar(step, math.Log(o.beta2))))) // 1 − βᵗ
 		grad = Div(grad, AddScalar(Sqrt(Div(now, correction)), o.epsilon))
 	}
 	if o.decay > 0 {
@@ -276,31 +294,37 @@ func (g *group) parameter(scope *model.Scope) *model.Variable {
 
 // rateVar is the group's learning rate. The default group's is where GoMLX keeps it, so that its tools see it.
 func (o *Optimizer) rateVar(scope *model.Scope, g *group) *model.Variable {
-	rate := g.rate
-	if g != o.rest() && rate > 0 {
-		return scalar(scope, g.name, optimizer.ParamLearningRate, rate)
+	if g != o.rest() && g.own {
+		return scalar(scope, g.name, optimizer.ParamLearningRate, g.rate)
 	}
-	if rate = o.rest().rate; rate < 0 {
-		rate = model.GetParamOr(scope, optimizer.ParamLearningRate, optimizer.SGDDefaultLearningRate)
+	rate := o.rest().rate
+	if !o.rest().own {
+		if rate = model.GetParamOr(scope, optimizer.ParamLearningRate, optimizer.SGDDefaultLearningRate); !(rate >= 0) {
+			exceptions.Panicf("optim: parameter %s is %v: want a number of at least 0", optimizer.ParamLearningRate, rate)
+		}
 	}
 	return optimizer.LearningRateVar(scope.Store().RootScope(), dtypes.Float32, rate)
 }
 
 // Set changes the potential's parameter (p, or β) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
-// A rate of 0 leaves it as it is.
+// A rate of 0 leaves it as it is; a group made without a rate of its own takes no other.
 func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64) error {
 	if name == "" {
-		name = "default"
+		name = defaultGroup
 	}
 	for i := range o.groups {
 		g := &o.groups[i]
 		if g.name != name {
 			continue
 		}
-		if g.potential.isPower() {
-			if err := mirror.CheckP(parameter); err != nil {
-				return err
-			}
+		if err := g.potential.check(parameter); err != nil {
+			return err
+		}
+		switch {
+		case !(rate >= 0) || math.IsInf(rate, 1):
+			return fmt.Errorf("group %s: learning rate %v: want a positive number, or 0 to leave it", name, rate)
+		case rate > 0 && g != o.rest() && !g.own:
+			return fmt.Errorf("group %s has the default's learning rate: make it with one of its own, or pass 0", name)
 		}
 		if err := setScalar(g.parameter(scope), parameter); err != nil {
 			return err

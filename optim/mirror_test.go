@@ -189,6 +189,16 @@ func TestSchedulesInTheGraphAreThoseOnTheHost(t *testing.T) {
 		got := run[float64](t, Mirror().P(3).LearningRate(0.2).Schedule(s).Done(), 12)
 		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5) // the factor is a float32
 	}
+	for name, s := range map[string]Schedule{"no rise": Triangular(12, 0), "peak past the end": Triangular(12, 12), "one step": Triangular(1, 0), "one step, peak past it": Triangular(1, 1)} {
+		got := run[float64](t, Mirror().P(3).LearningRate(0.2).Schedule(s).Done(), 12)
+		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5)
+		if want := map[bool]float64{true: 0, false: 1}[name == "peak past the end"]; s.At(0) != want || got[0][0] == start()[0] && want == 1 {
+			t.Errorf("%s: starts at %v, want %v", name, s.At(0), want)
+		}
+	}
+	if s := Triangular(12, 12); s.At(11) != 1 || s.At(12) != 0 {
+		t.Errorf("a peak past the end: %v, %v at it", s.At(11), s.At(12))
+	}
 	if s := Triangular(100, 20); s.At(0) != 0 || s.At(20) != 1 || s.At(100) != 0 || s.At(10) != 0.5 || s.At(60) != 0.5 {
 		t.Errorf("triangular: %v %v %v %v %v", s.At(0), s.At(10), s.At(20), s.At(60), s.At(100))
 	}
@@ -241,6 +251,108 @@ func TestPCanChangeWithoutCompiling(t *testing.T) {
 	}
 }
 
+// A weight whose gradient is 0, or any weight while the rate is 0, keeps its bits, even where z underflows or 1/(p−1) magnifies rounding.
+func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
+	weights := []float32{0.02, -0.02, 1e-5, 0.7, -3, 1e-30, 0}
+	for name, psi := range map[string]Potential{"p = 1.00001": Power(1.00001), "p = 1.1": Power(1.1), "p = 3": Power(3), "p = 10": Power(10), "p = 30": Power(30), "hyperbolic": HyperbolicEntropy(0.3)} {
+		for _, c := range []struct{ rate, grad, decay float64 }{{0, 1, 0}, {0.1, 0, 0}, {0, 1, 0.1}} {
+			w := weights
+			for range 100 {
+				out, err := CallOnce(backend(t), func(w *Node) *Node {
+					return psi.step(w, MulScalar(OnesLike(w), c.grad), ConstAs(w, c.rate), Const(w.Graph(), psi.value), c.decay)
+				}, w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w = tensors.MustCopyFlatData[float32](out)
+			}
+			for j := range w {
+				if math.Float32bits(w[j]) != math.Float32bits(weights[j]) {
+					t.Errorf("%s, rate %v, gradient %v, decay %v: %v became %v", name, c.rate, c.grad, c.decay, weights[j], w[j])
+				}
+			}
+		}
+	}
+}
+
+// What the package promises of float32: a step is off by some ε/(p−1), and by some ε for p > 2, also where z underflows.
+func TestFloat32ServesExtremeP(t *testing.T) {
+	for _, p := range []float64{1.001, 1.01, 1.1, 3, 10, 30} {
+		w, g := []float32{0.02, -0.02, 1e-5, 0.7, -1.5}, []float32{1e-3, 1e-6, -1e-10, 0.3, 1e-20}
+		out, err := CallOnce(backend(t), func(w, g *Node) *Node { return Power(p).step(w, g, ConstAs(w, 0.1), Const(w.Graph(), p), 0) }, w, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, got := range tensors.MustCopyFlatData[float32](out) {
+			z := math.Copysign(math.Pow(math.Abs(float64(w[j])), p-1), float64(w[j])) - float64(float32(0.1))*float64(g[j])
+			want := math.Copysign(math.Pow(math.Abs(z), 1/(p-1)), z)
+			if tol := 4 * 0x1p-24 * max(1, 1/(p-1)); math.Abs(float64(got)-want) > tol*math.Abs(want) {
+				t.Errorf("p = %v, weight %v: %v, want %v: off by %.1e, may be by %.1e", p, w[j], got, want, math.Abs(float64(got)/want-1), tol)
+			}
+		}
+	}
+}
+
+// β = 0.99999999 is 1 as a float32: s/(1−βᵗ) of one gradient is still its square, so that the first step has length η.
+func TestAdaptiveBetaMayBeNextToOne(t *testing.T) {
+	for _, beta := range []float64{0.9, 0.999, 0.99999999} {
+		for j, w := range run[float32](t, Mirror().LearningRate(0.01).Adaptive(beta).Done(), 1)[0] {
+			if moved := math.Abs(float64(w) - start()[j]); math.Abs(moved-0.01) > 1e-6 {
+				t.Errorf("β = %v: weight %d moved by %v, want 0.01", beta, j, moved)
+			}
+		}
+	}
+}
+
+func TestARateIsSetOnlyWhereTheGroupHasOne(t *testing.T) {
+	store := model.NewStore()
+	all := func(string) bool { return true }
+	opt := Mirror().LearningRate(0.1).Group("own", all, Power(2), 0.3).Group("shared", all, Power(2), 0).Potential(HyperbolicEntropy(1)).Done()
+	rate := func(k int) float32 {
+		return tensors.ToScalar[float32](opt.rateVar(store.RootScope(), &opt.groups[k]).MustValue())
+	}
+	if err := opt.Set(store.RootScope(), "shared", 3, 0.5); err == nil || !strings.Contains(err.Error(), "default's learning rate") || rate(2) != 0.1 {
+		t.Errorf("error %v, the default's rate is %v", err, rate(2))
+	}
+	if err := opt.Set(store.RootScope(), "shared", 3, 0); err != nil {
+		t.Error(err)
+	}
+	if err := opt.Set(store.RootScope(), "own", 3, 0.5); err != nil || rate(0) != 0.5 || rate(2) != 0.1 {
+		t.Errorf("error %v, rates %v and %v", err, rate(0), rate(2))
+	}
+	if opt.Set(store.RootScope(), "own", 3, -1) == nil || opt.Set(store.RootScope(), "", 0, 0) == nil {
+		t.Error("a negative rate, or β = 0, was accepted")
+	}
+}
+
+func TestRestartRefusesAnotherKindOfSchedule(t *testing.T) {
+	store := model.NewStore()
+	opt := Mirror().Schedule(Cosine(10)).Done()
+	if err := opt.Restart(store.RootScope(), Constant()); err == nil || !strings.Contains(err.Error(), "cosine") || !strings.Contains(err.Error(), "constant") {
+		t.Errorf("error %v", err)
+	}
+	if err := opt.Restart(store.RootScope(), Cosine(20)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFromScopeKeepsWhatTheScopeDoesNotSay(t *testing.T) {
+	store := model.NewStore()
+	given := func() *Config {
+		return Mirror().P(3).Momentum(0.5).DualDecay(0.1).WeightDecay(0.2).Adaptive(0.9).ClipByNorm(7)
+	}
+	if c := given().FromScope(store.RootScope()); c.rest().potential.value != 3 || c.momentum != 0.5 || c.dual != 0.1 || c.decay != 0.2 || c.beta2 != 0.9 || c.clip != 7 {
+		t.Errorf("%+v", c)
+	}
+	if c := Mirror().Potential(Entropy()).FromScope(store.RootScope()); c.rest().potential.name != "entropy" {
+		t.Errorf("%+v", c)
+	}
+	store.SetParams(map[string]any{ParamP: 1.5, ParamMomentum: 0.25, ParamAdaptive: 0.5})
+	if c := given().FromScope(store.RootScope()); c.rest().potential.value != 1.5 || c.momentum != 0.25 || c.beta2 != 0.5 || c.clip != 7 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestTheFirstBadParameterIsNamed(t *testing.T) {
 	store := model.NewStore()
 	store.RootScope().In("a").VariableWithValue("w", []float32{1, 2})
@@ -251,7 +363,12 @@ func TestTheFirstBadParameterIsNamed(t *testing.T) {
 }
 
 func TestBadSettingsPanic(t *testing.T) {
-	for name, c := range map[string]*Config{"p": Mirror().P(1), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN())} {
+	all := func(string) bool { return true }
+	for name, c := range map[string]*Config{"p": Mirror().P(1), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
+		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()), "infinite rate": Mirror().LearningRate(math.Inf(1)),
+		"group's rate": Mirror().Group("a", all, Power(2), -1), "β": Mirror().Potential(HyperbolicEntropy(0)), "β that is no number": Mirror().Potential(HyperbolicEntropy(math.NaN())),
+		"second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),
+		"group called as the schedule's scope": Mirror().Group("schedule", all, Power(2), 0), "group without a name": Mirror().Group("", all, Power(2), 0)} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -1,6 +1,13 @@
 package optim
 
-import . "github.com/gomlx/gomlx/core/graph"
+import (
+	"fmt"
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/bregman-ml/bregman/mirror"
+)
 
 // Potential is a coordinate-wise potential as graph operations, the twin of one in package mirror. Its parameter is a variable of the store.
 type Potential struct {
@@ -12,6 +19,17 @@ type Potential struct {
 }
 
 func (p Potential) isPower() bool { return p.name == "power" }
+
+// check says whether v can be the potential's parameter.
+func (p Potential) check(v float64) error {
+	switch {
+	case p.isPower():
+		return mirror.CheckP(v)
+	case p.parameter != "unused" && (!(v > 0) || math.IsInf(v, 1)):
+		return fmt.Errorf("%s of the %s potential is %v: want a positive number", p.parameter, p.name, v)
+	}
+	return nil
+}
 
 // Power is ψ(w) = (1/p)‖w‖ₚᵖ.
 func Power(p float64) Potential {
@@ -46,11 +64,14 @@ func Entropy() Potential {
 
 // step returns ∇ψ*((1 − rate·decay)·∇ψ(w) − rate·grad).
 func (p Potential) step(w, grad, rate, param *Node, decay float64) *Node {
-	z := p.mirror(w, param)
+	z, change := p.mirror(w, param), Mul(rate, grad)
+	// ∇ψ* of ∇ψ rounds, and for large p underflows: a weight that nothing moves is not sent there and back.
+	still := Equal(change, ZerosLike(change))
 	if decay > 0 {
 		z = Mul(z, OneMinus(MulScalar(rate, decay)))
+		still = Equal(rate, ZerosLike(rate))
 	}
-	out := p.inverse(Sub(z, Mul(rate, grad)), param)
+	out := Where(still, w, p.inverse(Sub(z, change), param))
 	if !p.isPower() {
 		return out
 	}
@@ -59,6 +80,6 @@ func (p Potential) step(w, grad, rate, param *Node, decay float64) *Node {
 	if decay > 0 {
 		sgd = Mul(w, OneMinus(MulScalar(rate, decay)))
 	}
-	sgd = Sub(sgd, Mul(rate, grad))
+	sgd = Sub(sgd, change)
 	return Where(Equal(param, ConstAs(param, 2)), sgd, out)
 }

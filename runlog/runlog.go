@@ -5,7 +5,8 @@
 //	  metrics.jsonl   one JSON object a line, appended as it happens
 //	  tables/ figures/ report.html …
 //
-// Every file but metrics.jsonl is complete or absent: it is written beside its place and renamed into it.
+// Every file but metrics.jsonl is complete or absent: it is written beside its place and renamed into it. One process at a time writes a
+// folder: it holds a lock on the file .lock there.
 package runlog
 
 import (
@@ -25,7 +26,7 @@ import (
 
 // How a run stands, in Info.Status.
 const (
-	Running     = "running"
+	Running     = "running" // or killed: nobody wrote that it ended
 	Done        = "done"
 	Failed      = "failed"
 	Interrupted = "interrupted"
@@ -62,6 +63,15 @@ type Run struct {
 	Info Info
 
 	metrics *os.File
+	lock    *os.File // nil where the system has no locks
+}
+
+// BusyError says that a run folder is being written by somebody else.
+type BusyError struct{ Dir string }
+
+// Error is one line.
+func (e *BusyError) Error() string {
+	return e.Dir + ": another process is at work in this folder: wait for it, or stop it"
 }
 
 // Create makes a new run folder under root and writes run.json with status "running".
@@ -86,38 +96,64 @@ func Create(root, name string, info Info) (*Run, error) {
 		dir = fmt.Sprintf("%s-%d", base, k)
 	}
 	r := &Run{Dir: dir, Info: info}
+	var err error
+	if r.lock, err = lock(dir); err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
 	if err := r.WriteJSON("run.json", r.Info); err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.unlock())
 	}
 	f, err := os.OpenFile(r.Path("metrics.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, r.unlock())
 	}
 	r.metrics = f
 	return r, nil
 }
 
-// Resume opens a run folder to go on with: its status is "running" again, and its metrics are the given lines.
+func (r *Run) unlock() error {
+	if r.lock == nil {
+		return nil
+	}
+	return r.lock.Close()
+}
+
+// Resume opens a run folder to go on with: its status is "running" again, and its metrics are the given lines. Where another process is still
+// writing it, Resume changes nothing and returns a BusyError.
 func Resume(dir string, metrics []any) (*Run, error) {
-	info, err := ReadInfo(dir)
+	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
+		return nil, err
+	}
+	held, err := lock(dir)
 	if err != nil {
 		return nil, err
 	}
-	info.Status, info.Error, info.Finished = Running, "", time.Time{}
-	r := &Run{Dir: dir, Info: info}
+	r := &Run{Dir: dir, lock: held}
+	if err := r.resume(metrics); err != nil {
+		return nil, errors.Join(err, r.unlock())
+	}
+	return r, nil
+}
+
+// resume sets the folder back to running, once it is this process's.
+func (r *Run) resume(metrics []any) (err error) {
+	if r.Info, err = ReadInfo(r.Dir); err != nil {
+		return err
+	}
+	r.Info.Status, r.Info.Error, r.Info.Finished = Running, "", time.Time{}
 	var b bytes.Buffer
 	for _, m := range metrics {
 		line, err := json.Marshal(m)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		b.Write(append(line, '\n'))
 	}
 	if err := errors.Join(r.WriteFile("metrics.jsonl", b.Bytes()), r.WriteJSON("run.json", r.Info)); err != nil {
-		return nil, err
+		return err
 	}
 	r.metrics, err = os.OpenFile(r.Path("metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0o666)
-	return r, err
+	return err
 }
 
 // slug keeps a name safe as part of a path.
@@ -168,7 +204,7 @@ func (r *Run) Finish(err error, interrupted bool) error {
 	default:
 		r.Info.Status, r.Info.Error = Failed, err.Error()
 	}
-	late := errors.Join(r.metrics.Close(), r.WriteJSON("run.json", r.Info))
+	late := errors.Join(r.metrics.Close(), r.WriteJSON("run.json", r.Info), r.unlock())
 	if err == nil {
 		err = late
 	}

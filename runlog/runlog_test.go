@@ -1,12 +1,17 @@
 package runlog
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 func create(t *testing.T) *Run {
@@ -123,5 +128,90 @@ func TestWriteFileReplacesWholeAndLeavesNothingBeside(t *testing.T) {
 	}
 	if err := WriteFile(filepath.Join(path, "below"), nil); err == nil {
 		t.Error("a file was taken for a folder")
+	}
+}
+
+// holdRun makes a run in a process of its own, which goes on until it is killed.
+func holdRun(t *testing.T) (dir string, kill func()) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcessesCannotWriteOneRun$")
+	cmd.Env = append(os.Environ(), "RUNLOG_HOLD="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line), func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+}
+
+func TestTwoProcessesCannotWriteOneRun(t *testing.T) {
+	if root := os.Getenv("RUNLOG_HOLD"); root != "" {
+		r, err := Create(root, "held", Info{})
+		if err == nil {
+			err = r.Append(map[string]int{"step": 1})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(r.Dir)
+		time.Sleep(time.Minute)
+		r.Finish(nil, false)
+		return
+	}
+	switch runtime.GOOS {
+	case "linux", "darwin", "freebsd":
+	default:
+		t.Skip("no locks here")
+	}
+	dir, kill := holdRun(t)
+	defer kill()
+	before, err := os.Stat(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy *BusyError
+	if _, err := Resume(dir, nil); !errors.As(err, &busy) || !strings.Contains(err.Error(), "another process is at work") {
+		t.Fatalf("error %v", err)
+	}
+	if after, err := os.Stat(filepath.Join(dir, "metrics.jsonl")); err != nil || !os.SameFile(before, after) || after.Size() != before.Size() {
+		t.Errorf("the running one's metrics were touched: %v", err)
+	}
+	kill()
+	r, err := Resume(dir, nil)
+	if err != nil {
+		t.Fatalf("the lock outlived a killed process: %v", err)
+	}
+	if err := r.Finish(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = Resume(dir, nil); err != nil {
+		t.Fatalf("the lock outlived Finish: %v", err)
+	}
+	r.Finish(nil, false)
+	if _, err := Resume(dir, []any{make(chan int)}); err == nil {
+		t.Error("a channel was written as JSON")
+	}
+	if r, err = Resume(dir, nil); err != nil {
+		t.Fatalf("the lock outlived an error: %v", err)
+	}
+	r.Finish(nil, false)
+}
+
+func TestResumeLeavesNothingInFoldersThatAreNoRuns(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Resume(dir, nil); err == nil {
+		t.Error("an empty folder was resumed")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("left %v", entries)
 	}
 }

@@ -1,4 +1,4 @@
-// Command bregman trains linear models by mirror descent and measures the geometry they end up in.
+// Command bregman trains linear models and networks by mirror descent and measures the geometry they end up in.
 package main
 
 import (
@@ -27,12 +27,12 @@ type cli struct {
 	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
 	Verify  paper.Verify `cmd:"" help:"The paper's statements, checked numerically, one line each."`
 	Data    struct {
-		List job.DataList `cmd:"" help:"The built-in data sets."`
+		List job.DataList `cmd:"" help:"The data sets that have names, and where images are."`
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
-		Get  job.DataGet  `cmd:"" help:"Write a data set as svmlight text."`
+		Get  job.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
 	} `cmd:"" help:"Data sets."`
 	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
-	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, versions."`
+	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 		Train  bench.Train  `cmd:"" help:"Training networks on a CPU, the matrix product and the update, beside PyTorch."`
@@ -47,7 +47,20 @@ func (versionCmd) Run(con *job.Console) error {
 	return err
 }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	os.Exit(guard(func() int { return run(os.Args[1:]) }))
+}
+
+// guard makes a panic a failure: Go's own exit code for it, 2, is that of bad usage here.
+func guard(run func() int) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(os.Stderr, "bregman: this is a bug: %v\n\n%s", r, debug.Stack())
+			code = 1
+		}
+	}()
+	return run()
+}
 
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
@@ -58,7 +71,7 @@ func run(args []string) (code int) {
 	var c cli
 	con := job.NewConsole(version())
 	parser, err := kong.New(&c, kong.Name("bregman"),
-		kong.Description("Mirror descent for linear models: run it, trace it, certify it."),
+		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con))
 	if err != nil {
@@ -72,7 +85,15 @@ func run(args []string) (code int) {
 		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: bregman --help\n", err)
 		return 2
 	}
-	if err := k.Run(); err != nil {
+	if err = job.CheckUsage(k.Selected().Target.Addr().Interface()); err == nil {
+		err = k.Run()
+	}
+	var usage *job.UsageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "bregman: %v\n", err)
+		return 2
+	}
+	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			fmt.Fprintln(os.Stderr, "bregman: interrupted; the run folder, where there is one, keeps what was done")
 		} else {

@@ -72,12 +72,6 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		write(t, dir, name, text)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"fit --data good.svm --p 1", "p must be a finite number above 1"},
-		{"fit --data good.svm --p 0.5", "p must be a finite number above 1"},
-		{"fit --data good.svm --p NaN", "p must be a finite number above 1"},
-		{"fit --data good.svm --p Inf", "p must be a finite number above 1"},
-		{"fit --data good.svm --steps 0", "--steps 0"},
-		{"fit --data good.svm --lr=-1", "--lr -1"},
 		{"fit --data good.svm --batch 9", "only 4 examples"},
 		{"fit --data good.svm --init nowhere.npy", "nowhere.npy"},
 		{"fit --data good.svm --init normal:x", "normal:DEVIATION"},
@@ -94,12 +88,10 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		{"fit --data short.npy", "short.npy"},
 		{"fit --data good.svm --runs notadir", "notadir"},
 		{"fit --data good.svm --runs notadir/below", "notadir"},
-		{"fit --data good.svm --loss square --gap 1e-3", "--gap"},
 		{"fit --data good.svm --loss square --lr 100 --steps 5000", "at step"},
 		{"predict --model missing.json --data good.svm", "no such model"},
 		{"predict --model good.svm --data good.svm", "not a model file"},
 		{"predict --model model.json --data wide.svm", "features"},
-		{"reproduce linear --steps 5", "--steps 5"},
 		{"reproduce linear --runs notadir", "notadir"},
 		{"data info empty.svm", "empty.svm"},
 	} {
@@ -115,6 +107,33 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || stderr == "" {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
+	}
+	const above = "p must be a finite number above 1"
+	for _, c := range []struct{ args, want string }{
+		{"fit --data good.svm --p 1", above}, {"fit --data good.svm --p 0.5", above}, {"fit --data good.svm --p NaN", above}, {"fit --data good.svm --p Inf", above},
+		{"fit --data good.svm --steps 0", "--steps 0"}, {"fit --data good.svm --lr=-1", "--lr -1"}, {"fit --data good.svm --loss square --gap 1e-3", "--gap"},
+		{"margin --data good.svm --p 0.5", "p from 1 to Inf"}, {"margin --data good.svm --p NaN", "p from 1 to Inf"}, {"margin --data good.svm --out w.json", ".npy"},
+		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above}, {"verify --seeds 0", "--seeds 0"},
+		{"reproduce linear --steps 5", "--steps 5"}, {"bench linear --time 0s", "--time 0s"},
+		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs 0", "--epochs 0"},
+	} {
+		dir := t.TempDir()
+		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
+		if left, _ := os.ReadDir(dir); code != 2 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" || len(left) != 0 {
+			t.Errorf("%s: exit %d, want 2 and %q in one line\nstdout: %s\nstderr: %s\nleft: %v", c.args, code, c.want, stdout, stderr, left)
+		}
+	}
+}
+
+func TestAPanicIsAFailureNotBadUsage(t *testing.T) {
+	stderr := os.Stderr
+	defer func() { os.Stderr = stderr }()
+	os.Stderr, _ = os.Open(os.DevNull)
+	if code := guard(func() int { panic("a bug") }); code != 1 {
+		t.Errorf("exit %d, want 1", code)
+	}
+	if code := guard(func() int { return 0 }); code != 0 {
+		t.Errorf("exit %d, want 0", code)
 	}
 }
 
@@ -361,7 +380,6 @@ func TestMarginPrintsCertifiedMargins(t *testing.T) {
 	write(t, dir, "three.csv", "a,label\n0,0\n1,1\n0,2\n")
 	for args, want := range map[string]string{
 		"--data xor.csv": "not separable", "--data xor.csv --bias": "not separable", "--data three.csv": "3 different labels",
-		"--data good.svm --p 0.5": "p from 1 to Inf", "--data good.svm --p NaN": "p from 1 to Inf", "--data good.svm --out w.json": ".npy",
 	} {
 		stdout, stderr, code := bregman(t, dir, append([]string{"margin"}, strings.Fields(args)...)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
@@ -385,17 +403,25 @@ func TestPathAndVerifyLeaveReports(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", args, len(html), err)
 		}
 	}
-	for args, want := range map[string]string{"path --data r100 --p 1": "above 1", "path --data r100 --to=-1": "--to -1", "verify --p 0.9": "above 1", "verify --seeds 0": "--seeds 0"} {
-		if _, stderr, code := bregman(t, dir, strings.Fields(args)...); code != 1 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit %d, %q", args, code, stderr)
-		}
-	}
 }
 
 func TestDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
-	stdout, stderr, code := bregman(t, t.TempDir(), "doctor")
-	if code != 0 || !strings.Contains(stdout, "cuda") || !strings.Contains(stdout, "built in") {
-		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
+	dir := t.TempDir()
+	write(t, dir, "pjrt_cpu.so", "not a library")
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
+	stdout, stderr, code := bregman(t, dir, "doctor")
+	for _, want := range []string{"cuda", "built in", "resnet18", "11.2 M parameters"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit %d, no %q in %s, %s", code, want, stdout, stderr)
+		}
+	}
+	if !strings.Contains(stdout, "built without cgo") { // a plugin that was found may still not start
+		if !strings.Contains(stdout, "xla-cpu   found, not tried   "+dir) {
+			t.Errorf("doctor: %s", stdout)
+		}
+		if stdout, _, code = bregman(t, dir, "doctor", "--try"); code != 0 || strings.Contains(stdout, "not tried") || !strings.Contains(stdout, "does not start: ") {
+			t.Errorf("doctor --try: exit %d, %s", code, stdout)
+		}
 	}
 	if stdout, _, code = bregman(t, t.TempDir(), "doctor", "--json"); code != 0 || !json.Valid([]byte(stdout)) {
 		t.Errorf("--json: exit %d, %s", code, stdout)
@@ -406,6 +432,32 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 	dir := t.TempDir()
 	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "r100") {
 		t.Errorf("list: %d, %s", code, out)
+	}
+	t.Setenv("BREGMAN_DATA", dir)
+	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "not here: bregman data get cifar10") || strings.Contains(out, "data get fashion-mnist") {
+		t.Errorf("list: %d, %s", code, out)
+	}
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"data info fashion-sample", "ankle boot", 0}, {"data info fashion-sample --json", `"train": 4000`, 0},
+		{"data get nosuch", "nosuch: no such data set or file", 1}, {"data info nosuch", "no such file", 1},
+		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample --out y.svm", "--out y.svm: fashion-sample is images", 2},
+		{"data get r100 --out y.svm --data-dir z", "--data-dir is for images", 2}, {"data get fashion-sample --data-dir z", "built in", 0},
+		{"--help", "linear models and networks", 0}, {"data get --help", "Fetch a set of images", 0},
+	} {
+		out, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+stderr, c.want) {
+			t.Errorf("%s: exit %d, want %d and %q, %s, %s", c.args, code, c.code, c.want, out, stderr)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	pictures(t, dir)
+	if out, stderr, code := bregman(t, dir, "data", "info", "pictures"); code != 0 || !strings.Contains(out, "108 training and 12 test images of 12×12×1 bytes") {
+		t.Errorf("info of a folder: %d, %s, %s", code, out, stderr)
 	}
 	if _, stderr, code := bregman(t, dir, strings.Fields("data get r100:4 --out x.svm")...); code != 0 {
 		t.Fatal(stderr)

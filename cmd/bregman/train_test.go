@@ -181,8 +181,8 @@ func TestTrainRefusesBadInputInOneLine(t *testing.T) {
 	pictures(t, dir)
 	write(t, dir, "broken.npz", "PK not a zip")
 	for args, want := range map[string]string{
-		"--model alexnet": "there are cnn", "--p 1": "above 1", "--data nowhere": "nowhere", "--data broken.npz": "broken.npz", "--engine tpu": "choose auto",
-		"--engine cuda": `no engine "cuda"`, "--batch 5000 --data pictures --model cnn --engine go": "training images", "--resume nowhere": "nowhere", "--lr=-1": "--lr -1", "--epochs 0": "--epochs 0",
+		"--data nowhere": "nowhere", "--data broken.npz": "broken.npz", "--engine tpu": "choose auto",
+		"--engine cuda": `no engine "cuda"`, "--batch 5000 --data pictures --model cnn --engine go": "training images", "--resume nowhere": "nowhere",
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {

@@ -8,7 +8,7 @@ import (
 
 // number is an element that the typed functions of this package convert.
 type number interface {
-	float32 | float64 | int64 | uint64
+	float32 | float64 | int64
 }
 
 // Float32s returns the elements of an F32 tensor.
@@ -19,9 +19,6 @@ func Float64s(t Tensor) ([]float64, error) { return elements[float64](t, "F64") 
 
 // Int64s returns the elements of an I64 tensor.
 func Int64s(t Tensor) ([]int64, error) { return elements[int64](t, "I64") }
-
-// Uint64s returns the elements of a U64 tensor.
-func Uint64s(t Tensor) ([]uint64, error) { return elements[uint64](t, "U64") }
 
 // FromFloat32s returns a copy of x as an F32 tensor. [Encode] checks that shape holds as many elements.
 func FromFloat32s(name string, shape []int, x []float32) Tensor {
@@ -36,11 +33,6 @@ func FromFloat64s(name string, shape []int, x []float64) Tensor {
 // FromInt64s returns a copy of x as an I64 tensor. [Encode] checks that shape holds as many elements.
 func FromInt64s(name string, shape []int, x []int64) Tensor {
 	return fromElements(name, "I64", shape, x)
-}
-
-// FromUint64s returns a copy of x as a U64 tensor. [Encode] checks that shape holds as many elements.
-func FromUint64s(name string, shape []int, x []uint64) Tensor {
-	return fromElements(name, "U64", shape, x)
 }
 
 // elements converts only what is of exactly this type: widening a half-precision tensor unasked would hide that

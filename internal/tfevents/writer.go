@@ -1,4 +1,4 @@
-// Package tfevents writes and reads the scalars of TensorBoard's event files, without TensorFlow.
+// Package tfevents writes the scalars of TensorBoard's event files, without TensorFlow.
 //
 // A file is a sequence of records, each one Event message of protobuf:
 //
@@ -26,7 +26,6 @@ import (
 // Writer writes one event file. It is not safe for use by several goroutines at once.
 type Writer struct {
 	file    io.Closer
-	path    string
 	buffer  *bufio.Writer
 	message []byte
 	record  []byte
@@ -60,7 +59,6 @@ func Create(dir, suffix string) (*Writer, error) {
 			return nil, err
 		}
 		w := newWriter(file)
-		w.path = path
 		if err := errors.Join(w.version(now), w.Flush()); err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
@@ -71,9 +69,6 @@ func Create(dir, suffix string) (*Writer, error) {
 func newWriter(file io.WriteCloser) *Writer {
 	return &Writer{file: file, buffer: bufio.NewWriter(file)}
 }
-
-// Path returns the path of the file.
-func (w *Writer) Path() string { return w.path }
 
 // Scalars writes one event with all values, sorted by tag. The format keeps them as float32. Without values
 // nothing is written.
