@@ -99,7 +99,9 @@ var _ compute.Function = (*Function)(nil)
 
 func newFunction(b *Builder, parent *Function, shadow compute.Function) *Function {
 	f := &Function{builder: b, parent: parent, shadow: shadow, seen: map[compute.Value]*node{}}
-	f.ErrFn = func(op compute.OpType) error { return errors.Wrapf(compute.ErrNotImplemented, "engine %s: %s", Name, op) }
+	f.ErrFn = func(op compute.OpType) error {
+		return errors.Wrapf(compute.ErrNotImplemented, "engine %s: %s", Name, op)
+	}
 	return f
 }
 
