@@ -15,6 +15,6 @@ func ExampleLoad() {
 	fmt.Println(s.Train.Len(), s.Test.Len(), s.Height, s.Width, s.Channels)
 	fmt.Println(s.Classes[s.Train.Labels[3]], len(s.Train.Images)/s.Train.Len())
 	// Output:
-	// 4000 800 28 28 1
+	// 3800 1100 28 28 1
 	// dress 784
 }

@@ -39,7 +39,7 @@ func init() {
 			"fashion-mnist", "Fashion-MNIST: 70,000 grey images of 28×28, ten classes",
 			fashion.load, fashion.find, fashion.how, fashion.get,
 		}, {
-			"fashion-sample", "a sample of Fashion-MNIST: 4,000 training and 800 test images",
+			"fashion-sample", "a sample of Fashion-MNIST: 3,800 training and 1,100 test images",
 			func(string) (*Set, error) { return loadSample() },
 			func(string) (string, bool) { return "built in", true },
 			func(string) string { return "it is built in" },

@@ -16,8 +16,8 @@ var sample []byte
 
 // Images of every class in the sample.
 const (
-	sampleTrain = 400
-	sampleTest  = 80
+	sampleTrain = 380
+	sampleTest  = 110
 )
 
 func loadSample() (*Set, error) {

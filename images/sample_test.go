@@ -75,7 +75,7 @@ func TestSampleIsBalanced(t *testing.T) {
 			t.Errorf("class %d has %d images, want %d", c, n, sampleTrain)
 		}
 	}
-	// Fashion-MNIST's published mean and deviation are 0.2860 and 0.3530; 400 images a class come within 0.01.
+	// Fashion-MNIST's published mean and deviation are 0.2860 and 0.3530; 380 images a class come within 0.01.
 	if m, d := s.Mean[0]/255, s.Deviation[0]/255; m < 0.276 || m > 0.296 || d < 0.343 || d > 0.363 {
 		t.Errorf("mean %v and deviation %v are not Fashion-MNIST's", m, d)
 	}
