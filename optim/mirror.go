@@ -24,8 +24,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/gomlx/gomlx/support/exceptions"
-
-	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Names in the store: the optimizer's scope, and the parameters FromScope reads.
@@ -140,10 +138,8 @@ func (c *Config) FromScope(scope *model.Scope) *Config {
 // Done checks the settings, which panics on bad ones as GoMLX's own do, and returns the optimizer.
 func (c *Config) Done() *Optimizer {
 	for _, g := range c.groups {
-		if g.potential.isPower() {
-			if err := mirror.CheckP(g.potential.value); err != nil {
-				exceptions.Panicf("optim: group %s: %v", g.name, err)
-			}
+		if err := g.potential.check(g.potential.value); err != nil {
+			exceptions.Panicf("optim: group %s: %v", g.name, err)
 		}
 	}
 	for what, v := range map[string]float64{"momentum": c.momentum, "adaptive β": c.beta2} {
@@ -269,7 +265,7 @@ func scalar(scope *model.Scope, group, name string, value float64) *model.Variab
 	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", group).VariableWithValue(name, float32(value)).SetTrainable(false)
 }
 
-// parameter is p or β, in float64: 1/(p−1) of a float32 p would be off by 1e-6 for p = 1.1.
+// parameter is p, β or a scale, in float64: 1/(p−1) of a float32 p would be off by 1e-6 for p = 1.1.
 func (g *group) parameter(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", g.name).VariableWithValue(g.potential.parameter, g.potential.value).SetTrainable(false)
 }
@@ -286,7 +282,7 @@ func (o *Optimizer) rateVar(scope *model.Scope, g *group) *model.Variable {
 	return optimizer.LearningRateVar(scope.Store().RootScope(), dtypes.Float32, rate)
 }
 
-// Set changes the potential's parameter (p, or β) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
+// Set changes the potential's parameter (p, β or a scale) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
 // A rate of 0 leaves it as it is.
 func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64) error {
 	if name == "" {
@@ -297,10 +293,8 @@ func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64
 		if g.name != name {
 			continue
 		}
-		if g.potential.isPower() {
-			if err := mirror.CheckP(parameter); err != nil {
-				return err
-			}
+		if err := g.potential.check(parameter); err != nil {
+			return err
 		}
 		if err := setScalar(g.parameter(scope), parameter); err != nil {
 			return err

@@ -100,6 +100,8 @@ func TestStepsAgreeWithPackageMirror(t *testing.T) {
 	}
 	compare(t, "hyperbolic entropy", run[float64](t, Mirror().Potential(HyperbolicEntropy(0.3)).LearningRate(0.05).Done(), 20),
 		twin(mirror.HyperbolicEntropy(0.3), constant(float64(float32(0.05))), 20), 1e-9)
+	compare(t, "quadratic", run[float64](t, Mirror().Potential(Quadratic(2.5)).LearningRate(0.05).Done(), 20),
+		twin(mirror.Quadratic([]float64{2.5, 2.5, 2.5, 2.5, 2.5}), constant(float64(float32(0.05))), 20), 1e-9)
 }
 
 // On w > 0 the entropy's step is the exponentiated gradient, w·e^(−ηg).
@@ -248,7 +250,7 @@ func TestTheFirstBadParameterIsNamed(t *testing.T) {
 }
 
 func TestBadSettingsPanic(t *testing.T) {
-	for name, c := range map[string]*Config{"p": Mirror().P(1), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN())} {
+	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)), "β": Mirror().Potential(HyperbolicEntropy(math.Inf(1))), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN())} {
 		func() {
 			defer func() {
 				if recover() == nil {
