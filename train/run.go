@@ -20,6 +20,7 @@ type Run struct {
 	Seed     uint64
 	Epochs   int
 	Schedule optim.Schedule
+	Init     *Init // weights to go on from; nil: drawn from the seed
 }
 
 // Epoch is what came of one epoch.
@@ -44,6 +45,11 @@ func (x *Session) Start(r Run) error {
 		if err := nets.Init(x.modelScope(), r.Seed); err != nil {
 			return err
 		}
+		if r.Init != nil {
+			if err := x.setInit(r.Init); err != nil {
+				return err
+			}
+		}
 		if err := x.opt.Set(x.store.RootScope(), "", r.P, r.LR); err != nil {
 			return err
 		}
@@ -55,8 +61,7 @@ func (x *Session) Start(r Run) error {
 func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(steps int)) (Epoch, error) {
 	out := Epoch{Epoch: epoch + 1}
 	err := engine.Try(func() error {
-		plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, r.Seed, epoch+1)
-		if err := x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth)); err != nil {
+		if err := x.setPlan(r.Seed, epoch+1); err != nil {
 			return err
 		}
 		for _, path := range []string{lossVar, correctVar} {
@@ -99,6 +104,12 @@ func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(ste
 		return out, fmt.Errorf("%w: try a smaller learning rate", why)
 	}
 	return out, nil
+}
+
+// setPlan draws an epoch and sends it to the engine.
+func (x *Session) setPlan(seed uint64, epoch int) error {
+	plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)
+	return x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth))
 }
 
 func (x *Session) scalar(path string) (float64, error) {
