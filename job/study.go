@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/train"
@@ -122,8 +123,14 @@ func scaledHistograms(rows []Studies) []report.Figure {
 		x, y := steps(h, func(s float64) float64 { return s * float64(len(h.Share)) / h.Limit })
 		linear.Series = append(linear.Series, report.Series{Name: r.Name, X: x, Y: y, Color: report.Color(r.P)})
 	}
+	var right, top float64
+	for _, s := range linear.Series {
+		right, top = max(right, slices.Max(s.X)), max(top, slices.Max(s.Y))
+	}
 	log := linear
 	log.Title, log.LogY = "The same, logarithmic", true
+	linear.Max = [2]float64{right, 1.3 * top} // room for the legend
+	log.Min, log.Max = [2]float64{0, 1e-3}, [2]float64{right, 20 * top}
 	return []report.Figure{linear, log}
 }
 
@@ -181,6 +188,9 @@ func levelFigures(rows []Studies) []report.Figure {
 		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
 		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
 		{Title: "Rounded", X: "bits", Y: "test accuracy, %", LegendLow: true}}
+	for k := range figs {
+		figs[k].Min[1], figs[k].Max[1] = 0, 100
+	}
 	for _, r := range rows {
 		for k, of := range []func(train.Study) []train.Level{eachLayer, allLayers, roundings} {
 			at, acc := r.levels(of)
@@ -266,15 +276,17 @@ func pairTable(rows []Studies) report.Table {
 		Header: []string{"", "classes", "images", "the network's", "the best", "share, %", ""}}
 	for _, r := range rows {
 		for _, p := range r.Trials[0].Margins.Pairs {
-			best := report.Short(p.Upper, 4)
+			best, answer := report.Short(p.Upper, 4), p.Answer
 			switch {
+			case p.Answer == "separable" && p.Network <= 0:
+				answer = "separable, but not by the network"
 			case p.Answer == "not separable" || p.Upper == 0:
 				best = report.Text("–")
 			case p.Lower < 0.999*p.Upper:
 				best.Text = fmt.Sprintf("%.4g to %.4g", p.Lower, p.Upper)
 			}
 			t.Rows = append(t.Rows, []report.Cell{report.Text("%s", r.Name), report.Text("%s, %s", p.A, p.B), report.Text("%d", p.Examples), report.Short(p.Network, 4), best,
-				report.Number(100*p.Share(), 1), report.Text("%s", p.Answer)})
+				report.Number(100*p.Share(), 1), report.Text("%s", answer)})
 		}
 	}
 	return t
@@ -298,7 +310,7 @@ func (d Document) addRangeTest() error {
 		return nil // the rate was given
 	}
 	d.Page.Section("The learning rate")
-	d.Say("--lr auto chose %v, a quarter of %.3g, where the loss of the range test, averaged over seven steps, was lowest.", t.Rate, t.Lowest)
+	d.Say("--lr auto chose %v, a quarter of %.3g: the largest rate at which the loss of the range test, averaged over seven steps, was within a tenth of its fall from its lowest.", t.Rate, t.Edge)
 	c := report.Color(t.P)
 	return d.AddFigure("lr", "The loss of each batch while the learning rate grows, and its mean over seven steps; the cross marks the rate that was chosen.",
 		report.Figure{Title: "Range test", X: "learning rate", Y: "loss", LogX: true, Series: []report.Series{{Name: "each batch", X: t.Rates, Y: t.Loss, Color: c, Style: report.Dotted},

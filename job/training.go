@@ -34,6 +34,14 @@ type Trainer struct {
 // Close frees the engine's memory.
 func (w *Trainer) Close() { w.session.Close() }
 
+// With is the same compiled step for other settings that it serves: another learning rate, other p and seeds.
+func (w *Trainer) With(t *Train) *Trainer {
+	other := *w
+	t.Precision = w.Precision
+	other.Train, other.rates, other.results = t, map[float64]train.RangeTest{}, nil
+	return &other
+}
+
 // epochLine is a line of metrics.jsonl.
 type epochLine struct {
 	train.Epoch
@@ -105,35 +113,38 @@ func (w *Trainer) rangeTest(ctx context.Context, p float64) (*train.RangeTest, e
 		return nil, fmt.Errorf("--lr auto, p = %v: %w", p, err)
 	}
 	w.rates[p] = t
-	w.con.Say("p = %v: learning rate %v, a quarter of %.2g, where the loss of a range test of %d steps was lowest", p, t.Rate, t.Lowest, len(t.Rates))
+	w.con.Say("p = %v: learning rate %v, a quarter of %.2g, up to where a range test of %d steps found the loss low", p, t.Rate, t.Edge, len(t.Rates))
 	return &t, nil
 }
 
-// In is the run of p and seed in exactly this folder: read back if it is done, else gone on with, else made.
-func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
-	var r TrainResult
+// ReadResult reads a run folder of train that is done; ok is false where there is none, or it is not.
+func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 	info, err := runlog.ReadInfo(dir)
-	switch {
-	case err == nil && info.Status == runlog.Done:
-		return r, readJSON(filepath.Join(dir, "tables", "result.json"), &r)
-	case err == nil:
-		if old, err := findStopped(dir); err == nil {
-			one := old.settings(*w.Train)
-			inner := *w
-			inner.Train = &one
-			all, err := inner.resume(ctx, old)
-			if err != nil {
-				return r, err
-			}
-			return all[0], nil
-		}
+	if err != nil || info.Status != runlog.Done {
+		return r, false, nil
 	}
-	// Nothing there, or nothing to go on from.
+	err = readJSON(filepath.Join(dir, "tables", "result.json"), &r)
+	r.Run = dir // it may have been moved
+	return r, err == nil, err
+}
+
+// In is the run of p and seed in exactly this folder: gone on with where it has a checkpoint, else made.
+func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
+	if old, err := findStopped(dir); err == nil {
+		inner := *w
+		one := old.settings(*w.Train)
+		inner.Train = &one
+		all, err := inner.resume(ctx, old)
+		if err != nil {
+			return TrainResult{}, err
+		}
+		return all[0], nil
+	}
 	if w.LR == Auto {
 		w.rememberRate(filepath.Dir(dir), p)
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return r, err
+	if err := os.RemoveAll(dir); err != nil { // nothing to go on from
+		return TrainResult{}, err
 	}
 	return w.start(ctx, p, seed, func(info runlog.Info) (*runlog.Run, error) { return runlog.CreateAt(dir, info) })
 }

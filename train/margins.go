@@ -48,9 +48,9 @@ type Pair struct {
 	Answer   string  `json:"answer"`  // "separable", "not separable" or why it is open
 }
 
-// Share is how much of the best possible margin the network's has, or NaN.
+// Share is how much of the best possible margin the network's has; NaN where one of them separates nothing.
 func (p Pair) Share() float64 {
-	if p.Answer != separable {
+	if p.Answer != separable || p.Network <= 0 {
 		return math.NaN()
 	}
 	return p.Network / p.Upper

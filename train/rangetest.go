@@ -13,28 +13,31 @@ import (
 )
 
 // The range test raises the learning rate from lowestRate to highestRate, by the same factor every step, over an epoch: at least
-// fewestSteps and at most mostSteps. The rate it chooses is that of the lowest loss over rateShare.
+// fewestSteps and at most mostSteps. The edge is the largest rate at which the loss was still within riseShare of its whole fall from its
+// lowest, and the rate that is chosen is the edge over rateShare. The edge and not the place of the lowest loss: for large p the loss is flat over
+// decades, and where it is lowest is chance.
 const (
 	lowestRate  = 1e-5
 	highestRate = 10
 	fewestSteps = 100
 	mostSteps   = 200
 	rateShare   = 4
+	riseShare   = 0.1
 	around      = 3 // steps to each side in the mean that is looked at
 )
 
 // RangeTest is what a learning-rate range test (Smith 2017) saw, step by step, and the rate it chose.
 type RangeTest struct {
 	P      float64   `json:"p"`
-	Rate   float64   `json:"lr"`     // chosen
-	Lowest float64   `json:"lowest"` // the rate at which the smoothed loss was lowest
+	Rate   float64   `json:"lr"`   // chosen
+	Edge   float64   `json:"edge"` // the largest rate at which the smoothed loss was about as low as it got
 	Rates  []float64 `json:"rates"`
 	Loss   []float64 `json:"loss"`   // of each step's batch, before the step
 	Smooth []float64 `json:"smooth"` // centred mean over seven steps
 }
 
 // RangeTest trains from the start of the run while the learning rate grows, on the step that is compiled already, until the loss is four times
-// its lowest or not a number, and chooses a quarter of the rate at which it was lowest. The session is left in disorder: Start comes next.
+// its lowest or not a number, and chooses a quarter of the largest rate at which it was about as low as it got. The session is left in disorder: Start comes next.
 func (x *Session) RangeTest(ctx context.Context, r Run) (RangeTest, error) {
 	t := RangeTest{P: r.P}
 	r.Schedule = r.Schedule.Held()
@@ -96,8 +99,14 @@ func (t *RangeTest) choose() error {
 	if n == 0 || !(t.Smooth[best] < 0.99*t.Smooth[0]) {
 		return errors.New("the range test saw the loss fall at no learning rate: choose one with --lr")
 	}
-	t.Lowest = t.Rates[best]
-	t.Rate, _ = strconv.ParseFloat(fmt.Sprintf("%.2g", t.Lowest/rateShare), 64)
+	edge := best
+	for k := best; k < n; k++ {
+		if t.Smooth[k]-t.Smooth[best] <= riseShare*(t.Smooth[0]-t.Smooth[best]) {
+			edge = k
+		}
+	}
+	t.Edge = t.Rates[edge]
+	t.Rate, _ = strconv.ParseFloat(fmt.Sprintf("%.2g", t.Edge/rateShare), 64)
 	return nil
 }
 
