@@ -63,7 +63,7 @@ func (d Document) AddStudies(prefix string, rows []Studies) error {
 	if err := d.AddTables(Named{prefix + "weights", spreadTable(rows)}); err != nil {
 		return err
 	}
-	if err := d.SaveTable(prefix+"histograms", histogramTable(rows)); err != nil {
+	if err := d.Run.WriteFile("tables/"+prefix+"histograms.csv", histogramTable(rows).CSV()); err != nil {
 		return err
 	}
 
@@ -130,7 +130,7 @@ func scaledHistograms(rows []Studies) []report.Figure {
 	log := linear
 	log.Title, log.LogY = "The same, logarithmic", true
 	linear.Max = [2]float64{right, 1.3 * top} // room for the legend
-	log.Min, log.Max = [2]float64{0, 1e-3}, [2]float64{right, 20 * top}
+	log.Min, log.Max = [2]float64{0, 1e-3}, [2]float64{right, 10 * top}
 	return []report.Figure{linear, log}
 }
 

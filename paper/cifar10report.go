@@ -288,9 +288,18 @@ func (r *cifar10Results) accuracyFigures() []report.Figure {
 			}
 			k++
 		}
-		if k > 0 {
-			out = append(out, f)
+		if k == 0 {
+			continue // not there yet
 		}
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, s := range f.Series {
+			for _, y := range s.Y {
+				lo, hi = min(lo, y), max(hi, y)
+			}
+		}
+		span := max(hi-lo, 1)
+		f.Min[1], f.Max[1] = lo-span*(0.1+0.09*float64(len(f.Series))), hi+0.05*span // room for the legend below
+		out = append(out, f)
 	}
 	return out
 }
