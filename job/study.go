@@ -310,7 +310,7 @@ func (d Document) addRangeTest() error {
 		return nil // the rate was given
 	}
 	d.Page.Section("The learning rate")
-	d.Say("--lr auto chose %v, a quarter of %.3g: the largest rate at which the loss of the range test, averaged over seven steps, was within a tenth of its fall from its lowest.", t.Rate, t.Edge)
+	d.Say("--lr auto chose %v, a third of %.3g: the largest rate at which the loss of the range test, averaged over seven steps, was within a tenth of its fall from its lowest.", t.Rate, t.Edge)
 	c := report.Color(t.P)
 	return d.AddFigure("lr", "The loss of each batch while the learning rate grows, and its mean over seven steps; the cross marks the rate that was chosen.",
 		report.Figure{Title: "Range test", X: "learning rate", Y: "loss", LogX: true, Series: []report.Series{{Name: "each batch", X: t.Rates, Y: t.Loss, Color: c, Style: report.Dotted},

@@ -113,7 +113,7 @@ func (w *Trainer) rangeTest(ctx context.Context, p float64) (*train.RangeTest, e
 		return nil, fmt.Errorf("--lr auto, p = %v: %w", p, err)
 	}
 	w.rates[p] = t
-	w.con.Say("p = %v: learning rate %v, a quarter of %.2g, up to where a range test of %d steps found the loss low", p, t.Rate, t.Edge, len(t.Rates))
+	w.con.Say("p = %v: learning rate %v, a third of %.2g, up to where a range test of %d steps found the loss low", p, t.Rate, t.Edge, len(t.Rates))
 	return &t, nil
 }
 

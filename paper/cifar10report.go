@@ -83,6 +83,7 @@ func (r *cifar10Results) accuracyTable(g *group) report.Table {
 type compared struct {
 	p, q          float64 // p < q
 	ours, theirs  float64 // accuracy of p − accuracy of q
+	known         bool    // the paper has both
 	sure, certain bool    // two standard errors separate them: in ours, in the paper's
 }
 
@@ -100,7 +101,7 @@ func (r *cifar10Results) compare(g *group) []compared {
 			x, ok := paper[p]
 			y, both := paper[q]
 			if ok && both {
-				c.theirs = x.mean - y.mean
+				c.known, c.theirs = true, x.mean-y.mean
 				c.certain = math.Abs(c.theirs) > 2*math.Sqrt((x.deviation*x.deviation+y.deviation*y.deviation)/publishedTrials)
 			}
 			out = append(out, c)
@@ -112,6 +113,8 @@ func (r *cifar10Results) compare(g *group) []compared {
 // verdict is what a comparison says about the paper's order.
 func (c compared) verdict() string {
 	switch {
+	case !c.known:
+		return "–"
 	case !c.sure && !c.certain:
 		return "open in both"
 	case !c.certain:
@@ -134,13 +137,12 @@ func (r *cifar10Results) orderTable(g *group) report.Table {
 		}
 		return report.Text("open")
 	}
-	hasPaper := r.published(g) != nil
 	for _, c := range r.compare(g) {
-		theirs, theirSure, verdict := report.Text("–"), report.Text("–"), report.Text("–")
-		if hasPaper {
-			theirs, theirSure, verdict = report.Number(c.theirs, 2), sure(c.certain), report.Text("%s", c.verdict())
+		theirs, theirSure := report.Text("–"), report.Text("–")
+		if c.known {
+			theirs, theirSure = report.Number(c.theirs, 2), sure(c.certain)
 		}
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%v, %v", c.p, c.q), report.Number(c.ours, 2), sure(c.sure), theirs, theirSure, verdict})
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%v, %v", c.p, c.q), report.Number(c.ours, 2), sure(c.sure), theirs, theirSure, report.Text("%s", c.verdict())})
 	}
 	return t
 }
@@ -174,7 +176,7 @@ func (r *cifar10Results) findings() []string {
 		line := fmt.Sprintf("%s, %s: p = %v has the best test accuracy, %.2f %%", g.model, g.title, best, g.over(best, testAccuracy).mean)
 		if paper := r.published(g); paper != nil {
 			top := g.ps[0]
-			for _, p := range g.ps {
+			for p := range paper {
 				if paper[p].mean > paper[top].mean {
 					top = p
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -58,11 +59,13 @@ func (p Pair) Share() float64 {
 
 const separable = "separable"
 
-// Pairs that are solved, examples of each class that a problem begins with, and the gap that is asked for.
+// Pairs that are solved, examples of each class that a problem begins with and how many it may grow by, the gap that is asked for.
 const (
 	hardestPairs = 3
-	nearest      = 1000
-	pairGap      = 1e-4
+	nearest      = 200
+	pairGap      = 3e-4
+	pairRounds   = 20
+	pairSteps    = 100 // of the solver: data that it does not settle in so many are left open
 )
 
 // outputs are the answers to all training images, and the features behind them.
@@ -181,14 +184,17 @@ func (x *Session) pairs(ctx context.Context, p float64, o outputs, last Layer) (
 		}
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.Network, b.Network) })
-	var out []Pair
-	for _, c := range all[:min(hardestPairs, len(all))] {
-		if err := o.solve(ctx, p, c.a, c.b, &c.Pair); err != nil {
-			return nil, err
-		}
-		out = append(out, c.Pair)
+	all = all[:min(hardestPairs, len(all))]
+	out, errs := make([]Pair, len(all)), make([]error, len(all))
+	var wg sync.WaitGroup
+	for k, c := range all {
+		wg.Go(func() {
+			out[k] = c.Pair
+			errs[k] = o.solve(ctx, p, c.a, c.b, &out[k])
+		})
 	}
-	return out, nil
+	wg.Wait()
+	return out, errors.Join(errs...)
 }
 
 // bias of the layer, on the host.
@@ -259,8 +265,8 @@ func (o outputs) solve(ctx context.Context, p float64, a, b int, out *Pair) erro
 			}
 		}
 	}
-	for range 8 {
-		s, err := margin.Solve(ctx, linear.Problem{X: matrix.NewDense(o.d+1, x), Y: y}, p, margin.Settings{Gap: pairGap, MaxIterations: 300})
+	for range pairRounds {
+		s, err := margin.Solve(ctx, linear.Problem{X: matrix.NewDense(o.d+1, x), Y: y}, p, margin.Settings{Gap: pairGap, MaxIterations: pairSteps})
 		var not *margin.NotSeparableError
 		switch {
 		case ctx.Err() != nil:
@@ -295,7 +301,7 @@ func (o outputs) solve(ctx context.Context, p float64, a, b int, out *Pair) erro
 		if out.Lower = max(out.Lower, least/norm); out.Lower > 0 {
 			out.Answer = separable
 		}
-		if len(missing) == 0 {
+		if len(missing) == 0 || err != nil { // a gap that is too wide does not get better with more examples
 			break
 		}
 		slices.SortStableFunc(missing, func(a, b wrong) int { return cmp.Compare(a.m, b.m) })
@@ -304,7 +310,7 @@ func (o outputs) solve(ctx context.Context, p float64, a, b int, out *Pair) erro
 		}
 	}
 	if out.Answer == "" {
-		out.Answer = "open: not decided in eight rounds"
+		out.Answer = "open: not decided in the rounds allowed"
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const (
 	highestRate = 10
 	fewestSteps = 100
 	mostSteps   = 200
-	rateShare   = 4
+	rateShare   = 3
 	riseShare   = 0.1
 	around      = 3 // steps to each side in the mean that is looked at
 )
@@ -37,7 +37,7 @@ type RangeTest struct {
 }
 
 // RangeTest trains from the start of the run while the learning rate grows, on the step that is compiled already, until the loss is four times
-// its lowest or not a number, and chooses a quarter of the largest rate at which it was about as low as it got. The session is left in disorder: Start comes next.
+// its lowest or not a number, and chooses a third of the largest rate at which it was about as low as it got. The session is left in disorder: Start comes next.
 func (x *Session) RangeTest(ctx context.Context, r Run) (RangeTest, error) {
 	t := RangeTest{P: r.P}
 	r.Schedule = r.Schedule.Held()

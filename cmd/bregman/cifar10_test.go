@@ -84,8 +84,12 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	dir := t.TempDir()
 	pictures(t, dir)
 	args := strings.Fields("reproduce cifar10 --models cnn --data pictures --p 2,3 --trials 2 --epochs 12 --batch 12 --lr 0.3,auto --weight-decay 1e-3 --engine go --runs")
-	if _, stderr, code := bregman(t, dir, append(args, "whole")...); code != 0 {
+	_, stderr, code := bregman(t, dir, append(args, "whole")...)
+	if code != 0 {
 		t.Fatal(stderr)
+	}
+	if n := strings.Count(stderr, "compiling"); n != 2 { // both learning rates on one step, the decay on another
+		t.Errorf("compiled %d times: %s", n, stderr)
 	}
 	whole, _ := filepath.Glob(filepath.Join(dir, "whole", "*"))
 
@@ -122,7 +126,7 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	}
 	goOn := []string{"reproduce", "cifar10", "--engine", "go", "--resume", broken[0]}
 	stop("cnn-lr-auto/p2-s2", syscall.SIGKILL, goOn...)
-	_, stderr, code := bregman(t, dir, goOn...)
+	_, stderr, code = bregman(t, dir, goOn...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -181,9 +185,7 @@ func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 		}
 		return r.Runs
 	}
-	var rates []float64
 	for _, r := range run("--p 1.5,3 --epochs 10 --lr auto") {
-		rates = append(rates, r.LR)
 		if !(r.LR > 0) || r.Test < 0.6 {
 			t.Errorf("p = %v: learning rate %v, test accuracy %v", r.P, r.LR, r.Test)
 		}
