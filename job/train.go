@@ -56,7 +56,7 @@ func (*Train) Help() string {
 
 "bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.
 
---lr auto: one rate means something different for every p. A range test trains for at most an epoch (100 to 200 steps) from the run's own
+--lr auto: one rate means something different for every p. A range test trains for about an epoch (100 to 200 steps) from the run's own
 start, while the rate grows from 1e-5 to 10 by the same factor every step. It takes a third of the largest rate at which the loss, averaged
 over seven steps, was within a tenth of its fall from its lowest. The first seed decides, for all trials of a p. The curve is in the run folder.
 

@@ -191,10 +191,15 @@ func (c *Cifar10) run(ctx context.Context, con *job.Console, run *runlog.Run, en
 				for _, p := range c.P {
 					seed := c.Seed + uint64(trial)
 					one, study, err := trainers.run(ctx, run.Path(trialDir(model, v, p, seed)), v, p, seed)
+					r.done++
+					if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // an answer, too: the others go on
+						g.diverge(p)
+						con.Say("%d of %d: %s, %sp = %v, seed %d: %v", r.done, total, model, prefixed(v.name, ", "), p, seed, err)
+						continue
+					}
 					if err != nil {
 						return err
 					}
-					r.done++
 					g.add(one, study)
 					if err := run.Append(trialLine{model, v.name, one}); err != nil {
 						return err
@@ -292,15 +297,26 @@ type group struct {
 	ps      []float64
 	runs    map[float64][]job.TrainResult
 	studies map[float64][]train.Study
+	failed  map[float64]int // runs whose loss was no longer a number
+}
+
+// see makes a place for p.
+func (g *group) see(p float64) {
+	if g.runs == nil {
+		g.runs, g.studies, g.failed = map[float64][]job.TrainResult{}, map[float64][]train.Study{}, map[float64]int{}
+	}
+	if !slices.Contains(g.ps, p) {
+		g.ps = append(g.ps, p)
+	}
+}
+
+func (g *group) diverge(p float64) {
+	g.see(p)
+	g.failed[p]++
 }
 
 func (g *group) add(r job.TrainResult, s train.Study) {
-	if g.runs == nil {
-		g.runs, g.studies = map[float64][]job.TrainResult{}, map[float64][]train.Study{}
-	}
-	if g.runs[r.P] == nil {
-		g.ps = append(g.ps, r.P)
-	}
+	g.see(r.P)
 	g.runs[r.P] = append(g.runs[r.P], r)
 	g.studies[r.P] = append(g.studies[r.P], s)
 }

@@ -85,6 +85,31 @@ func TestFindingsSayWhatTheNumbersSay(t *testing.T) {
 	}
 }
 
+// A run that diverges is counted, and the rest is reported.
+func TestRunsThatDivergeAreCounted(t *testing.T) {
+	r, g := results(2, map[float64][]float64{2: {90, 91}, 3: {92}})
+	g.diverge(3)
+	g.diverge(10)
+	g.diverge(10)
+	text := r.accuracyTable(g).Text()
+	for _, want := range []string{"90.50 ± 0.71", "92.00 (1 diverged)*", "– (2 diverged)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if f := r.findings(); len(f) != 1 || !strings.Contains(f[0], "p = 3 has the best") {
+		t.Errorf("%q", f)
+	}
+	if rows := g.rows(); len(rows) != 2 {
+		t.Errorf("%d rows to study", len(rows))
+	}
+	for _, c := range r.compare(g) {
+		if c.sure {
+			t.Errorf("sure of %+v", c)
+		}
+	}
+}
+
 func TestVariantsAreRowsOfTheirOwn(t *testing.T) {
 	c := &Cifar10{LR: []job.Rate{0.1, job.Auto}, WeightDecay: 5e-4, Adaptive: 0.999}
 	v := c.variants()

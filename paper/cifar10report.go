@@ -26,9 +26,12 @@ func (r *cifar10Results) published(g *group) map[float64]accuracy {
 	return publishedAccuracy()[g.model]
 }
 
-// over is the mean and the deviation, of a sample, of a number of the runs of p. The deviation of one run is NaN.
+// over is the mean and the deviation, of a sample, of a number of the runs of p. The deviation of one run is NaN, and so are both of none.
 func (g *group) over(p float64, of func(job.TrainResult) float64) accuracy {
 	runs := g.runs[p]
+	if len(runs) == 0 {
+		return accuracy{math.NaN(), math.NaN()}
+	}
 	var a accuracy
 	for _, x := range runs {
 		a.mean += of(x) / float64(len(runs))
@@ -60,7 +63,9 @@ func (r *cifar10Results) accuracyTable(g *group) report.Table {
 	paper := r.published(g)
 	best, bestPaper := math.Inf(-1), math.Inf(-1)
 	for _, p := range g.ps {
-		best = max(best, g.over(p, testAccuracy).mean)
+		if len(g.runs[p]) > 0 {
+			best = max(best, g.over(p, testAccuracy).mean)
+		}
 		if a, ok := paper[p]; ok {
 			bestPaper = max(bestPaper, a.mean)
 		}
@@ -68,6 +73,9 @@ func (r *cifar10Results) accuracyTable(g *group) report.Table {
 	for _, p := range g.ps {
 		test, theirs := g.over(p, testAccuracy).cell(), report.Text("–")
 		test.Best = test.Value == best
+		if n := g.failed[p]; n > 0 {
+			test.Text += fmt.Sprintf(" (%d diverged)", n)
+		}
 		if a, ok := paper[p]; ok {
 			theirs = a.cell()
 			theirs.Best = a.mean == bestPaper
@@ -90,14 +98,13 @@ type compared struct {
 // compare says for all pairs of p how they are ordered here and in the paper, which has both.
 func (r *cifar10Results) compare(g *group) []compared {
 	paper := r.published(g)
-	n := float64(r.settings.Trials)
 	var out []compared
 	for i, p := range g.ps {
 		for _, q := range g.ps[i+1:] {
 			a, b := g.over(p, testAccuracy), g.over(q, testAccuracy)
 			c := compared{p: p, q: q, ours: a.mean - b.mean}
 			// NaN, with one trial, is never sure.
-			c.sure = math.Abs(c.ours) > 2*math.Sqrt((a.deviation*a.deviation+b.deviation*b.deviation)/n)
+			c.sure = math.Abs(c.ours) > 2*math.Sqrt(a.deviation*a.deviation/float64(len(g.runs[p]))+b.deviation*b.deviation/float64(len(g.runs[q])))
 			x, ok := paper[p]
 			y, both := paper[q]
 			if ok && both {
@@ -151,8 +158,12 @@ func (r *cifar10Results) orderTable(g *group) report.Table {
 func (r *cifar10Results) findings() []string {
 	var out []string
 	for _, g := range r.groups {
-		best, sparse, flat := g.ps[0], g.ps[0], g.ps[0]
 		studies := g.rows()
+		if len(studies) == 0 {
+			out = append(out, fmt.Sprintf("%s, %s: every run diverged.", g.model, g.title))
+			continue
+		}
+		best, sparse, flat := studies[0].P, studies[0].P, studies[0].P
 		value := map[float64][2]float64{}
 		for _, s := range studies {
 			var small, over float64
@@ -162,7 +173,8 @@ func (r *cifar10Results) findings() []string {
 			}
 			value[s.P] = [2]float64{small, over}
 		}
-		for _, p := range g.ps {
+		for _, s := range studies {
+			p := s.P
 			if g.over(p, testAccuracy).mean > g.over(best, testAccuracy).mean {
 				best = p
 			}
@@ -198,6 +210,9 @@ func (r *cifar10Results) findings() []string {
 func (g *group) rows() []job.Studies {
 	var out []job.Studies
 	for _, p := range g.ps {
+		if len(g.studies[p]) == 0 {
+			continue // every run diverged
+		}
 		out = append(out, job.Studies{Name: fmt.Sprintf("p = %v", p), P: p, Trials: g.studies[p]})
 	}
 	return out
@@ -237,8 +252,10 @@ func (r *cifar10Results) write(run *runlog.Run) error {
 		}
 	}
 	for _, g := range r.groups {
-		if err := doc.AddStudies(g.file(), g.rows()); err != nil {
-			return err
+		if rows := g.rows(); len(rows) > 0 {
+			if err := doc.AddStudies(g.file(), rows); err != nil {
+				return err
+			}
 		}
 	}
 	doc.Section("Where paper and measurement differ")
@@ -274,8 +291,8 @@ func (r *cifar10Results) accuracyFigures() []report.Figure {
 				continue
 			}
 			var x, y []float64
-			for _, p := range g.ps {
-				x, y = append(x, p-1), append(y, g.over(p, testAccuracy).mean)
+			for _, r := range g.rows() {
+				x, y = append(x, r.P-1), append(y, g.over(r.P, testAccuracy).mean)
 			}
 			color := report.Color([]float64{3, 1.1, 10, 6, 2}[k%5])
 			f.Series = append(f.Series, report.Series{Name: g.title, X: x, Y: y, Color: color})
@@ -312,8 +329,12 @@ func (r *cifar10Results) summary(dir string) any {
 	for _, g := range r.groups {
 		var rows []map[string]any
 		for _, p := range g.ps {
+			if len(g.runs[p]) == 0 {
+				rows = append(rows, map[string]any{"p": p, "trials": 0, "diverged": g.failed[p]})
+				continue
+			}
 			a := g.over(p, testAccuracy)
-			row := map[string]any{"p": p, "test_accuracy": a.mean, "deviation": finite([]float64{a.deviation})[0], "trials": len(g.runs[p]),
+			row := map[string]any{"p": p, "test_accuracy": a.mean, "deviation": finite([]float64{a.deviation})[0], "trials": len(g.runs[p]), "diverged": g.failed[p],
 				"train_accuracy": g.over(p, func(x job.TrainResult) float64 { return 100 * x.Accuracy }).mean, "train_loss": g.over(p, func(x job.TrainResult) float64 { return x.Loss }).mean,
 				"lr": g.over(p, func(x job.TrainResult) float64 { return x.LR }).mean}
 			if theirs, ok := r.published(g)[p]; ok {

@@ -37,7 +37,7 @@ type RangeTest struct {
 }
 
 // RangeTest trains from the start of the run while the learning rate grows, on the step that is compiled already, until the loss is four times
-// its lowest or not a number, and chooses a third of the largest rate at which it was about as low as it got. The session is left in disorder: Start comes next.
+// its lowest and twice that of guessing, or not a number, and chooses a third of the largest rate at which it was about as low as it got. The session is left in disorder: Start comes next.
 func (x *Session) RangeTest(ctx context.Context, r Run) (RangeTest, error) {
 	t := RangeTest{P: r.P}
 	r.Schedule = r.Schedule.Held()
@@ -49,7 +49,7 @@ func (x *Session) RangeTest(ctx context.Context, r Run) (RangeTest, error) {
 		if err := x.setPlan(r.Seed, 0); err != nil { // training draws from 1 on
 			return err
 		}
-		lowest := math.Inf(1)
+		lowest, worst := math.Inf(1), 2*math.Log(float64(len(x.set.Classes))) // twice that of guessing
 		for k := range steps {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -68,7 +68,7 @@ func (x *Session) RangeTest(ctx context.Context, r Run) (RangeTest, error) {
 			if err != nil {
 				return err
 			}
-			if math.IsNaN(loss) || loss > 4*lowest {
+			if math.IsNaN(loss) || loss > max(4*lowest, worst) {
 				return nil
 			}
 			lowest = min(lowest, loss)
@@ -97,7 +97,7 @@ func (t *RangeTest) choose() error {
 		}
 	}
 	if n == 0 || !(t.Smooth[best] < 0.99*t.Smooth[0]) {
-		return errors.New("the range test saw the loss fall at no learning rate: choose one with --lr")
+		return &Diverged{errors.New("the range test saw the loss fall at no learning rate: choose one with --lr")}
 	}
 	edge := best
 	for k := best; k < n; k++ {

@@ -39,6 +39,12 @@ type Score struct {
 	Accuracy float64 `json:"test_accuracy"`
 }
 
+// Diverged is the error of a run that another learning rate may save.
+type Diverged struct{ Err error }
+
+func (d *Diverged) Error() string { return d.Err.Error() }
+func (d *Diverged) Unwrap() error { return d.Err }
+
 // Start sets the session to the beginning of a run: initial weights, p, learning rate, step 0.
 func (x *Session) Start(r Run) error {
 	return engine.Try(func() error {
@@ -101,7 +107,7 @@ func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(ste
 		if bad := optim.FirstNotFinite(x.modelScope()); bad != nil {
 			why = fmt.Errorf("%w: %w", why, bad)
 		}
-		return out, fmt.Errorf("%w: try a smaller learning rate", why)
+		return out, &Diverged{fmt.Errorf("%w: try a smaller learning rate", why)}
 	}
 	return out, nil
 }
