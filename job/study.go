@@ -35,12 +35,15 @@ func (s Studies) mean(of func(train.Study) float64) float64 {
 }
 
 // AddStudies puts what p does to weights on the page and into the folder: histograms, spreads, pruning, rounding, margins. The names of files begin
-// with prefix.
-func (d Document) AddStudies(prefix string, rows []Studies) error {
+// with prefix, the sections with of, where they are given.
+func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	if prefix != "" {
 		prefix += "_"
 	}
-	d.Page.Section(section(prefix, "The weights"))
+	if of != "" {
+		of += ": "
+	}
+	d.Page.Section(of + "The weights")
 	d.Say("|w| of the kernels of convolutions and the weights of the last layer; biases and batch-norm parameters are not among them. Behind batch norm the scale of a " +
 		"layer means nothing, so the sizes are also shown over the root mean square (RMS) of their layer.")
 	figs := histograms(rows)
@@ -67,7 +70,7 @@ func (d Document) AddStudies(prefix string, rows []Studies) error {
 		return err
 	}
 
-	d.Page.Section(section(prefix, "Pruning and rounding"))
+	d.Page.Section(of + "Pruning and rounding")
 	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, and with all weights rounded: symmetric, one scale per " +
 		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm keeps its statistics.")
 	if err := d.AddFigure(prefix+"pruning", "Test accuracy after magnitude pruning and after rounding.", levelFigures(rows)...); err != nil {
@@ -78,7 +81,7 @@ func (d Document) AddStudies(prefix string, rows []Studies) error {
 		return err
 	}
 
-	d.Page.Section(section(prefix, "Margins"))
+	d.Page.Section(of + "Margins")
 	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with the weights, so it is divided by the norm of the last " +
 		"layer's weights, and by the product of the norms of all layers; the latter is kept as a power of ten, and batch norm makes the size of all layers but the last one arbitrary.")
 	if err := d.AddTables(Named{prefix + "margins", marginTable(rows)}); err != nil {
@@ -88,13 +91,6 @@ func (d Document) AddStudies(prefix string, rows []Studies) error {
 		"constant feature for the bias, against that of the network's own w_a − w_b. Pairs rather than one class against the rest, because a pair is what the last layer decides by " +
 		"comparing two logits. The three pairs with the smallest margin of the network, all their training images. Features that no w separates are an answer, too.")
 	return d.AddTables(Named{prefix + "pairs", pairTable(rows)})
-}
-
-func section(prefix, title string) string {
-	if prefix == "" {
-		return title
-	}
-	return prefix[:len(prefix)-1] + ": " + title
 }
 
 // steps are the outline of a histogram: x and y, two points a bin.

@@ -315,7 +315,7 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 		return err
 	}
 	if study != nil {
-		if err := doc.AddStudies("", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
+		if err := doc.AddStudies("", "", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
 			return err
 		}
 		if err := doc.addLayers(*study); err != nil {

@@ -218,6 +218,14 @@ func (g *group) rows() []job.Studies {
 	return out
 }
 
+// variantTitle is empty for the first variant, which needs no saying.
+func (g *group) variantTitle() string {
+	if g.variant.name == "" {
+		return ""
+	}
+	return g.title
+}
+
 // file begins the names of a group's files.
 func (g *group) file() string {
 	return g.model + strings.ReplaceAll(prefixed("_", g.variant.name), "-", "_")
@@ -253,7 +261,7 @@ func (r *cifar10Results) write(run *runlog.Run) error {
 	}
 	for _, g := range r.groups {
 		if rows := g.rows(); len(rows) > 0 {
-			if err := doc.AddStudies(g.file(), rows); err != nil {
+			if err := doc.AddStudies(g.file(), g.model+prefixed(", ", g.variantTitle()), rows); err != nil {
 				return err
 			}
 		}
