@@ -83,8 +83,8 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 
 	d.Page.Section(of + "Margins")
 	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with the weights, so it is divided by the norm of the last " +
-		"layer's weights, and by the product of the norms of all layers; the latter is kept as a power of ten, and batch norm makes the size of all layers but the last one arbitrary.")
-	if err := d.AddTables(Named{prefix + "margins", marginTable(rows)}); err != nil {
+		"layer's weights, and by the product of the norms of all layers, though batch norm makes the size of all layers but the last one arbitrary.")
+	if err := d.AddTables(Named{prefix + "margins", marginTable(rows, false)}, Named{prefix + "margins_product", marginTable(rows, true)}); err != nil {
 		return err
 	}
 	d.Say("The last layer is a linear classifier of its features, and two classes are a problem that is solved exactly: the largest ℓₚ margin of the features of two classes, with a " +
@@ -233,34 +233,40 @@ func roundedTable(rows []Studies) report.Table {
 	return t
 }
 
-func marginTable(rows []Studies) report.Table {
-	t := report.Table{Title: "Output margins on the training images",
-		Note:   "Quantiles of the margin over ‖W‖ₚ of the last layer, p that of the row; in brackets over ‖W‖₂. Means over the trials.",
-		Header: []string{"", "positive, %", "smallest"}}
+// marginTable has the quantiles of the output margins over ‖W‖ of the last layer, or over the product of all layers' norms.
+func marginTable(rows []Studies, product bool) report.Table {
+	t := report.Table{Title: "Output margins on the training images, over the norm of the last layer",
+		Note:   "Quantiles of the margin over ‖W‖ₚ, p that of the row; in brackets over ‖W‖₂. Means over the trials.",
+		Header: []string{"", "smallest"}}
 	for _, q := range train.MarginShares[1:] {
 		t.Header = append(t.Header, fmt.Sprintf("%v %%", 100*q))
 	}
-	t.Header = append(t.Header, "‖W‖ₚ", "‖W‖₂", "log₁₀ of the median over the product of ℓₚ norms", "of ℓ₂ norms")
+	format, digits := "%.3g (%.3g)", 3
+	norms := func(m train.Margins) (p, two float64) { return m.LastNorm, m.LastNorm2 }
+	if product {
+		t.Title = "Output margins on the training images, over the product of the norms of all layers"
+		t.Note = "The same quantiles over ∏‖Wₗ‖ₚ; in brackets over ∏‖Wₗ‖₂."
+		format, digits = "%.2e (%.2e)", 2
+		norms = func(m train.Margins) (p, two float64) {
+			return math.Pow(10, m.LogProductOfNorm), math.Pow(10, m.LogProductOfNorm2)
+		}
+	} else {
+		t.Header = append(t.Header, "positive, %", "‖W‖ₚ", "‖W‖₂")
+	}
 	for _, r := range rows {
-		row := []report.Cell{report.Text("%s", r.Name), report.Number(100*r.mean(func(s train.Study) float64 { return s.Margins.Positive }), 3)}
+		row := []report.Cell{report.Text("%s", r.Name)}
 		for k := range train.MarginShares {
-			over := r.mean(func(s train.Study) float64 { return s.Margins.Quantiles[k] / s.Margins.LastNorm })
-			over2 := r.mean(func(s train.Study) float64 { return s.Margins.Quantiles[k] / s.Margins.LastNorm2 })
-			c := report.Short(over, 3)
-			c.Text = fmt.Sprintf("%.3g (%.3g)", over, over2)
+			over := r.mean(func(s train.Study) float64 { n, _ := norms(s.Margins); return s.Margins.Quantiles[k] / n })
+			over2 := r.mean(func(s train.Study) float64 { _, n := norms(s.Margins); return s.Margins.Quantiles[k] / n })
+			c := report.Short(over, digits)
+			c.Text = fmt.Sprintf(format, over, over2)
 			row = append(row, c)
 		}
-		median := func(product func(train.Margins) float64) report.Cell {
-			return report.Number(r.mean(func(s train.Study) float64 {
-				q := s.Margins.Quantiles[3]
-				if !(q > 0) {
-					return math.NaN()
-				}
-				return math.Log10(q) - product(s.Margins)
-			}), 2)
+		if !product {
+			row = append(row, report.Number(100*r.mean(func(s train.Study) float64 { return s.Margins.Positive }), 3),
+				report.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4), report.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4))
 		}
-		t.Rows = append(t.Rows, append(row, report.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4), report.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4),
-			median(func(m train.Margins) float64 { return m.LogProductOfNorm }), median(func(m train.Margins) float64 { return m.LogProductOfNorm2 })))
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -307,6 +313,13 @@ func (d Document) addRangeTest() error {
 	}
 	d.Page.Section("The learning rate")
 	d.Say("--lr auto chose %v, a third of %.3g: the largest rate at which the loss of the range test, averaged over seven steps, was within a tenth of its fall from its lowest.", t.Rate, t.Edge)
+	curve := report.Table{Header: []string{"lr", "loss", "mean"}}
+	for k := range t.Rates {
+		curve.Rows = append(curve.Rows, []report.Cell{report.Short(t.Rates[k], 4), report.Short(t.Loss[k], 6), report.Short(t.Smooth[k], 6)})
+	}
+	if err := d.SaveTable("lr", curve); err != nil {
+		return err
+	}
 	c := report.Color(t.P)
 	return d.AddFigure("lr", "The loss of each batch while the learning rate grows, and its mean over seven steps; the cross marks the rate that was chosen.",
 		report.Figure{Title: "Range test", X: "learning rate", Y: "loss", LogX: true, Series: []report.Series{{Name: "each batch", X: t.Rates, Y: t.Loss, Color: c, Style: report.Dotted},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/optim"
 )
@@ -149,6 +150,37 @@ func TestPairsOfTheSmallestKind(t *testing.T) {
 	p = Pair{}
 	if err := o.solve(t.Context(), 2, 0, 1, &p); err != nil || p.Answer != "not separable" || !math.IsNaN(p.Share()) {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// The training images come in batches of a thousand; the last one overlaps the one before, and nothing is counted twice.
+func TestOutputsAreOfEveryTrainingImageOnce(t *testing.T) {
+	set := small(t, 1050, 10)
+	x := session(t, set, quick)
+	tail := *set
+	size := set.Height * set.Width * set.Channels
+	tail.Train = images.Split{Images: set.Train.Images[1000*size:], Labels: set.Train.Labels[1000:]}
+	y := session(t, &tail, quick)
+	var all, last outputs
+	for _, s := range []struct {
+		x *Session
+		o *outputs
+	}{{x, &all}, {y, &last}} {
+		if err := s.x.Start(quickRun(s.x, 2)); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if *s.o, err = s.x.outputs(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all.logits) != 1050*10 || len(all.features) != 1050*16 || all.d != 16 {
+		t.Fatalf("%d logits, %d features of %d", len(all.logits), len(all.features), all.d)
+	}
+	for i, v := range last.logits { // other batch sizes may sum in another order
+		if got := all.logits[1000*10+i]; math.Abs(float64(got-v)) > 1e-5 {
+			t.Fatalf("logit %d: %v, want %v", i, got, v)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	}
 	run := filepath.Join(dir, r.Run)
 	for _, f := range []string{"report.html", "tables/cnn_accuracy.csv", "tables/cnn_order.csv", "tables/cnn_weights.csv", "tables/cnn_histograms.csv", "tables/cnn_pruning.csv", "tables/cnn_pruning_all.csv",
-		"tables/cnn_rounding.csv", "tables/cnn_margins.csv", "tables/cnn_pairs.csv", "figures/cnn_weights.png", "figures/cnn_weights_scaled.svg", "figures/cnn_pruning.png", "figures/accuracy.png",
+		"tables/cnn_rounding.csv", "tables/cnn_margins.csv", "tables/cnn_margins_product.csv", "tables/cnn_pairs.csv", "figures/cnn_weights.png", "figures/cnn_weights_scaled.svg", "figures/cnn_pruning.png", "figures/accuracy.png",
 		"trials/cnn/p3-s2/report.html", "trials/cnn/p3-s2/tables/layers.csv"} {
 		if st, err := os.Stat(filepath.Join(run, f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
@@ -134,7 +134,7 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 		t.Errorf("status %q, %v", info.Status, err)
 	}
 	tables, _ := filepath.Glob(filepath.Join(whole[0], "tables", "*.csv"))
-	if len(tables) != 3*9 {
+	if len(tables) != 3*10 {
 		t.Errorf("%d tables: %v", len(tables), tables)
 	}
 	for _, path := range tables {
@@ -189,7 +189,7 @@ func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 		if !(r.LR > 0) || r.Test < 0.6 {
 			t.Errorf("p = %v: learning rate %v, test accuracy %v", r.P, r.LR, r.Test)
 		}
-		for _, f := range []string{"tables/lr.json", "figures/lr.png", "tables/study.json", "tables/pruning.csv", "figures/weights.png"} {
+		for _, f := range []string{"tables/lr.json", "tables/lr.csv", "figures/lr.png", "tables/study.json", "tables/pruning.csv", "figures/weights.png"} {
 			if st, err := os.Stat(filepath.Join(dir, r.Run, f)); err != nil || st.Size() == 0 {
 				t.Errorf("%s: %v", f, err)
 			}
