@@ -128,8 +128,17 @@ func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 	return r, err == nil, err
 }
 
-// In is the run of p and seed in exactly this folder: gone on with where it has a checkpoint, else made.
+// In is the run of p and seed in exactly this folder: gone on with where it has a checkpoint, else made. One that is done keeps its weights and no
+// checkpoints: many runs of a large network would fill a disk.
 func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
+	r, err := w.in(ctx, dir, p, seed)
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(dir, "checkpoints"))
+	}
+	return r, err
+}
+
+func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
 	if old, err := findStopped(dir); err == nil {
 		inner := *w
 		one := old.settings(*w.Train)

@@ -130,7 +130,10 @@ func (x *Session) margins(ctx context.Context, p float64, layers []Layer) (m Mar
 			m.Positive += 1 / float64(o.n)
 		}
 	}
-	slices.Sort(all)
+	slices.Sort(all) // a NaN comes first
+	if all[0]-all[0] != 0 || all[o.n-1]-all[o.n-1] != 0 {
+		return m, &Diverged{errors.New("the network's answers to some training images are not numbers: try a smaller learning rate")}
+	}
 	for _, q := range MarginShares {
 		m.Quantiles = append(m.Quantiles, quantile(all, q))
 	}

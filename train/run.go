@@ -162,6 +162,9 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 		return nil
 	})
 	s.Loss, s.Accuracy = s.Loss/float64(n), s.Accuracy/float64(n)
+	if err == nil && s.Loss-s.Loss != 0 {
+		err = &Diverged{fmt.Errorf("the loss on the test images is %v: try a smaller learning rate", s.Loss)}
+	}
 	return s, err
 }
 

@@ -3,7 +3,10 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/bregman-ml/bregman/optim"
 )
 
 // Levels of a study: shares of the weights that are pruned, and bits they are rounded to.
@@ -47,6 +50,9 @@ type Level struct {
 func (x *Session) Study(ctx context.Context, p float64) (s Study, err error) {
 	begin := time.Now()
 	s.P = p
+	if bad := optim.FirstNotFinite(x.modelScope()); bad != nil { // ReLU hides a NaN from the answers
+		return s, &Diverged{fmt.Errorf("%w: try a smaller learning rate", bad)}
+	}
 	layers, err := x.Weights()
 	if err != nil {
 		return s, err
@@ -67,6 +73,9 @@ func (x *Session) Study(ctx context.Context, p float64) (s Study, err error) {
 			}
 		}
 		score, err := x.Evaluate(ctx, false)
+		if bad := (*Diverged)(nil); change != nil && errors.As(err, &bad) {
+			err = nil // changed weights may overflow; the accuracy says so
+		}
 		return score.Accuracy, err
 	}
 	if s.Accuracy, err = test(nil); err != nil {

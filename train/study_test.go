@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -181,6 +182,26 @@ func TestOutputsAreOfEveryTrainingImageOnce(t *testing.T) {
 		if got := all.logits[1000*10+i]; math.Abs(float64(got-v)) > 1e-5 {
 			t.Fatalf("logit %d: %v, want %v", i, got, v)
 		}
+	}
+}
+
+// Weights that overflow are an error of their own kind, not a file with NaN in it.
+func TestAnOverflowingNetworkHasNoStudy(t *testing.T) {
+	x := session(t, small(t, 120, 40), quick)
+	if err := x.Start(quickRun(x, 2)); err != nil {
+		t.Fatal(err)
+	}
+	layers, err := x.Weights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers[0].Values[7] = float32(math.NaN()) // which ReLU hides from the answers
+	if err := x.SetWeights(layers); err != nil {
+		t.Fatal(err)
+	}
+	var d *Diverged
+	if _, err := x.Study(t.Context(), 2); !errors.As(err, &d) || !strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
+		t.Errorf("error %v", err)
 	}
 }
 

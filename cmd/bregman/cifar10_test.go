@@ -55,6 +55,9 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
+	if left, _ := filepath.Glob(filepath.Join(run, "trials", "*", "*", "checkpoints")); len(left) != 0 {
+		t.Errorf("checkpoints of runs that are done: %v", left)
+	}
 	study, err := job.ReadStudy(filepath.Join(run, "trials/cnn/p3-s1"))
 	if err != nil || study.Margins.Examples != 4000 || len(study.Layers) != 3 || study.P != 3 {
 		t.Errorf("study %+v, %v", study, err)
