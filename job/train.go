@@ -25,7 +25,7 @@ type Train struct {
 	P           []float64 `kong:"name='p',default='2',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
 	Epochs      int       `kong:"default='60',help='Epochs; the paper makes 400.'" toml:"epochs" json:"epochs"`
 	Batch       int       `kong:"default='512',help='Images per step.'" toml:"batch" json:"batch"`
-	LR          float64   `kong:"name='lr',default='0.1',help='Learning rate, at its peak.'" toml:"lr" json:"lr"`
+	LR          Rate      `kong:"name='lr',default='0.1',help='Learning rate, at its peak; auto chooses one for each p by a range test.'" toml:"lr" json:"lr"`
 	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (the papers), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
 	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
 	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
@@ -35,7 +35,9 @@ type Train struct {
 	DualDecay   float64   `kong:"default='0',help='Decay of z: regularisation by the p-th power of the lp norm.'" toml:"dual_decay" json:"dual_decay"`
 	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm.'" toml:"weight_decay" json:"weight_decay"`
 	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
+	Init        string    `kong:"placeholder='FILE',help='Go on from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
 	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
+	NoStudy     bool      `kong:"help='Do not measure weights, pruning, rounding and margins after training.'" toml:"no_study" json:"no_study,omitempty"`
 	Engine      string    `kong:"default='auto',help='auto, cuda, cpu, go, or the path of a PJRT plugin; see bregman doctor.'" toml:"engine" json:"engine"`
 	DataDir     string    `kong:"placeholder='DIR',help='Where data sets are kept.'" toml:"data_dir" json:"data_dir,omitempty"`
 	Resume      string    `kong:"placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
@@ -48,9 +50,21 @@ func (*Train) Help() string {
 	return `Examples:
   bregman train --model cnn --data fashion-sample --p 2,3 --epochs 5 --batch 50
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --epochs 60 --trials 3
+  bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --lr auto
+  bregman train --model resnet18 --data cifar10 --p 3 --init resnet18.safetensors --lr 0.01
   bregman train --resume runs/20261115-120000-train-resnet18-p3-s1
 
-"bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.`
+"bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.
+
+--lr auto: one rate means something different for every p. A range test trains for about an epoch (100 to 200 steps) from the run's own
+start, while the rate grows from 1e-5 to 10 by the same factor every step. It takes a third of the largest rate at which the loss, averaged
+over seven steps, was within a tenth of its fall from its lowest. The first seed decides, for all trials of a p. The curve is in the run folder.
+
+--init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of pytorch-cifar, and the
+weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out, in].
+
+After training, the weights are studied: how their sizes are spread, the accuracy with the smallest ones set to 0 and with all rounded to a few
+bits, and the margins of the network and of its last layer. That is 18 evaluations of the test images and one of the training images.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -68,8 +82,8 @@ func (t *Train) Check() error {
 		return errors.New("--p: name at least one p")
 	case t.Epochs < 1 || t.Batch < 1 || t.Trials < 1:
 		return fmt.Errorf("--epochs %d, --batch %d, --trials %d: want at least 1 of each", t.Epochs, t.Batch, t.Trials)
-	case !(t.LR > 0) || math.IsInf(t.LR, 1):
-		return fmt.Errorf("--lr %v: want a positive number", t.LR)
+	case !(t.LR >= 0) || math.IsInf(float64(t.LR), 1):
+		return fmt.Errorf("--lr %v: want a positive number or auto", float64(t.LR))
 	case !(t.Peak >= 0 && t.Peak <= 1):
 		return fmt.Errorf("--peak %v: want a share of the run, from 0 to 1", t.Peak)
 	case !(t.Momentum >= 0 && t.Momentum < 1) || !(t.Adaptive >= 0 && t.Adaptive < 1):
@@ -90,6 +104,7 @@ func (t *Train) Check() error {
 type TrainResult struct {
 	P            float64 `json:"p"`
 	Seed         uint64  `json:"seed"`
+	LR           float64 `json:"lr"`
 	Loss         float64 `json:"train_loss"`
 	Accuracy     float64 `json:"train_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
@@ -121,24 +136,11 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
-	if t.Precision == "auto" {
-		t.Precision = "float32"
-		if eng.Name == "cuda" {
-			t.Precision = "bf16"
-		}
-	}
-	if t.Batch > set.Train.Len() {
-		return fmt.Errorf("--batch %d: %s has %d training images", t.Batch, set.Name, set.Train.Len())
-	}
-	perEpoch := set.Train.Len() / t.Batch
-	con.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", t.Model, set.Name, set.Train.Len(), set.Test.Len(), t.Precision, eng.Name)
-	begin := time.Now()
-	session, err := train.New(eng, set, train.Settings{Net: t.Model, Batch: t.Batch, Precision: t.Precision, Augment: !t.NoAugment, Optimizer: t.optimizer(perEpoch)})
+	w, err := t.Compile(con, eng, set)
 	if err != nil {
 		return err
 	}
-	con.Say("%s parameters, compiled in %.1f s", Thousands(session.Params), time.Since(begin).Seconds())
-	w := &training{Train: t, con: con, set: set, engine: eng, session: session}
+	defer w.Close()
 	if old != nil {
 		w.results, err = w.resume(ctx, old)
 	} else {
@@ -148,6 +150,39 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 		return err
 	}
 	return w.print()
+}
+
+// Compile puts the images on the engine and compiles the step: one for every p, seed and learning rate.
+func (t *Train) Compile(con *Console, eng *engine.Engine, set *images.Set) (*Trainer, error) {
+	if t.Precision == "auto" {
+		t.Precision = "float32"
+		if eng.Name == "cuda" {
+			t.Precision = "bf16"
+		}
+	}
+	if t.Batch > set.Train.Len() {
+		return nil, fmt.Errorf("--batch %d: %s has %d training images", t.Batch, set.Name, set.Train.Len())
+	}
+	w := &Trainer{Train: t, con: con, set: set, engine: eng, rates: map[float64]train.RangeTest{}}
+	var err error
+	if t.Init != "" && t.Resume == "" { // a run that goes on has its weights in its checkpoint
+		if w.init, err = train.ReadInit(t.Init); err != nil {
+			return nil, fmt.Errorf("--init: %w", err)
+		}
+	}
+	con.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", t.Model, set.Name, set.Train.Len(), set.Test.Len(), t.Precision, eng.Name)
+	begin := time.Now()
+	w.session, err = train.New(eng, set, train.Settings{Net: t.Model, Batch: t.Batch, Precision: t.Precision, Augment: !t.NoAugment, Optimizer: t.optimizer(set.Train.Len() / t.Batch)})
+	if err != nil {
+		return nil, err
+	}
+	con.Say("%s parameters, compiled in %.1f s", Thousands(w.session.Params), time.Since(begin).Seconds())
+	if w.init != nil {
+		if err := w.session.CheckInit(w.init); err != nil {
+			return nil, fmt.Errorf("--init: %w", err)
+		}
+	}
+	return w, nil
 }
 
 func (t *Train) schedule(perEpoch int) optim.Schedule {
@@ -164,19 +199,19 @@ func (t *Train) schedule(perEpoch int) optim.Schedule {
 }
 
 func (t *Train) optimizer(perEpoch int) *optim.Config {
-	return optim.Mirror().P(t.P[0]).LearningRate(t.LR).Momentum(t.Momentum).DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).Adaptive(t.Adaptive).
+	return optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(t.Momentum).DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).Adaptive(t.Adaptive).
 		Schedule(t.schedule(perEpoch))
 }
 
-func (w *training) print() error {
+func (w *Trainer) print() error {
 	if w.JSON {
 		return w.con.PrintJSON(map[string]any{"model": w.Model, "data": w.set.Name, "engine": w.engine.Name, "precision": w.Precision, "parameters": w.session.Params,
 			"epochs": w.Epochs, "runs": w.results})
 	}
 	t := report.Table{Title: fmt.Sprintf("%s on %s, %d epochs", w.Model, w.set.Name, w.Epochs),
-		Header: []string{"p", "seed", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
+		Header: []string{"p", "seed", "lr", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
 	for _, r := range w.results {
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", r.P), report.Text("%d", r.Seed), report.Short(r.Loss, 3), report.Number(100*r.Accuracy, 2), report.Number(100*r.TestAccuracy, 2),
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", r.P), report.Text("%d", r.Seed), report.Short(r.LR, 3), report.Short(r.Loss, 3), report.Number(100*r.Accuracy, 2), report.Number(100*r.TestAccuracy, 2),
 			report.Number(100*r.FlipAccuracy, 2), report.Number(r.ImgPerSecond, 0), report.Number(r.Seconds, 1)})
 	}
 	fmt.Fprint(w.con.Out, t.Text())

@@ -14,6 +14,7 @@ type builder struct {
 	narrow   dtypes.DType // of activations
 	wide     dtypes.DType // of weights, statistics and sums
 	training bool
+	features **Node // where head leaves what the last layer sees, if anywhere
 }
 
 // in goes down the tree of variables.
@@ -86,6 +87,9 @@ func (b *builder) depthConv(name string, x *Node, side, stride int) *Node {
 // wide type: its cost is nothing, and the logits are what the loss sees.
 func (b *builder) head(name string, x *Node, classes int) *Node {
 	features := ReduceMean(to(b.wide, x), 1, 2)
+	if b.features != nil {
+		*b.features = features
+	}
 	b = b.in(name)
 	weight := b.variable("weight", channels(x), classes).NodeValue(x)
 	bias := b.variable("bias", classes).NodeValue(x)

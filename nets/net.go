@@ -65,12 +65,23 @@ func ByName(name string) (Net, error) {
 // With training, batch norm uses the statistics of the batch and updates the
 // running ones; without, it uses the running ones.
 func (n Net) Logits(scope *model.Scope, images *Node, classes int, training bool) *Node {
+	return n.build(newBuilder(scope, images, training), images, classes)
+}
+
+// Features is Logits without training, and beside the logits what the last layer makes them of: [batch, features].
+func (n Net) Features(scope *model.Scope, images *Node, classes int) (logits, features *Node) {
+	b := newBuilder(scope, images, false)
+	b.features = &features
+	return n.build(b, images, classes), features
+}
+
+func newBuilder(scope *model.Scope, images *Node, training bool) *builder {
 	images.AssertRank(4)
 	b := &builder{scope: scope, root: scope.Scope(), narrow: images.DType(), wide: dtypes.Float32, training: training}
 	if b.narrow == dtypes.Float64 {
 		b.wide = dtypes.Float64
 	}
-	return n.build(b, images, classes)
+	return b
 }
 
 // Params lists the trainable variables under scope in the order of their creation.

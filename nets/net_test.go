@@ -23,7 +23,7 @@ func buildOnly(t *testing.T, name string, training bool, dims ...int) (scope *mo
 
 func TestParameterCounts(t *testing.T) {
 	counts := map[string]int{
-		"cnn":         3*3*3*8 + 2*8 + 3*3*8*16 + 2*16 + 16*10 + 10,
+		"cnn":         3*3*3*16 + 2*16 + 3*3*16*32 + 2*32 + 3*3*32*64 + 2*64 + 64*10 + 10,
 		"mobilenetv2": 2_296_922,
 		"regnetx200":  2_321_946,
 		"resnet18":    11_173_962,
@@ -186,4 +186,35 @@ func TestGradientOfTheSmallNetwork(t *testing.T) {
 	checkGradient(t, func(scope *model.Scope, x []*Node) *Node {
 		return weighted(Square(n.Logits(scope, x[0], 3, true)))
 	}, random(1, 3, 8, 8, 2))
+}
+
+// The last layer applied to the features is the logits, and every network has such features.
+func TestFeaturesAreWhatTheLastLayerSees(t *testing.T) {
+	store := model.NewStore()
+	x := random(3, 4, 12, 12, 1)
+	out := model.MustNewExec(goBackend(t), store, func(scope *model.Scope, images *Node) []*Node {
+		logits, features := mustNet(t, "cnn").Features(scope.In("model"), images, 3)
+		return []*Node{logits, features}
+	}).MustCall(x.tensor())
+	logits, features := flat(t, out[0]), flat(t, out[1])
+	w, b := value(t, store, "linear/weight"), value(t, store, "linear/bias")
+	var want []float64
+	for i := range 4 {
+		for k := range 3 {
+			sum := b[k]
+			for j := range 16 {
+				sum += features[i*16+j] * w[j*3+k]
+			}
+			want = append(want, sum)
+		}
+	}
+	close(t, "logits", logits, want, 1e-12)
+
+	for name, width := range map[string]int{"resnet18": 512, "vgg11": 512, "mobilenetv2": 1280, "regnetx200": 368} {
+		g := NewGraph(goBackend(t), name)
+		_, f := mustNet(t, name).Features(model.NewStore().RootScope().In("model"), Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 32, 32, 3)), 10)
+		if f == nil || f.Shape().Dimensions[1] != width {
+			t.Errorf("%s: features %v, want %d", name, f, width)
+		}
+	}
 }

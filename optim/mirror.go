@@ -287,7 +287,7 @@ func scalar(scope *model.Scope, group, name string, value float64) *model.Variab
 	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", group).VariableWithValue(name, float32(value)).SetTrainable(false)
 }
 
-// parameter is p or β, in float64: 1/(p−1) of a float32 p would be off by 1e-6 for p = 1.1.
+// parameter is p, β or a scale, in float64: 1/(p−1) of a float32 p would be off by 1e-6 for p = 1.1.
 func (g *group) parameter(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", g.name).VariableWithValue(g.potential.parameter, g.potential.value).SetTrainable(false)
 }
@@ -306,7 +306,7 @@ func (o *Optimizer) rateVar(scope *model.Scope, g *group) *model.Variable {
 	return optimizer.LearningRateVar(scope.Store().RootScope(), dtypes.Float32, rate)
 }
 
-// Set changes the potential's parameter (p, or β) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
+// Set changes the potential's parameter (p, β or a scale) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
 // A rate of 0 leaves it as it is; a group made without a rate of its own takes no other.
 func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64) error {
 	if name == "" {

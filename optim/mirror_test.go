@@ -103,6 +103,8 @@ func TestStepsAgreeWithPackageMirror(t *testing.T) {
 	}
 	compare(t, "hyperbolic entropy", run[float64](t, Mirror().Potential(HyperbolicEntropy(0.3)).LearningRate(0.05).Done(), 20),
 		twin(mirror.HyperbolicEntropy(0.3), constant(float64(float32(0.05))), 20), 1e-9)
+	compare(t, "quadratic", run[float64](t, Mirror().Potential(Quadratic(2.5)).LearningRate(0.05).Done(), 20),
+		twin(mirror.Quadratic([]float64{2.5, 2.5, 2.5, 2.5, 2.5}), constant(float64(float32(0.05))), 20), 1e-9)
 }
 
 // On w > 0 the entropy's step is the exponentiated gradient, w·e^(−ηg).
@@ -364,7 +366,7 @@ func TestTheFirstBadParameterIsNamed(t *testing.T) {
 
 func TestBadSettingsPanic(t *testing.T) {
 	all := func(string) bool { return true }
-	for name, c := range map[string]*Config{"p": Mirror().P(1), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
+	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
 		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()), "infinite rate": Mirror().LearningRate(math.Inf(1)),
 		"group's rate": Mirror().Group("a", all, Power(2), -1), "β": Mirror().Potential(HyperbolicEntropy(0)), "β that is no number": Mirror().Potential(HyperbolicEntropy(math.NaN())),
 		"second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),

@@ -48,6 +48,38 @@ func publishedNorms() [2][][]float64 {
 	return out
 }
 
+//go:embed cifar10_accuracy.csv
+var cifar10Accuracy string
+
+// accuracy is a mean and a standard deviation over trials, in percent.
+type accuracy struct{ mean, deviation float64 }
+
+// publishedTrials is over how many runs the paper's accuracies are.
+const publishedTrials = 5
+
+// publishedAccuracy returns the CIFAR-10 test accuracies of the paper, by the network's name here and p.
+func publishedAccuracy() map[string]map[float64]accuracy {
+	rows, err := csv.NewReader(strings.NewReader(cifar10Accuracy)).ReadAll()
+	if err != nil {
+		panic(err) // an embedded file
+	}
+	out := map[string]map[float64]accuracy{}
+	for _, r := range rows[1:] {
+		var v [3]float64
+		for k, c := range []string{r[0], r[2], r[3]} {
+			if v[k], err = strconv.ParseFloat(c, 64); err != nil {
+				panic(err)
+			}
+		}
+		net := strings.TrimSuffix(r[1], "mf")
+		if out[net] == nil {
+			out[net] = map[float64]accuracy{}
+		}
+		out[net][v[0]] = accuracy{v[1], v[2]}
+	}
+	return out
+}
+
 // normName writes a norm as the paper does.
 func normName(p float64) string {
 	if math.IsInf(p, 1) {

@@ -79,11 +79,7 @@ func Create(root, name string, info Info) (*Run, error) {
 	if err := os.MkdirAll(root, 0o777); err != nil {
 		return nil, fmt.Errorf("run folder: %w (choose another with --runs)", err)
 	}
-	info.Started = time.Now().Truncate(time.Millisecond)
-	info.Status = Running
-	host, _ := os.Hostname()
-	info.Machine = Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()}
-	base := filepath.Join(root, info.Started.Format("20060102-150405")+"-"+slug(name))
+	base := filepath.Join(root, time.Now().Format("20060102-150405")+"-"+slug(name))
 	dir := base
 	for k := 2; ; k++ {
 		err := os.Mkdir(dir, 0o777)
@@ -95,6 +91,26 @@ func Create(root, name string, info Info) (*Run, error) {
 		}
 		dir = fmt.Sprintf("%s-%d", base, k)
 	}
+	return begin(dir, info)
+}
+
+// CreateAt makes exactly this run folder, which must not be there: one of many inside another run, say.
+func CreateAt(dir string, info Info) (*Run, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	return begin(dir, info)
+}
+
+// begin writes run.json and opens the metrics.
+func begin(dir string, info Info) (*Run, error) {
+	info.Started = time.Now().Truncate(time.Millisecond)
+	info.Status = Running
+	host, _ := os.Hostname()
+	info.Machine = Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()}
 	r := &Run{Dir: dir, Info: info}
 	var err error
 	if r.lock, err = lock(dir); err != nil {

@@ -215,3 +215,20 @@ func TestResumeLeavesNothingInFoldersThatAreNoRuns(t *testing.T) {
 		t.Errorf("left %v", entries)
 	}
 }
+
+func TestAFolderInsideAnotherRunIsMadeOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trials", "resnet18", "p3-s1")
+	r, err := CreateAt(dir, Info{Command: "train"})
+	if err != nil || r.Dir != dir {
+		t.Fatalf("%v, %v", r, err)
+	}
+	if err := r.Finish(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := ReadInfo(dir); err != nil || info.Status != Done {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if _, err := CreateAt(dir, Info{}); err == nil {
+		t.Error("a folder that is there was taken")
+	}
+}

@@ -15,7 +15,8 @@ import (
 )
 
 // Save writes the session's state to one safetensors file, whole or not at all: with all, everything a run needs to go on (weights,
-// statistics, the optimizer's state, the step), else the network alone. The data set is not in it.
+// statistics, the optimizer's state, the step), else the network alone, in PyTorch's names and
+// layouts. The data set is not in it.
 func (x *Session) Save(path string, all bool, metadata map[string]string) error {
 	f := safetensors.File{Metadata: metadata}
 	err := engine.Try(func() error {
@@ -28,10 +29,10 @@ func (x *Session) Save(path string, all bool, metadata map[string]string) error 
 				return err
 			}
 			name := strings.TrimPrefix(v.Path(), "/")
-			if !all {
-				name = torchName(name)
-			}
 			st, err := encode(name, t)
+			if !all && err == nil {
+				st, err = torchTensor(st)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", v.Path(), err)
 			}
@@ -63,6 +64,12 @@ func stored(v *model.Variable, all bool) bool {
 // torchName writes model/layer1/0/conv1/weight as layer1.0.conv1.weight.
 func torchName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, modelScope+"/"), "/", ".")
+}
+
+// torchTensor gives a tensor of the network the name and layout it has in PyTorch.
+func torchTensor(st safetensors.Tensor) (safetensors.Tensor, error) {
+	v, err := safetensors.Float32s(st)
+	return safetensors.FromFloat32s(torchName(st.Name), torchShape(st.Shape), toTorch(v, st.Shape)), err
 }
 
 func encode(name string, t *tensors.Tensor) (out safetensors.Tensor, err error) {

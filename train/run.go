@@ -20,6 +20,7 @@ type Run struct {
 	Seed     uint64
 	Epochs   int
 	Schedule optim.Schedule
+	Init     *Init // weights to go on from; nil: drawn from the seed
 }
 
 // Epoch is what came of one epoch.
@@ -38,11 +39,22 @@ type Score struct {
 	Accuracy float64 `json:"test_accuracy"`
 }
 
+// Diverged is the error of a run that another learning rate may save.
+type Diverged struct{ Err error }
+
+func (d *Diverged) Error() string { return d.Err.Error() }
+func (d *Diverged) Unwrap() error { return d.Err }
+
 // Start sets the session to the beginning of a run: initial weights, p, learning rate, step 0.
 func (x *Session) Start(r Run) error {
 	return engine.Try(func() error {
 		if err := nets.Init(x.modelScope(), r.Seed); err != nil {
 			return err
+		}
+		if r.Init != nil {
+			if err := x.setInit(r.Init); err != nil {
+				return err
+			}
 		}
 		if err := x.opt.Set(x.store.RootScope(), "", r.P, r.LR); err != nil {
 			return err
@@ -55,8 +67,7 @@ func (x *Session) Start(r Run) error {
 func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(steps int)) (Epoch, error) {
 	out := Epoch{Epoch: epoch + 1}
 	err := engine.Try(func() error {
-		plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, r.Seed, epoch+1)
-		if err := x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth)); err != nil {
+		if err := x.setPlan(r.Seed, epoch+1); err != nil {
 			return err
 		}
 		for _, path := range []string{lossVar, correctVar} {
@@ -96,9 +107,15 @@ func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(ste
 		if bad := optim.FirstNotFinite(x.modelScope()); bad != nil {
 			why = fmt.Errorf("%w: %w", why, bad)
 		}
-		return out, fmt.Errorf("%w: try a smaller learning rate", why)
+		return out, &Diverged{fmt.Errorf("%w: try a smaller learning rate", why)}
 	}
 	return out, nil
+}
+
+// setPlan draws an epoch and sends it to the engine.
+func (x *Session) setPlan(seed uint64, epoch int) error {
+	plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)
+	return x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth))
 }
 
 func (x *Session) scalar(path string) (float64, error) {
@@ -145,6 +162,9 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 		return nil
 	})
 	s.Loss, s.Accuracy = s.Loss/float64(n), s.Accuracy/float64(n)
+	if err == nil && s.Loss-s.Loss != 0 {
+		err = &Diverged{fmt.Errorf("the loss on the test images is %v: try a smaller learning rate", s.Loss)}
+	}
 	return s, err
 }
 

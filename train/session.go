@@ -38,6 +38,8 @@ type Session struct {
 	store    *model.Store
 	step     *model.Exec
 	eval     *model.Exec
+	features *model.Exec // of the training images; compiled when first asked for
+	engine   *engine.Engine
 	dtype    dtypes.DType
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
@@ -66,7 +68,7 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}
-	x := &Session{set: set, settings: s, net: net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(1000, set.Test.Len())}
+	x := &Session{engine: e, set: set, settings: s, net: net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(1000, set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
 		x.dtype = dtypes.BFloat16
@@ -134,12 +136,40 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 // evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A batch that would pass
 // the end is taken from further in front.
 func (x *Session) evalGraph(scope *model.Scope, first, flip *Node) *Node {
-	n, b := x.set.Test.Len(), x.test
-	begin := Reshape(Min(first, ConstAs(first, n-b)), 1)
-	pictures := GatherSlices(x.node(first.Graph(), testImages), []int{0}, begin, []int{b}, true)
-	pictures = x.normalized(Reshape(pictures, b, x.set.Height, x.set.Width, x.set.Channels))
+	pictures := x.normalized(x.inOrder(first, testImages, x.test))
 	pictures = Where(flip, Reverse(pictures, 2), pictures)
 	return ConvertDType(x.net.Logits(scope.In(modelScope), pictures, len(x.set.Classes), false), dtypes.Float32)
+}
+
+// inOrder takes b images of a variable from index first on, or the last b.
+func (x *Session) inOrder(first *Node, path string, b int) *Node {
+	all := x.node(first.Graph(), path)
+	d := all.Shape().Dimensions
+	begin := Reshape(Min(first, ConstAs(first, d[0]-b)), 1)
+	return Reshape(GatherSlices(all, []int{0}, begin, []int{b}, true), b, d[1], d[2], d[3])
+}
+
+// featureGraph returns the answers to a batch of training images as they are, and what the last layer makes them of.
+func (x *Session) featureGraph(scope *model.Scope, first *Node) (logits, features *Node) {
+	s := x.set
+	pictures := x.inOrder(first, trainImages, x.trainBatch())
+	inner := AxisRange(shift, shift+s.Height)
+	pictures = x.normalized(Slice(pictures, AxisRange(), inner, AxisRange(shift, shift+s.Width), AxisRange()))
+	logits, features = x.net.Features(scope.In(modelScope), pictures, len(s.Classes))
+	return ConvertDType(logits, dtypes.Float32), ConvertDType(features, dtypes.Float32)
+}
+
+// trainBatch is how many training images an evaluation takes at a time.
+func (x *Session) trainBatch() int { return min(1000, x.set.Train.Len()) }
+
+// Close frees what the session holds on the engine.
+func (x *Session) Close() {
+	for _, e := range []*model.Exec{x.step, x.eval, x.features} {
+		if e != nil {
+			e.Finalize()
+		}
+	}
+	x.store.Finalize()
 }
 
 // crossEntropy is the mean over the examples.

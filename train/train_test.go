@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -199,7 +200,8 @@ func TestALossThatOverflowsNamesEpochAndParameter(t *testing.T) {
 	}
 	for e := range 4 {
 		if _, err := x.Train(t.Context(), r, e, func(int) {}); err != nil {
-			if !strings.Contains(err.Error(), "epoch") || !strings.Contains(err.Error(), "/model/") {
+			var d *Diverged
+			if !errors.As(err, &d) || !strings.Contains(err.Error(), "epoch") || !strings.Contains(err.Error(), "/model/") {
 				t.Errorf("error %v", err)
 			}
 			return

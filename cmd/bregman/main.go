@@ -19,7 +19,8 @@ import (
 
 type cli struct {
 	Reproduce struct {
-		Linear paper.Linear `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
+		Linear  paper.Linear  `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
+		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10" help:"Deep networks: accuracy, weights, pruning, rounding, margins."`
 	} `cmd:"" help:"The paper's experiments, with its numbers beside ours."`
 	Fit     job.Fit      `cmd:"" help:"Train a linear model by p-GD, with a certificate on its margin."`
 	Predict job.Predict  `cmd:"" help:"Apply a model to data."`

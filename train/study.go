@@ -1,0 +1,140 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// Levels of a study: shares of the weights that are pruned, and bits they are rounded to.
+var (
+	PruneShares = []float64{0.5, 0.7, 0.8, 0.9, 0.95, 0.98}
+	RoundBits   = []int{8, 6, 5, 4, 3}
+)
+
+// Study is what a training run did to the weights of the layers.
+type Study struct {
+	P               float64       `json:"p"`
+	All             Spread        `json:"all"`
+	Scaled          Spread        `json:"scaled"` // each weight over the RMS of its layer: behind batch norm only the shape counts
+	Layers          []LayerSpread `json:"layers"`
+	Histogram       Histogram     `json:"histogram"`
+	ScaledHistogram Histogram     `json:"scaled_histogram"`
+
+	// Accuracies on the test images without any training after the change, and with the batch-norm statistics of before.
+	Accuracy    float64 `json:"accuracy"`    // untouched
+	PrunedEach  []Level `json:"pruned_each"` // the smallest weights of each layer set to 0, the same share everywhere
+	PrunedAll   []Level `json:"pruned_all"`  // the smallest of all layers together
+	Rounded     []Level `json:"rounded"`     // symmetric, one scale per tensor
+	Margins     Margins `json:"margins"`     // on the training images
+	Evaluations int     `json:"evaluations"` // of the test images
+	Seconds     float64 `json:"seconds"`
+}
+
+// LayerSpread is the spread of one layer.
+type LayerSpread struct {
+	Name string `json:"name"`
+	Spread
+}
+
+// Level is the accuracy at a share of pruned weights, or a number of bits.
+type Level struct {
+	At       float64 `json:"at"`
+	Accuracy float64 `json:"accuracy"`
+}
+
+// Study measures the weights, tests the network with pruned and with rounded ones, puts them back, and measures the margins in the geometry p.
+func (x *Session) Study(ctx context.Context, p float64) (s Study, err error) {
+	begin := time.Now()
+	s.P = p
+	if bad := optim.FirstNotFinite(x.modelScope()); bad != nil { // ReLU hides a NaN from the answers
+		return s, &Diverged{fmt.Errorf("%w: try a smaller learning rate", bad)}
+	}
+	layers, err := x.Weights()
+	if err != nil {
+		return s, err
+	}
+	sorted := s.measure(layers)
+	defer func() { err = errors.Join(err, x.SetWeights(layers)) }()
+
+	test := func(change func(k int, l Layer) []float32) (float64, error) {
+		s.Evaluations++
+		if change != nil {
+			other := make([]Layer, len(layers))
+			for k, l := range layers {
+				other[k] = l
+				other[k].Values = change(k, l)
+			}
+			if err := x.SetWeights(other); err != nil {
+				return 0, err
+			}
+		}
+		score, err := x.Evaluate(ctx, false)
+		if bad := (*Diverged)(nil); change != nil && errors.As(err, &bad) {
+			err = nil // changed weights may overflow; the accuracy says so
+		}
+		return score.Accuracy, err
+	}
+	if s.Accuracy, err = test(nil); err != nil {
+		return s, err
+	}
+	levels := func(to *[]Level, at float64, change func(k int, l Layer) []float32) error {
+		accuracy, err := test(change)
+		*to = append(*to, Level{at, accuracy})
+		return err
+	}
+	s.PrunedEach, s.PrunedAll = []Level{{0, s.Accuracy}}, []Level{{0, s.Accuracy}}
+	for _, share := range PruneShares {
+		if err := levels(&s.PrunedEach, share, func(k int, l Layer) []float32 { return pruned(l.Values, prunedAt(sorted.layers[k], share)) }); err != nil {
+			return s, err
+		}
+		limit := prunedAt(sorted.all, share)
+		if err := levels(&s.PrunedAll, share, func(_ int, l Layer) []float32 { return pruned(l.Values, limit) }); err != nil {
+			return s, err
+		}
+	}
+	for _, bits := range RoundBits {
+		if err := levels(&s.Rounded, float64(bits), func(_ int, l Layer) []float32 { return rounded(l.Values, bits) }); err != nil {
+			return s, err
+		}
+	}
+	if err := x.SetWeights(layers); err != nil {
+		return s, err
+	}
+	s.Margins, err = x.margins(ctx, p, layers)
+	s.Seconds = time.Since(begin).Seconds()
+	return s, err
+}
+
+// sortedSizes are the sizes of each layer's weights and of all, ascending.
+type sortedSizes struct {
+	layers [][]float32
+	all    []float32
+}
+
+// measure fills in the spreads and histograms.
+func (s *Study) measure(layers []Layer) sortedSizes {
+	var out sortedSizes
+	var scaled []float32
+	for _, l := range layers {
+		a := sizes(l.Values)
+		sp := spread(a)
+		s.Layers = append(s.Layers, LayerSpread{l.Name, sp})
+		out.layers = append(out.layers, a)
+		out.all = append(out.all, a...)
+		for _, v := range a {
+			if sp.RMS > 0 {
+				v /= float32(sp.RMS)
+			}
+			scaled = append(scaled, v)
+		}
+	}
+	sortSizes(out.all)
+	sortSizes(scaled)
+	s.All, s.Scaled = spread(out.all), spread(scaled)
+	s.Histogram, s.ScaledHistogram = histogram(out.all), histogram(scaled)
+	return out
+}
