@@ -116,7 +116,7 @@ func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 18 || len(s.Rounded) != len(RoundBits) {
 		t.Errorf("accuracy %v against %v, %d evaluations", s.Accuracy, score.Accuracy, s.Evaluations)
 	}
-	if s.All.Count != 3*3*8+3*3*8*16+16*10 || len(s.Layers) != 3 || s.Layers[2].Name != "linear" || math.Abs(s.Scaled.RMS-1) > 1e-4 {
+	if s.All.Count != 3*3*16+3*3*16*32+3*3*32*64+64*10 || len(s.Layers) != 4 || s.Layers[3].Name != "linear" || math.Abs(s.Scaled.RMS-1) > 1e-4 {
 		t.Errorf("%d weights in %d layers, scaled %+v", s.All.Count, len(s.Layers), s.Scaled)
 	}
 	m := s.Margins
@@ -175,7 +175,7 @@ func TestOutputsAreOfEveryTrainingImageOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(all.logits) != 1050*10 || len(all.features) != 1050*16 || all.d != 16 {
+	if len(all.logits) != 1050*10 || len(all.features) != 1050*64 || all.d != 64 {
 		t.Fatalf("%d logits, %d features of %d", len(all.logits), len(all.features), all.d)
 	}
 	for i, v := range last.logits { // other batch sizes may sum in another order
@@ -264,7 +264,7 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 	add := func(name string, shape []int, v []float32) {
 		f.Tensors = append(f.Tensors, safetensors.FromFloat32s("module."+name, shape, v))
 	}
-	for l, d := range [][2]int{{1, 8}, {8, 16}} {
+	for l, d := range [][2]int{{1, 16}, {16, 32}, {32, 64}} {
 		var k []float32
 		for o := range d[1] {
 			for i := range d[0] {
@@ -279,11 +279,11 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 		}
 		f.Tensors = append(f.Tensors, safetensors.FromInt64s(fmt.Sprintf("module.bn%d.num_batches_tracked", l+1), nil, []int64{7}))
 	}
-	linear := make([]float32, 160)
+	linear := make([]float32, 640)
 	for i := range linear {
 		linear[i] = float32(i)
 	}
-	add("linear.weight", []int{10, 16}, linear)
+	add("linear.weight", []int{10, 64}, linear)
 	add("linear.bias", []int{10}, make([]float32, 10))
 	path := filepath.Join(t.TempDir(), "torch.safetensors")
 	put := func(f safetensors.File) {
@@ -308,12 +308,12 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// conv2, [3, 3, 8, 16]: row 2, column 1, input 5, output 11.
-	if got, want := layers[1].Values[((2*3+1)*8+5)*16+11], value(1, 11, 5, 2, 1); got != want {
+	// conv2, [3, 3, 16, 32]: row 2, column 1, input 5, output 11.
+	if got, want := layers[1].Values[((2*3+1)*16+5)*32+11], value(1, 11, 5, 2, 1); got != want {
 		t.Errorf("kernel: %v, want %v", got, want)
 	}
-	if got := layers[2].Values[3*10+4]; got != linear[4*16+3] {
-		t.Errorf("linear: %v, want %v", got, linear[4*16+3])
+	if got := layers[3].Values[3*10+4]; got != linear[4*64+3] {
+		t.Errorf("linear: %v, want %v", got, linear[4*64+3])
 	}
 
 	// What Save writes for others is such a file, and comes back bit for bit.
