@@ -4261,9 +4261,9 @@ put8:
 	VZEROUPPER
 	RET
 
-// func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·input2AVX512(SB), NOSPLIT, $128-128
+// func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·input2AVX512(SB), NOSPLIT, $128-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -4354,417 +4354,437 @@ TEXT ·input2AVX512(SB), NOSPLIT, $128-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
-	SUBQ    $0x10, BX
-	JL      part
-	MOVQ    (SP), DI
-	VMOVUPS (DI)(AX*1), Z0
-	MOVQ    8(SP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	MOVQ    16(SP), DI
-	VMOVUPS (DI)(AX*1), Z2
-	MOVQ    24(SP), DI
-	VMOVUPS (DI)(AX*1), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    32(SP), DI
-	VMOVUPS (DI)(AX*1), Z0
-	MOVQ    40(SP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	MOVQ    48(SP), DI
-	VMOVUPS (DI)(AX*1), Z2
-	MOVQ    56(SP), DI
-	VMOVUPS (DI)(AX*1), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x04, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    64(SP), DI
-	VMOVUPS (DI)(AX*1), Z0
-	MOVQ    72(SP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	MOVQ    80(SP), DI
-	VMOVUPS (DI)(AX*1), Z2
-	MOVQ    88(SP), DI
-	VMOVUPS (DI)(AX*1), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x08, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    96(SP), DI
-	VMOVUPS (DI)(AX*1), Z0
-	MOVQ    104(SP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	MOVQ    112(SP), DI
-	VMOVUPS (DI)(AX*1), Z2
-	MOVQ    120(SP), DI
-	VMOVUPS (DI)(AX*1), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x0c, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z3
-	VSUBPS  Z2, Z0, Z0
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z1, Z2, Z2
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	SUBQ    $0x10, SI
-	JNZ     whole
-	ADDQ    skip+120(FP), CX
-	MOVQ    group+112(FP), SI
-	JMP     whole
+	SUBQ       $0x10, BX
+	JL         part
+	MOVQ       (SP), R8
+	VMOVUPS    (R8)(AX*1), Z0
+	MOVQ       8(SP), R8
+	VMOVUPS    (R8)(AX*1), Z1
+	MOVQ       16(SP), R8
+	VMOVUPS    (R8)(AX*1), Z2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       24(SP), R8
+	VMOVUPS    (R8)(AX*1), Z3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       32(SP), R8
+	VMOVUPS    (R8)(AX*1), Z0
+	MOVQ       40(SP), R8
+	VMOVUPS    (R8)(AX*1), Z1
+	MOVQ       48(SP), R8
+	VMOVUPS    (R8)(AX*1), Z2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       56(SP), R8
+	VMOVUPS    (R8)(AX*1), Z3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x04, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       64(SP), R8
+	VMOVUPS    (R8)(AX*1), Z0
+	MOVQ       72(SP), R8
+	VMOVUPS    (R8)(AX*1), Z1
+	MOVQ       80(SP), R8
+	VMOVUPS    (R8)(AX*1), Z2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       88(SP), R8
+	VMOVUPS    (R8)(AX*1), Z3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x08, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       96(SP), R8
+	VMOVUPS    (R8)(AX*1), Z0
+	MOVQ       104(SP), R8
+	VMOVUPS    (R8)(AX*1), Z1
+	MOVQ       112(SP), R8
+	VMOVUPS    (R8)(AX*1), Z2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       120(SP), R8
+	VMOVUPS    (R8)(AX*1), Z3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x0c, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       $0x40, AX
+	ADDQ       $0x40, DI
+	ADDQ       $0x40, CX
+	SUBQ       $0x10, SI
+	JNZ        whole
+	ADDQ       skip+120(FP), CX
+	MOVQ       group+112(FP), SI
+	JMP        whole
 
 part:
-	ADDQ      $0x10, BX
-	JZ        done
-	MOVQ      $-1, SI
-	BZHIQ     BX, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	MOVQ      (SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	MOVQ      8(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	MOVQ      16(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z2
-	MOVQ      24(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x00, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      32(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	MOVQ      40(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	MOVQ      48(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z2
-	MOVQ      56(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x04, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      64(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	MOVQ      72(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	MOVQ      80(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z2
-	MOVQ      88(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x08, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      96(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	MOVQ      104(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	MOVQ      112(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z2
-	MOVQ      120(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x0c, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z4, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x00, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z2
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x00, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z4, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x01, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z2
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x01, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z4, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x02, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z2
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x02, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z4, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x03, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z2
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z3
-	VSUBPS    Z2, Z0, Z0
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z1, Z2, Z2
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x03, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z4, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
+	ADDQ       $0x10, BX
+	JZ         done
+	MOVQ       $-1, SI
+	BZHIQ      BX, SI, SI
+	KMOVW      SI, K1
+	SHRQ       $0x10, SI
+	MOVQ       (SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z0
+	MOVQ       8(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z1
+	MOVQ       16(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z2
+	PREFETCHT0 (BX)(DI*1)
+	MOVQ       24(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z3
+	PREFETCHT0 (BX)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z0, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z2, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       32(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z0
+	MOVQ       40(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z1
+	MOVQ       48(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z2
+	PREFETCHT0 (BX)(DI*1)
+	MOVQ       56(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z3
+	PREFETCHT0 (BX)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, SI
+	IMUL3Q     $0x04, SI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z0, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z2, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       64(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z0
+	MOVQ       72(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z1
+	MOVQ       80(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z2
+	PREFETCHT0 (BX)(DI*1)
+	MOVQ       88(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z3
+	PREFETCHT0 (BX)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, SI
+	IMUL3Q     $0x08, SI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z0, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z2, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       96(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z0
+	MOVQ       104(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z1
+	MOVQ       112(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z2
+	PREFETCHT0 (BX)(DI*1)
+	MOVQ       120(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z3
+	PREFETCHT0 (BX)(DI*1)
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x0c, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z4, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z2
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z4, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z2
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z4, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z2
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z4, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z2
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z3
+	VSUBPS     Z2, Z0, Z0
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z1, Z2, Z2
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z4, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
 
 done:
 	VZEROUPPER
 	RET
 
-// func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-128
+// func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -4795,281 +4815,293 @@ TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
-	SUBQ    $0x10, BX
-	JL      part
-	MOVQ    (SP), DI
-	VMOVUPS (DI)(AX*1), Z0
-	MOVQ    8(SP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	VPXORD  Z2, Z2, Z2
-	VSUBPS  Z1, Z2, Z2
-	VADDPS  Z1, Z0, Z3
-	VSUBPS  Z1, Z0, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z2, (DI)
-	MOVQ    16(SP), DI
-	VMOVUPS (DI)(AX*1), Z0
-	MOVQ    24(SP), DI
-	VMOVUPS (DI)(AX*1), Z1
-	VPXORD  Z4, Z4, Z4
-	VSUBPS  Z1, Z4, Z4
-	VADDPS  Z1, Z0, Z3
-	VSUBPS  Z1, Z0, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x04, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z4, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	VPXORD  Z5, Z5, Z5
-	VSUBPS  Z1, Z5, Z5
-	VADDPS  Z1, Z0, Z3
-	VSUBPS  Z1, Z0, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z5, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	VPXORD  Z6, Z6, Z6
-	VSUBPS  Z1, Z6, Z6
-	VADDPS  Z1, Z0, Z3
-	VSUBPS  Z1, Z0, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z6, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	VPXORD  Z7, Z7, Z7
-	VSUBPS  Z1, Z7, Z7
-	VADDPS  Z1, Z0, Z3
-	VSUBPS  Z1, Z0, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z7, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Z0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Z1
-	VPXORD  Z8, Z8, Z8
-	VSUBPS  Z1, Z8, Z8
-	VADDPS  Z1, Z0, Z3
-	VSUBPS  Z1, Z0, Z1
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Z0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Z3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Z8, (DI)
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	SUBQ    $0x10, SI
-	JNZ     whole
-	ADDQ    skip+120(FP), CX
-	MOVQ    group+112(FP), SI
-	JMP     whole
+	SUBQ       $0x10, BX
+	JL         part
+	MOVQ       (SP), R8
+	VMOVUPS    (R8)(AX*1), Z0
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       8(SP), R8
+	VMOVUPS    (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(DI*1)
+	VPXORD     Z2, Z2, Z2
+	VSUBPS     Z1, Z2, Z2
+	VADDPS     Z1, Z0, Z3
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z2, (R8)
+	MOVQ       16(SP), R8
+	VMOVUPS    (R8)(AX*1), Z0
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       24(SP), R8
+	VMOVUPS    (R8)(AX*1), Z1
+	PREFETCHT0 (R8)(DI*1)
+	VPXORD     Z4, Z4, Z4
+	VSUBPS     Z1, Z4, Z4
+	VADDPS     Z1, Z0, Z3
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x04, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z4, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	VPXORD     Z5, Z5, Z5
+	VSUBPS     Z1, Z5, Z5
+	VADDPS     Z1, Z0, Z3
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z5, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	VPXORD     Z6, Z6, Z6
+	VSUBPS     Z1, Z6, Z6
+	VADDPS     Z1, Z0, Z3
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z6, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	VPXORD     Z7, Z7, Z7
+	VSUBPS     Z1, Z7, Z7
+	VADDPS     Z1, Z0, Z3
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z7, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Z0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Z1
+	VPXORD     Z8, Z8, Z8
+	VSUBPS     Z1, Z8, Z8
+	VADDPS     Z1, Z0, Z3
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Z0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Z3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Z8, (R8)
+	ADDQ       $0x40, AX
+	ADDQ       $0x40, DI
+	ADDQ       $0x40, CX
+	SUBQ       $0x10, SI
+	JNZ        whole
+	ADDQ       skip+120(FP), CX
+	MOVQ       group+112(FP), SI
+	JMP        whole
 
 part:
-	ADDQ      $0x10, BX
-	JZ        done
-	MOVQ      $-1, SI
-	BZHIQ     BX, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	MOVQ      (SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	MOVQ      8(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	VPXORD    Z9, Z9, Z9
-	VSUBPS    Z1, Z9, Z9
-	VADDPS    Z1, Z0, Z2
-	VSUBPS    Z1, Z0, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x00, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z0, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z2, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z9, K1, (BX)
-	MOVQ      16(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z0
-	MOVQ      24(SP), BX
-	VMOVUPS.Z (BX)(AX*1), K1, Z1
-	VPXORD    Z10, Z10, Z10
-	VSUBPS    Z1, Z10, Z10
-	VADDPS    Z1, Z0, Z2
-	VSUBPS    Z1, Z0, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x04, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z10, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x00, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	VPXORD    Z11, Z11, Z11
-	VSUBPS    Z1, Z11, Z11
-	VADDPS    Z1, Z0, Z2
-	VSUBPS    Z1, Z0, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x00, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z11, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x01, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	VPXORD    Z12, Z12, Z12
-	VSUBPS    Z1, Z12, Z12
-	VADDPS    Z1, Z0, Z2
-	VSUBPS    Z1, Z0, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x01, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z12, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x02, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	VPXORD    Z13, Z13, Z13
-	VSUBPS    Z1, Z13, Z13
-	VADDPS    Z1, Z0, Z2
-	VSUBPS    Z1, Z0, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x02, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z13, K1, (AX)
-	MOVQ      DX, BX
-	IMUL3Q    $0x03, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS.Z (AX), K1, Z0
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS.Z (AX), K1, Z1
-	VPXORD    Z14, Z14, Z14
-	VSUBPS    Z1, Z14, Z14
-	VADDPS    Z1, Z0, Z2
-	VSUBPS    Z1, Z0, Z1
-	MOVQ      DX, BX
-	IMUL3Q    $0x03, BX, AX
-	ADDQ      CX, AX
-	VMOVUPS   Z0, K1, (AX)
-	IMUL3Q    $0x04, DX, BX
-	ADDQ      BX, AX
-	VMOVUPS   Z2, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z1, K1, (AX)
-	ADDQ      BX, AX
-	VMOVUPS   Z14, K1, (AX)
+	ADDQ       $0x10, BX
+	JZ         done
+	MOVQ       $-1, SI
+	BZHIQ      BX, SI, SI
+	KMOVW      SI, K1
+	SHRQ       $0x10, SI
+	MOVQ       (SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z0
+	PREFETCHT0 (BX)(DI*1)
+	MOVQ       8(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z1
+	PREFETCHT0 (BX)(DI*1)
+	VPXORD     Z9, Z9, Z9
+	VSUBPS     Z1, Z9, Z9
+	VADDPS     Z1, Z0, Z2
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, SI
+	IMUL3Q     $0x00, SI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z0, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z2, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z1, K1, (BX)
+	ADDQ       SI, BX
+	VMOVUPS    Z9, K1, (BX)
+	MOVQ       16(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z0
+	PREFETCHT0 (BX)(DI*1)
+	MOVQ       24(SP), BX
+	VMOVUPS.Z  (BX)(AX*1), K1, Z1
+	PREFETCHT0 (BX)(DI*1)
+	VPXORD     Z10, Z10, Z10
+	VSUBPS     Z1, Z10, Z10
+	VADDPS     Z1, Z0, Z2
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x04, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z10, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	VPXORD     Z11, Z11, Z11
+	VSUBPS     Z1, Z11, Z11
+	VADDPS     Z1, Z0, Z2
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x00, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z11, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	VPXORD     Z12, Z12, Z12
+	VSUBPS     Z1, Z12, Z12
+	VADDPS     Z1, Z0, Z2
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x01, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z12, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	VPXORD     Z13, Z13, Z13
+	VSUBPS     Z1, Z13, Z13
+	VADDPS     Z1, Z0, Z2
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x02, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z13, K1, (AX)
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS.Z  (AX), K1, Z0
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS.Z  (AX), K1, Z1
+	VPXORD     Z14, Z14, Z14
+	VSUBPS     Z1, Z14, Z14
+	VADDPS     Z1, Z0, Z2
+	VSUBPS     Z1, Z0, Z1
+	MOVQ       DX, BX
+	IMUL3Q     $0x03, BX, AX
+	ADDQ       CX, AX
+	VMOVUPS    Z0, K1, (AX)
+	IMUL3Q     $0x04, DX, BX
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z1, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z14, K1, (AX)
 
 done:
 	VZEROUPPER
 	RET
 
-// func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·output2AVX512(SB), NOSPLIT, $32-112
+// func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·output2AVX512(SB), NOSPLIT, $32-120
 	MOVQ    place_base+72(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    spill_base+24(FP), DX
@@ -5098,259 +5130,272 @@ TEXT ·output2AVX512(SB), NOSPLIT, $32-112
 	SHLQ    $0x02, DX
 	MOVQ    channels+104(FP), BX
 	XORQ    AX, AX
+	MOVQ    ahead+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    AX, SI
 
 whole:
-	SUBQ    $0x10, BX
-	JL      part
-	MOVQ    DX, DI
-	IMUL3Q  $0x00, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Z0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z3
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VADDPS  Z0, Z4, Z4
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, DI
-	IMUL3Q  $0x00, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Z4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Z1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x04, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Z0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z3
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VADDPS  Z0, Z4, Z4
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, DI
-	IMUL3Q  $0x04, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Z4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Z1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x08, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Z0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z3
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VADDPS  Z0, Z4, Z4
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, DI
-	IMUL3Q  $0x08, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Z4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Z1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x0c, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Z0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z3
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VADDPS  Z0, Z4, Z4
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    DX, DI
-	IMUL3Q  $0x0c, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Z4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Z1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x00, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Z0
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z3
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VADDPS  Z0, Z4, Z4
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    (SP), SI
-	VMOVUPS Z4, (SI)(AX*1)
-	MOVQ    16(SP), SI
-	VMOVUPS Z1, (SI)(AX*1)
-	MOVQ    DX, DI
-	IMUL3Q  $0x01, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Z0
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Z3
-	VADDPS  Z2, Z1, Z4
-	VSUBPS  Z2, Z1, Z1
-	VADDPS  Z0, Z4, Z4
-	VSUBPS  Z3, Z1, Z1
-	MOVQ    8(SP), SI
-	VMOVUPS Z4, (SI)(AX*1)
-	MOVQ    24(SP), SI
-	VMOVUPS Z1, (SI)(AX*1)
-	ADDQ    $0x40, AX
-	ADDQ    $0x40, CX
-	JMP     whole
+	SUBQ       $0x10, BX
+	JL         part
+	MOVQ       DX, R8
+	IMUL3Q     $0x00, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Z0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R8
+	IMUL3Q     $0x00, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Z4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Z1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x04, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Z0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R8
+	IMUL3Q     $0x04, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Z4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Z1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x08, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Z0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R8
+	IMUL3Q     $0x08, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Z4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Z1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x0c, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Z0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, R8
+	IMUL3Q     $0x0c, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Z4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Z1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x00, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Z0
+	IMUL3Q     $0x04, DX, R8
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       (SP), DI
+	VMOVUPS    Z4, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	MOVQ       16(SP), DI
+	VMOVUPS    Z1, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	MOVQ       DX, R8
+	IMUL3Q     $0x01, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Z0
+	IMUL3Q     $0x04, DX, R8
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       8(SP), DI
+	VMOVUPS    Z4, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	MOVQ       24(SP), DI
+	VMOVUPS    Z1, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	ADDQ       $0x40, AX
+	ADDQ       $0x40, SI
+	ADDQ       $0x40, CX
+	JMP        whole
 
 part:
-	ADDQ      $0x10, BX
-	JZ        done
-	MOVQ      $-1, SI
-	BZHIQ     BX, SI, SI
-	KMOVW     SI, K1
-	SHRQ      $0x10, SI
-	MOVQ      DX, SI
-	IMUL3Q    $0x00, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VADDPS    Z0, Z4, Z4
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x00, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      DX, SI
-	IMUL3Q    $0x04, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VADDPS    Z0, Z4, Z4
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x04, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      DX, SI
-	IMUL3Q    $0x08, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VADDPS    Z0, Z4, Z4
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x08, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      DX, SI
-	IMUL3Q    $0x0c, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VADDPS    Z0, Z4, Z4
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      DX, SI
-	IMUL3Q    $0x0c, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS   Z4, K1, (BX)
-	ADDQ      SI, BX
-	VMOVUPS   Z1, K1, (BX)
-	MOVQ      DX, SI
-	IMUL3Q    $0x00, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS.Z (BX), K1, Z0
-	IMUL3Q    $0x04, DX, SI
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VADDPS    Z0, Z4, Z4
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      (SP), BX
-	VMOVUPS   Z4, K1, (BX)(AX*1)
-	MOVQ      16(SP), BX
-	VMOVUPS   Z1, K1, (BX)(AX*1)
-	MOVQ      DX, SI
-	IMUL3Q    $0x01, SI, BX
-	ADDQ      CX, BX
-	VMOVUPS.Z (BX), K1, Z0
-	IMUL3Q    $0x04, DX, SI
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      SI, BX
-	VMOVUPS.Z (BX), K1, Z3
-	VADDPS    Z2, Z1, Z4
-	VSUBPS    Z2, Z1, Z1
-	VADDPS    Z0, Z4, Z4
-	VSUBPS    Z3, Z1, Z1
-	MOVQ      8(SP), DX
-	VMOVUPS   Z4, K1, (DX)(AX*1)
-	MOVQ      24(SP), DX
-	VMOVUPS   Z1, K1, (DX)(AX*1)
-	ADDQ      $0x40, AX
-	ADDQ      $0x40, CX
+	ADDQ       $0x10, BX
+	JZ         done
+	MOVQ       $-1, DI
+	BZHIQ      BX, DI, DI
+	KMOVW      DI, K1
+	SHRQ       $0x10, DI
+	MOVQ       DX, DI
+	IMUL3Q     $0x00, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS.Z  (BX), K1, Z0
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z1
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z2
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, DI
+	IMUL3Q     $0x00, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       DI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       DX, DI
+	IMUL3Q     $0x04, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS.Z  (BX), K1, Z0
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z1
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z2
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, DI
+	IMUL3Q     $0x04, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       DI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       DX, DI
+	IMUL3Q     $0x08, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS.Z  (BX), K1, Z0
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z1
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z2
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, DI
+	IMUL3Q     $0x08, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       DI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       DX, DI
+	IMUL3Q     $0x0c, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS.Z  (BX), K1, Z0
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z1
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z2
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       DX, DI
+	IMUL3Q     $0x0c, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS    Z4, K1, (BX)
+	ADDQ       DI, BX
+	VMOVUPS    Z1, K1, (BX)
+	MOVQ       DX, DI
+	IMUL3Q     $0x00, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS.Z  (BX), K1, Z0
+	IMUL3Q     $0x04, DX, DI
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z1
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z2
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       (SP), BX
+	VMOVUPS    Z4, K1, (BX)(AX*1)
+	PREFETCHT0 (BX)(SI*1)
+	MOVQ       16(SP), BX
+	VMOVUPS    Z1, K1, (BX)(AX*1)
+	PREFETCHT0 (BX)(SI*1)
+	MOVQ       DX, DI
+	IMUL3Q     $0x01, DI, BX
+	ADDQ       CX, BX
+	VMOVUPS.Z  (BX), K1, Z0
+	IMUL3Q     $0x04, DX, DI
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z1
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z2
+	ADDQ       DI, BX
+	VMOVUPS.Z  (BX), K1, Z3
+	VADDPS     Z2, Z1, Z4
+	VSUBPS     Z2, Z1, Z1
+	VADDPS     Z0, Z4, Z4
+	VSUBPS     Z3, Z1, Z1
+	MOVQ       8(SP), DX
+	VMOVUPS    Z4, K1, (DX)(AX*1)
+	PREFETCHT0 (DX)(SI*1)
+	MOVQ       24(SP), DX
+	VMOVUPS    Z1, K1, (DX)(AX*1)
+	PREFETCHT0 (DX)(SI*1)
+	ADDQ       $0x40, AX
+	ADDQ       $0x40, SI
+	ADDQ       $0x40, CX
 
 done:
 	VZEROUPPER
@@ -6152,9 +6197,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·input4AVX512(SB), NOSPLIT, $288-128
+// func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·input4AVX512(SB), NOSPLIT, $288-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -6345,22 +6390,29 @@ TEXT ·input4AVX512(SB), NOSPLIT, $288-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
 	SUBQ         $0x10, BX
 	JL           part
-	MOVQ         (SP), DI
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVQ         8(SP), DI
-	VMOVUPS      (DI)(AX*1), Z1
-	MOVQ         16(SP), DI
-	VMOVUPS      (DI)(AX*1), Z2
-	MOVQ         24(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
-	MOVQ         32(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
-	MOVQ         40(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         (SP), R8
+	VMOVUPS      (R8)(AX*1), Z0
+	MOVQ         8(SP), R8
+	VMOVUPS      (R8)(AX*1), Z1
+	MOVQ         16(SP), R8
+	VMOVUPS      (R8)(AX*1), Z2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         24(SP), R8
+	VMOVUPS      (R8)(AX*1), Z3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         32(SP), R8
+	VMOVUPS      (R8)(AX*1), Z4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         40(SP), R8
+	VMOVUPS      (R8)(AX*1), Z5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6380,32 +6432,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         48(SP), DI
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVQ         56(SP), DI
-	VMOVUPS      (DI)(AX*1), Z1
-	MOVQ         64(SP), DI
-	VMOVUPS      (DI)(AX*1), Z2
-	MOVQ         72(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
-	MOVQ         80(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
-	MOVQ         88(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x00, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         48(SP), R8
+	VMOVUPS      (R8)(AX*1), Z0
+	MOVQ         56(SP), R8
+	VMOVUPS      (R8)(AX*1), Z1
+	MOVQ         64(SP), R8
+	VMOVUPS      (R8)(AX*1), Z2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         72(SP), R8
+	VMOVUPS      (R8)(AX*1), Z3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         80(SP), R8
+	VMOVUPS      (R8)(AX*1), Z4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         88(SP), R8
+	VMOVUPS      (R8)(AX*1), Z5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6425,32 +6481,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x06, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         96(SP), DI
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVQ         104(SP), DI
-	VMOVUPS      (DI)(AX*1), Z1
-	MOVQ         112(SP), DI
-	VMOVUPS      (DI)(AX*1), Z2
-	MOVQ         120(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
-	MOVQ         128(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
-	MOVQ         136(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x06, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         96(SP), R8
+	VMOVUPS      (R8)(AX*1), Z0
+	MOVQ         104(SP), R8
+	VMOVUPS      (R8)(AX*1), Z1
+	MOVQ         112(SP), R8
+	VMOVUPS      (R8)(AX*1), Z2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         120(SP), R8
+	VMOVUPS      (R8)(AX*1), Z3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         128(SP), R8
+	VMOVUPS      (R8)(AX*1), Z4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         136(SP), R8
+	VMOVUPS      (R8)(AX*1), Z5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6470,32 +6530,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x0c, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         144(SP), DI
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVQ         152(SP), DI
-	VMOVUPS      (DI)(AX*1), Z1
-	MOVQ         160(SP), DI
-	VMOVUPS      (DI)(AX*1), Z2
-	MOVQ         168(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
-	MOVQ         176(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
-	MOVQ         184(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x0c, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         144(SP), R8
+	VMOVUPS      (R8)(AX*1), Z0
+	MOVQ         152(SP), R8
+	VMOVUPS      (R8)(AX*1), Z1
+	MOVQ         160(SP), R8
+	VMOVUPS      (R8)(AX*1), Z2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         168(SP), R8
+	VMOVUPS      (R8)(AX*1), Z3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         176(SP), R8
+	VMOVUPS      (R8)(AX*1), Z4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         184(SP), R8
+	VMOVUPS      (R8)(AX*1), Z5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6515,32 +6579,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x12, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         192(SP), DI
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVQ         200(SP), DI
-	VMOVUPS      (DI)(AX*1), Z1
-	MOVQ         208(SP), DI
-	VMOVUPS      (DI)(AX*1), Z2
-	MOVQ         216(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
-	MOVQ         224(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
-	MOVQ         232(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x12, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         192(SP), R8
+	VMOVUPS      (R8)(AX*1), Z0
+	MOVQ         200(SP), R8
+	VMOVUPS      (R8)(AX*1), Z1
+	MOVQ         208(SP), R8
+	VMOVUPS      (R8)(AX*1), Z2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         216(SP), R8
+	VMOVUPS      (R8)(AX*1), Z3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         224(SP), R8
+	VMOVUPS      (R8)(AX*1), Z4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         232(SP), R8
+	VMOVUPS      (R8)(AX*1), Z5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6560,32 +6628,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x18, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         240(SP), DI
-	VMOVUPS      (DI)(AX*1), Z0
-	MOVQ         248(SP), DI
-	VMOVUPS      (DI)(AX*1), Z1
-	MOVQ         256(SP), DI
-	VMOVUPS      (DI)(AX*1), Z2
-	MOVQ         264(SP), DI
-	VMOVUPS      (DI)(AX*1), Z3
-	MOVQ         272(SP), DI
-	VMOVUPS      (DI)(AX*1), Z4
-	MOVQ         280(SP), DI
-	VMOVUPS      (DI)(AX*1), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x18, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         240(SP), R8
+	VMOVUPS      (R8)(AX*1), Z0
+	MOVQ         248(SP), R8
+	VMOVUPS      (R8)(AX*1), Z1
+	MOVQ         256(SP), R8
+	VMOVUPS      (R8)(AX*1), Z2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         264(SP), R8
+	VMOVUPS      (R8)(AX*1), Z3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         272(SP), R8
+	VMOVUPS      (R8)(AX*1), Z4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         280(SP), R8
+	VMOVUPS      (R8)(AX*1), Z5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6605,35 +6677,35 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x1e, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Z0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x1e, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x00, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Z0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6653,36 +6725,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Z0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x00, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x01, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Z0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6702,36 +6774,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Z0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x01, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x02, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Z0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6751,36 +6823,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x03, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Z0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x02, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x03, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Z0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6800,36 +6872,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x03, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x04, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Z0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x03, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x04, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Z0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6849,36 +6921,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x04, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x05, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Z0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Z5
+	MOVQ         DX, R9
+	IMUL3Q       $0x04, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x05, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Z0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6898,22 +6970,23 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R8
-	IMUL3Q       $0x05, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Z6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Z8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Z5, (DI)
+	MOVQ         DX, R9
+	IMUL3Q       $0x05, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Z6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Z8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Z5, (R8)
 	ADDQ         $0x40, AX
+	ADDQ         $0x40, DI
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, SI
 	JNZ          whole
@@ -6934,12 +7007,16 @@ part:
 	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         16(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z2
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         24(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         32(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         40(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -6979,12 +7056,16 @@ part:
 	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         64(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z2
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         72(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         80(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         88(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -7024,12 +7105,16 @@ part:
 	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         112(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z2
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         120(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         128(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         136(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -7069,12 +7154,16 @@ part:
 	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         160(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z2
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         168(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         176(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         184(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -7114,12 +7203,16 @@ part:
 	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         208(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z2
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         216(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         224(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         232(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -7159,12 +7252,16 @@ part:
 	VMOVUPS.Z    (BX)(AX*1), K1, Z1
 	MOVQ         256(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z2
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         264(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         272(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         280(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z5
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -7605,9 +7702,9 @@ DATA f3fc00000<>+56(SB)/4, $0x3fc00000
 DATA f3fc00000<>+60(SB)/4, $0x3fc00000
 GLOBL f3fc00000<>(SB), RODATA|NOPTR, $64
 
-// func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-128
+// func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -7698,18 +7795,25 @@ TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
 	SUBQ        $0x10, BX
 	JL          part
-	MOVQ        (SP), DI
-	VMOVUPS     (DI)(AX*1), Z0
-	MOVQ        8(SP), DI
-	VMOVUPS     (DI)(AX*1), Z1
-	MOVQ        16(SP), DI
-	VMOVUPS     (DI)(AX*1), Z2
-	MOVQ        24(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        (SP), R8
+	VMOVUPS     (R8)(AX*1), Z0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        8(SP), R8
+	VMOVUPS     (R8)(AX*1), Z1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        16(SP), R8
+	VMOVUPS     (R8)(AX*1), Z2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        24(SP), R8
+	VMOVUPS     (R8)(AX*1), Z3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7722,28 +7826,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x00, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        32(SP), DI
-	VMOVUPS     (DI)(AX*1), Z0
-	MOVQ        40(SP), DI
-	VMOVUPS     (DI)(AX*1), Z1
-	MOVQ        48(SP), DI
-	VMOVUPS     (DI)(AX*1), Z2
-	MOVQ        56(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x00, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        32(SP), R8
+	VMOVUPS     (R8)(AX*1), Z0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        40(SP), R8
+	VMOVUPS     (R8)(AX*1), Z1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        48(SP), R8
+	VMOVUPS     (R8)(AX*1), Z2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        56(SP), R8
+	VMOVUPS     (R8)(AX*1), Z3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7756,28 +7864,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x06, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        64(SP), DI
-	VMOVUPS     (DI)(AX*1), Z0
-	MOVQ        72(SP), DI
-	VMOVUPS     (DI)(AX*1), Z1
-	MOVQ        80(SP), DI
-	VMOVUPS     (DI)(AX*1), Z2
-	MOVQ        88(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x06, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        64(SP), R8
+	VMOVUPS     (R8)(AX*1), Z0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        72(SP), R8
+	VMOVUPS     (R8)(AX*1), Z1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        80(SP), R8
+	VMOVUPS     (R8)(AX*1), Z2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        88(SP), R8
+	VMOVUPS     (R8)(AX*1), Z3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7790,28 +7902,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x0c, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        96(SP), DI
-	VMOVUPS     (DI)(AX*1), Z0
-	MOVQ        104(SP), DI
-	VMOVUPS     (DI)(AX*1), Z1
-	MOVQ        112(SP), DI
-	VMOVUPS     (DI)(AX*1), Z2
-	MOVQ        120(SP), DI
-	VMOVUPS     (DI)(AX*1), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x0c, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        96(SP), R8
+	VMOVUPS     (R8)(AX*1), Z0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        104(SP), R8
+	VMOVUPS     (R8)(AX*1), Z1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        112(SP), R8
+	VMOVUPS     (R8)(AX*1), Z2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        120(SP), R8
+	VMOVUPS     (R8)(AX*1), Z3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7824,31 +7940,31 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x12, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x00, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Z0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x12, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x00, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Z0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7861,32 +7977,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x00, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x01, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Z0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x00, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x01, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Z0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7899,32 +8015,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x01, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x02, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Z0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x01, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x02, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Z0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7937,32 +8053,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x02, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x03, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Z0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x02, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x03, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Z0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -7975,32 +8091,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x03, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x04, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Z0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x03, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x04, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Z0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -8013,32 +8129,32 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x04, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x05, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Z0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Z3
+	MOVQ        DX, R9
+	IMUL3Q      $0x04, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x05, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Z0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -8051,22 +8167,23 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R8
-	IMUL3Q      $0x05, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Z0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Z2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Z3, (DI)
+	MOVQ        DX, R9
+	IMUL3Q      $0x05, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Z0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Z2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Z3, (R8)
 	ADDQ        $0x40, AX
+	ADDQ        $0x40, DI
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, SI
 	JNZ         whole
@@ -8083,12 +8200,16 @@ part:
 	SHRQ        $0x10, SI
 	MOVQ        (SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        8(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        16(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        24(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -8117,12 +8238,16 @@ part:
 	VMOVUPS     Z3, K1, (BX)
 	MOVQ        32(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        40(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        48(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        56(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -8151,12 +8276,16 @@ part:
 	VMOVUPS     Z3, K1, (BX)
 	MOVQ        64(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        72(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        80(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        88(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -8185,12 +8314,16 @@ part:
 	VMOVUPS     Z3, K1, (BX)
 	MOVQ        96(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        104(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        112(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        120(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z3
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -8486,9 +8619,9 @@ DATA f40580000<>+56(SB)/4, $0x40580000
 DATA f40580000<>+60(SB)/4, $0x40580000
 GLOBL f40580000<>(SB), RODATA|NOPTR, $64
 
-// func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·output4AVX512(SB), NOSPLIT, $128-112
+// func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·output4AVX512(SB), NOSPLIT, $128-120
 	MOVQ    place_base+72(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    spill_base+24(FP), DX
@@ -8577,24 +8710,27 @@ TEXT ·output4AVX512(SB), NOSPLIT, $128-112
 	SHLQ    $0x02, DX
 	MOVQ    channels+104(FP), BX
 	XORQ    AX, AX
+	MOVQ    ahead+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    AX, SI
 
 whole:
 	SUBQ        $0x10, BX
 	JL          part
-	MOVQ        DX, DI
-	IMUL3Q      $0x00, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8607,30 +8743,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, DI
-	IMUL3Q      $0x00, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Z0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x06, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8643,30 +8779,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, DI
-	IMUL3Q      $0x06, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Z0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x0c, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8679,30 +8815,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, DI
-	IMUL3Q      $0x0c, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Z0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x12, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8715,30 +8851,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, DI
-	IMUL3Q      $0x12, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Z0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x18, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8751,30 +8887,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, DI
-	IMUL3Q      $0x18, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Z0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x1e, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8787,31 +8923,31 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, DI
-	IMUL3Q      $0x1e, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Z0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Z5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x00, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        DX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Z0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Z5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8824,29 +8960,33 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        (SP), SI
-	VMOVUPS     Z0, (SI)(AX*1)
-	MOVQ        32(SP), SI
-	VMOVUPS     Z1, (SI)(AX*1)
-	MOVQ        64(SP), SI
-	VMOVUPS     Z6, (SI)(AX*1)
-	MOVQ        96(SP), SI
-	VMOVUPS     Z5, (SI)(AX*1)
-	MOVQ        DX, DI
-	IMUL3Q      $0x01, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        (SP), DI
+	VMOVUPS     Z0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        32(SP), DI
+	VMOVUPS     Z1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        64(SP), DI
+	VMOVUPS     Z6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        96(SP), DI
+	VMOVUPS     Z5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        DX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8859,29 +8999,33 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        8(SP), SI
-	VMOVUPS     Z0, (SI)(AX*1)
-	MOVQ        40(SP), SI
-	VMOVUPS     Z1, (SI)(AX*1)
-	MOVQ        72(SP), SI
-	VMOVUPS     Z6, (SI)(AX*1)
-	MOVQ        104(SP), SI
-	VMOVUPS     Z5, (SI)(AX*1)
-	MOVQ        DX, DI
-	IMUL3Q      $0x02, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        8(SP), DI
+	VMOVUPS     Z0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        40(SP), DI
+	VMOVUPS     Z1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        72(SP), DI
+	VMOVUPS     Z6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        104(SP), DI
+	VMOVUPS     Z5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        DX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8894,29 +9038,33 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        16(SP), SI
-	VMOVUPS     Z0, (SI)(AX*1)
-	MOVQ        48(SP), SI
-	VMOVUPS     Z1, (SI)(AX*1)
-	MOVQ        80(SP), SI
-	VMOVUPS     Z6, (SI)(AX*1)
-	MOVQ        112(SP), SI
-	VMOVUPS     Z5, (SI)(AX*1)
-	MOVQ        DX, DI
-	IMUL3Q      $0x03, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Z0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Z5
+	MOVQ        16(SP), DI
+	VMOVUPS     Z0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        48(SP), DI
+	VMOVUPS     Z1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        80(SP), DI
+	VMOVUPS     Z6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        112(SP), DI
+	VMOVUPS     Z5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        DX, R8
+	IMUL3Q      $0x03, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Z0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
 	VADDPS      Z4, Z3, Z2
@@ -8929,38 +9077,43 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        24(SP), SI
-	VMOVUPS     Z0, (SI)(AX*1)
-	MOVQ        56(SP), SI
-	VMOVUPS     Z1, (SI)(AX*1)
-	MOVQ        88(SP), SI
-	VMOVUPS     Z6, (SI)(AX*1)
-	MOVQ        120(SP), SI
-	VMOVUPS     Z5, (SI)(AX*1)
+	MOVQ        24(SP), DI
+	VMOVUPS     Z0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        56(SP), DI
+	VMOVUPS     Z1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        88(SP), DI
+	VMOVUPS     Z6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        120(SP), DI
+	VMOVUPS     Z5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
 	ADDQ        $0x40, AX
+	ADDQ        $0x40, SI
 	ADDQ        $0x40, CX
 	JMP         whole
 
 part:
 	ADDQ        $0x10, BX
 	JZ          done
-	MOVQ        $-1, SI
-	BZHIQ       BX, SI, SI
-	KMOVW       SI, K1
-	SHRQ        $0x10, SI
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
+	MOVQ        $-1, DI
+	BZHIQ       BX, DI, DI
+	KMOVW       DI, K1
+	SHRQ        $0x10, DI
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -8974,29 +9127,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z6, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z5, K1, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x06, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9010,29 +9163,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, SI
-	IMUL3Q      $0x06, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z6, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z5, K1, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x0c, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9046,29 +9199,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, SI
-	IMUL3Q      $0x0c, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z6, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z5, K1, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x12, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9082,29 +9235,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, SI
-	IMUL3Q      $0x12, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z6, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z5, K1, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x18, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9118,29 +9271,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, SI
-	IMUL3Q      $0x18, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z6, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z5, K1, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x1e, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9154,30 +9307,30 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Z3, Z1
 	VMULPS      f3f100000<>+0(SB), Z6, Z6
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
-	MOVQ        DX, SI
-	IMUL3Q      $0x1e, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z6, K1, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS     Z5, K1, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9193,26 +9346,30 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        (SP), BX
 	VMOVUPS     Z0, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        32(SP), BX
 	VMOVUPS     Z1, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        64(SP), BX
 	VMOVUPS     Z6, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        96(SP), BX
 	VMOVUPS     Z5, K1, (BX)(AX*1)
-	MOVQ        DX, SI
-	IMUL3Q      $0x01, SI, BX
+	PREFETCHT0  (BX)(SI*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x01, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9228,26 +9385,30 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        8(SP), BX
 	VMOVUPS     Z0, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        40(SP), BX
 	VMOVUPS     Z1, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        72(SP), BX
 	VMOVUPS     Z6, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        104(SP), BX
 	VMOVUPS     Z5, K1, (BX)(AX*1)
-	MOVQ        DX, SI
-	IMUL3Q      $0x02, SI, BX
+	PREFETCHT0  (BX)(SI*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x02, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9263,26 +9424,30 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        16(SP), BX
 	VMOVUPS     Z0, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        48(SP), BX
 	VMOVUPS     Z1, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        80(SP), BX
 	VMOVUPS     Z6, K1, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        112(SP), BX
 	VMOVUPS     Z5, K1, (BX)(AX*1)
-	MOVQ        DX, SI
-	IMUL3Q      $0x03, SI, BX
+	PREFETCHT0  (BX)(SI*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x03, DI, BX
 	ADDQ        CX, BX
 	VMOVUPS.Z   (BX), K1, Z0
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMOVUPS.Z   (BX), K1, Z5
 	VADDPS      Z2, Z1, Z6
 	VSUBPS      Z2, Z1, Z1
@@ -9298,13 +9463,18 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Z2, Z6
 	MOVQ        24(SP), DX
 	VMOVUPS     Z0, K1, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	MOVQ        56(SP), DX
 	VMOVUPS     Z1, K1, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	MOVQ        88(SP), DX
 	VMOVUPS     Z6, K1, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	MOVQ        120(SP), DX
 	VMOVUPS     Z5, K1, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	ADDQ        $0x40, AX
+	ADDQ        $0x40, SI
 	ADDQ        $0x40, CX
 
 done:
@@ -11832,9 +12002,9 @@ put8:
 	VZEROUPPER
 	RET
 
-// func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, CMOV
-TEXT ·input2AVX2(SB), NOSPLIT, $128-128
+// func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, CMOV, MMX+
+TEXT ·input2AVX2(SB), NOSPLIT, $128-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -11925,219 +12095,231 @@ TEXT ·input2AVX2(SB), NOSPLIT, $128-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
-	SUBQ    $0x08, BX
-	JL      part
-	MOVQ    (SP), DI
-	VMOVUPS (DI)(AX*1), Y0
-	MOVQ    8(SP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	MOVQ    16(SP), DI
-	VMOVUPS (DI)(AX*1), Y2
-	MOVQ    24(SP), DI
-	VMOVUPS (DI)(AX*1), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    32(SP), DI
-	VMOVUPS (DI)(AX*1), Y0
-	MOVQ    40(SP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	MOVQ    48(SP), DI
-	VMOVUPS (DI)(AX*1), Y2
-	MOVQ    56(SP), DI
-	VMOVUPS (DI)(AX*1), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x04, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    64(SP), DI
-	VMOVUPS (DI)(AX*1), Y0
-	MOVQ    72(SP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	MOVQ    80(SP), DI
-	VMOVUPS (DI)(AX*1), Y2
-	MOVQ    88(SP), DI
-	VMOVUPS (DI)(AX*1), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x08, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    96(SP), DI
-	VMOVUPS (DI)(AX*1), Y0
-	MOVQ    104(SP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	MOVQ    112(SP), DI
-	VMOVUPS (DI)(AX*1), Y2
-	MOVQ    120(SP), DI
-	VMOVUPS (DI)(AX*1), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x0c, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y2
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y3
-	VSUBPS  Y2, Y0, Y0
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y1, Y2, Y2
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y4, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x08, SI
-	JNZ     whole
-	ADDQ    skip+120(FP), CX
-	MOVQ    group+112(FP), SI
-	JMP     whole
+	SUBQ       $0x08, BX
+	JL         part
+	MOVQ       (SP), R8
+	VMOVUPS    (R8)(AX*1), Y0
+	MOVQ       8(SP), R8
+	VMOVUPS    (R8)(AX*1), Y1
+	MOVQ       16(SP), R8
+	VMOVUPS    (R8)(AX*1), Y2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       24(SP), R8
+	VMOVUPS    (R8)(AX*1), Y3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       32(SP), R8
+	VMOVUPS    (R8)(AX*1), Y0
+	MOVQ       40(SP), R8
+	VMOVUPS    (R8)(AX*1), Y1
+	MOVQ       48(SP), R8
+	VMOVUPS    (R8)(AX*1), Y2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       56(SP), R8
+	VMOVUPS    (R8)(AX*1), Y3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x04, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       64(SP), R8
+	VMOVUPS    (R8)(AX*1), Y0
+	MOVQ       72(SP), R8
+	VMOVUPS    (R8)(AX*1), Y1
+	MOVQ       80(SP), R8
+	VMOVUPS    (R8)(AX*1), Y2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       88(SP), R8
+	VMOVUPS    (R8)(AX*1), Y3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x08, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       96(SP), R8
+	VMOVUPS    (R8)(AX*1), Y0
+	MOVQ       104(SP), R8
+	VMOVUPS    (R8)(AX*1), Y1
+	MOVQ       112(SP), R8
+	VMOVUPS    (R8)(AX*1), Y2
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       120(SP), R8
+	VMOVUPS    (R8)(AX*1), Y3
+	PREFETCHT0 (R8)(DI*1)
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x0c, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y3
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y3
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y3
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y2
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y3
+	VSUBPS     Y2, Y0, Y0
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y1, Y2, Y2
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y4, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       $0x20, AX
+	ADDQ       $0x20, DI
+	ADDQ       $0x20, CX
+	SUBQ       $0x08, SI
+	JNZ        whole
+	ADDQ       skip+120(FP), CX
+	MOVQ       group+112(FP), SI
+	JMP        whole
 
 part:
 	ADDQ       $0x08, BX
 	JZ         done
 	XORQ       SI, SI
-	MOVQ       $0x00000008, DI
+	MOVQ       $0x00000008, R8
 	SUBQ       $0x00, BX
 	CMOVQLT    SI, BX
-	CMPQ       BX, DI
-	CMOVQGT    DI, BX
+	CMPQ       BX, R8
+	CMOVQGT    R8, BX
 	NEGQ       BX
 	LEAQ       lanes<>+32(SB), SI
 	VMOVUPS    (SI)(BX*4), Y0
@@ -12147,8 +12329,10 @@ part:
 	VMASKMOVPS (BX)(AX*1), Y0, Y2
 	MOVQ       16(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	PREFETCHT0 (BX)(DI*1)
 	MOVQ       24(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	PREFETCHT0 (BX)(DI*1)
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -12169,8 +12353,10 @@ part:
 	VMASKMOVPS (BX)(AX*1), Y0, Y2
 	MOVQ       48(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	PREFETCHT0 (BX)(DI*1)
 	MOVQ       56(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	PREFETCHT0 (BX)(DI*1)
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -12191,8 +12377,10 @@ part:
 	VMASKMOVPS (BX)(AX*1), Y0, Y2
 	MOVQ       80(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	PREFETCHT0 (BX)(DI*1)
 	MOVQ       88(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	PREFETCHT0 (BX)(DI*1)
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -12213,8 +12401,10 @@ part:
 	VMASKMOVPS (BX)(AX*1), Y0, Y2
 	MOVQ       112(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y3
+	PREFETCHT0 (BX)(DI*1)
 	MOVQ       120(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y4
+	PREFETCHT0 (BX)(DI*1)
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -12338,9 +12528,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, CMOV
-TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-128
+// func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, CMOV, MMX+
+TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -12371,158 +12561,168 @@ TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
-	SUBQ    $0x08, BX
-	JL      part
-	MOVQ    (SP), DI
-	VMOVUPS (DI)(AX*1), Y0
-	MOVQ    8(SP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VADDPS  Y1, Y0, Y3
-	VSUBPS  Y1, Y0, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	MOVQ    16(SP), DI
-	VMOVUPS (DI)(AX*1), Y0
-	MOVQ    24(SP), DI
-	VMOVUPS (DI)(AX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VADDPS  Y1, Y0, Y3
-	VSUBPS  Y1, Y0, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x04, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	VXORPS  Y2, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VADDPS  Y1, Y0, Y3
-	VSUBPS  Y1, Y0, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x00, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	VXORPS  Y2, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VADDPS  Y1, Y0, Y3
-	VSUBPS  Y1, Y0, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x01, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	VXORPS  Y2, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VADDPS  Y1, Y0, Y3
-	VSUBPS  Y1, Y0, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x02, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS (DI), Y0
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS (DI), Y1
-	VXORPS  Y2, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VADDPS  Y1, Y0, Y3
-	VSUBPS  Y1, Y0, Y1
-	MOVQ    DX, R8
-	IMUL3Q  $0x03, R8, DI
-	ADDQ    CX, DI
-	VMOVUPS Y0, (DI)
-	IMUL3Q  $0x04, DX, R8
-	ADDQ    R8, DI
-	VMOVUPS Y3, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y1, (DI)
-	ADDQ    R8, DI
-	VMOVUPS Y2, (DI)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x08, SI
-	JNZ     whole
-	ADDQ    skip+120(FP), CX
-	MOVQ    group+112(FP), SI
-	JMP     whole
+	SUBQ       $0x08, BX
+	JL         part
+	MOVQ       (SP), R8
+	VMOVUPS    (R8)(AX*1), Y0
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       8(SP), R8
+	VMOVUPS    (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(DI*1)
+	VXORPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VADDPS     Y1, Y0, Y3
+	VSUBPS     Y1, Y0, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	MOVQ       16(SP), R8
+	VMOVUPS    (R8)(AX*1), Y0
+	PREFETCHT0 (R8)(DI*1)
+	MOVQ       24(SP), R8
+	VMOVUPS    (R8)(AX*1), Y1
+	PREFETCHT0 (R8)(DI*1)
+	VXORPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VADDPS     Y1, Y0, Y3
+	VSUBPS     Y1, Y0, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x04, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	VXORPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VADDPS     Y1, Y0, Y3
+	VSUBPS     Y1, Y0, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x00, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	VXORPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VADDPS     Y1, Y0, Y3
+	VSUBPS     Y1, Y0, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x01, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	VXORPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VADDPS     Y1, Y0, Y3
+	VSUBPS     Y1, Y0, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x02, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    (R8), Y0
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    (R8), Y1
+	VXORPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VADDPS     Y1, Y0, Y3
+	VSUBPS     Y1, Y0, Y1
+	MOVQ       DX, R9
+	IMUL3Q     $0x03, R9, R8
+	ADDQ       CX, R8
+	VMOVUPS    Y0, (R8)
+	IMUL3Q     $0x04, DX, R9
+	ADDQ       R9, R8
+	VMOVUPS    Y3, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y1, (R8)
+	ADDQ       R9, R8
+	VMOVUPS    Y2, (R8)
+	ADDQ       $0x20, AX
+	ADDQ       $0x20, DI
+	ADDQ       $0x20, CX
+	SUBQ       $0x08, SI
+	JNZ        whole
+	ADDQ       skip+120(FP), CX
+	MOVQ       group+112(FP), SI
+	JMP        whole
 
 part:
 	ADDQ       $0x08, BX
 	JZ         done
 	XORQ       SI, SI
-	MOVQ       $0x00000008, DI
+	MOVQ       $0x00000008, R8
 	SUBQ       $0x00, BX
 	CMOVQLT    SI, BX
-	CMPQ       BX, DI
-	CMOVQGT    DI, BX
+	CMPQ       BX, R8
+	CMOVQGT    R8, BX
 	NEGQ       BX
 	LEAQ       lanes<>+32(SB), SI
 	VMOVUPS    (SI)(BX*4), Y0
 	MOVQ       (SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	PREFETCHT0 (BX)(DI*1)
 	MOVQ       8(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	PREFETCHT0 (BX)(DI*1)
 	VXORPS     Y3, Y3, Y3
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
@@ -12539,8 +12739,10 @@ part:
 	VMASKMOVPS Y3, Y0, (BX)
 	MOVQ       16(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y1
+	PREFETCHT0 (BX)(DI*1)
 	MOVQ       24(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y2
+	PREFETCHT0 (BX)(DI*1)
 	VXORPS     Y3, Y3, Y3
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
@@ -12648,9 +12850,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
-// Requires: AVX, CMOV
-TEXT ·output2AVX2(SB), NOSPLIT, $32-112
+// func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
+// Requires: AVX, CMOV, MMX+
+TEXT ·output2AVX2(SB), NOSPLIT, $32-120
 	MOVQ    place_base+72(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    spill_base+24(FP), DX
@@ -12679,234 +12881,242 @@ TEXT ·output2AVX2(SB), NOSPLIT, $32-112
 	SHLQ    $0x02, DX
 	MOVQ    channels+104(FP), BX
 	XORQ    AX, AX
+	MOVQ    ahead+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    AX, SI
 
 whole:
-	SUBQ    $0x08, BX
-	JL      part
-	MOVQ    DX, DI
-	IMUL3Q  $0x00, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Y0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y3
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y2, Y1, Y1
-	VADDPS  Y0, Y4, Y4
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, DI
-	IMUL3Q  $0x00, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Y4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Y1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x04, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Y0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y3
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y2, Y1, Y1
-	VADDPS  Y0, Y4, Y4
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, DI
-	IMUL3Q  $0x04, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Y4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Y1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x08, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Y0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y3
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y2, Y1, Y1
-	VADDPS  Y0, Y4, Y4
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, DI
-	IMUL3Q  $0x08, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Y4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Y1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x0c, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Y0
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y3
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y2, Y1, Y1
-	VADDPS  Y0, Y4, Y4
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    DX, DI
-	IMUL3Q  $0x0c, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS Y4, (SI)
-	ADDQ    DI, SI
-	VMOVUPS Y1, (SI)
-	MOVQ    DX, DI
-	IMUL3Q  $0x00, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Y0
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y3
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y2, Y1, Y1
-	VADDPS  Y0, Y4, Y4
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    (SP), SI
-	VMOVUPS Y4, (SI)(AX*1)
-	MOVQ    16(SP), SI
-	VMOVUPS Y1, (SI)(AX*1)
-	MOVQ    DX, DI
-	IMUL3Q  $0x01, DI, SI
-	ADDQ    CX, SI
-	VMOVUPS (SI), Y0
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y1
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y2
-	ADDQ    DI, SI
-	VMOVUPS (SI), Y3
-	VADDPS  Y2, Y1, Y4
-	VSUBPS  Y2, Y1, Y1
-	VADDPS  Y0, Y4, Y4
-	VSUBPS  Y3, Y1, Y1
-	MOVQ    8(SP), SI
-	VMOVUPS Y4, (SI)(AX*1)
-	MOVQ    24(SP), SI
-	VMOVUPS Y1, (SI)(AX*1)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	JMP     whole
+	SUBQ       $0x08, BX
+	JL         part
+	MOVQ       DX, R8
+	IMUL3Q     $0x00, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Y0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y1
+	VADDPS     Y0, Y4, Y4
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R8
+	IMUL3Q     $0x00, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Y4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x04, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Y0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y1
+	VADDPS     Y0, Y4, Y4
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R8
+	IMUL3Q     $0x04, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Y4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x08, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Y0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y1
+	VADDPS     Y0, Y4, Y4
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R8
+	IMUL3Q     $0x08, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Y4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x0c, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Y0
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y1
+	VADDPS     Y0, Y4, Y4
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       DX, R8
+	IMUL3Q     $0x0c, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    Y4, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y1, (DI)
+	MOVQ       DX, R8
+	IMUL3Q     $0x00, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Y0
+	IMUL3Q     $0x04, DX, R8
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y1
+	VADDPS     Y0, Y4, Y4
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       (SP), DI
+	VMOVUPS    Y4, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	MOVQ       16(SP), DI
+	VMOVUPS    Y1, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	MOVQ       DX, R8
+	IMUL3Q     $0x01, R8, DI
+	ADDQ       CX, DI
+	VMOVUPS    (DI), Y0
+	IMUL3Q     $0x04, DX, R8
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       R8, DI
+	VMOVUPS    (DI), Y3
+	VADDPS     Y2, Y1, Y4
+	VSUBPS     Y2, Y1, Y1
+	VADDPS     Y0, Y4, Y4
+	VSUBPS     Y3, Y1, Y1
+	MOVQ       8(SP), DI
+	VMOVUPS    Y4, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	MOVQ       24(SP), DI
+	VMOVUPS    Y1, (DI)(AX*1)
+	PREFETCHT0 (DI)(SI*1)
+	ADDQ       $0x20, AX
+	ADDQ       $0x20, SI
+	ADDQ       $0x20, CX
+	JMP        whole
 
 part:
 	ADDQ       $0x08, BX
 	JZ         done
-	XORQ       SI, SI
-	MOVQ       $0x00000008, DI
+	XORQ       DI, DI
+	MOVQ       $0x00000008, R8
 	SUBQ       $0x00, BX
-	CMOVQLT    SI, BX
-	CMPQ       BX, DI
-	CMOVQGT    DI, BX
+	CMOVQLT    DI, BX
+	CMPQ       BX, R8
+	CMOVQGT    R8, BX
 	NEGQ       BX
-	LEAQ       lanes<>+32(SB), SI
-	VMOVUPS    (SI)(BX*4), Y0
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
+	LEAQ       lanes<>+32(SB), DI
+	VMOVUPS    (DI)(BX*4), Y0
+	MOVQ       DX, DI
+	IMUL3Q     $0x00, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y4
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y3, Y2, Y2
 	VADDPS     Y1, Y5, Y5
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x00, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS Y2, Y0, (BX)
-	MOVQ       DX, SI
-	IMUL3Q     $0x04, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x04, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y4
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y3, Y2, Y2
 	VADDPS     Y1, Y5, Y5
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x04, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x04, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS Y2, Y0, (BX)
-	MOVQ       DX, SI
-	IMUL3Q     $0x08, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x08, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y4
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y3, Y2, Y2
 	VADDPS     Y1, Y5, Y5
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x08, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x08, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS Y2, Y0, (BX)
-	MOVQ       DX, SI
-	IMUL3Q     $0x0c, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x0c, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y4
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y3, Y2, Y2
 	VADDPS     Y1, Y5, Y5
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x0c, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x0c, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS Y2, Y0, (BX)
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
+	MOVQ       DX, DI
+	IMUL3Q     $0x00, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS (BX), Y0, Y1
-	IMUL3Q     $0x04, DX, SI
-	ADDQ       SI, BX
+	IMUL3Q     $0x04, DX, DI
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y4
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y3, Y2, Y2
@@ -12914,18 +13124,20 @@ part:
 	VSUBPS     Y4, Y2, Y2
 	MOVQ       (SP), BX
 	VMASKMOVPS Y5, Y0, (BX)(AX*1)
+	PREFETCHT0 (BX)(SI*1)
 	MOVQ       16(SP), BX
 	VMASKMOVPS Y2, Y0, (BX)(AX*1)
-	MOVQ       DX, SI
-	IMUL3Q     $0x01, SI, BX
+	PREFETCHT0 (BX)(SI*1)
+	MOVQ       DX, DI
+	IMUL3Q     $0x01, DI, BX
 	ADDQ       CX, BX
 	VMASKMOVPS (BX), Y0, Y1
-	IMUL3Q     $0x04, DX, SI
-	ADDQ       SI, BX
+	IMUL3Q     $0x04, DX, DI
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       SI, BX
+	ADDQ       DI, BX
 	VMASKMOVPS (BX), Y0, Y4
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y3, Y2, Y2
@@ -12933,9 +13145,12 @@ part:
 	VSUBPS     Y4, Y2, Y2
 	MOVQ       8(SP), DX
 	VMASKMOVPS Y5, Y0, (DX)(AX*1)
+	PREFETCHT0 (DX)(SI*1)
 	MOVQ       24(SP), DX
 	VMASKMOVPS Y2, Y0, (DX)(AX*1)
+	PREFETCHT0 (DX)(SI*1)
 	ADDQ       $0x20, AX
+	ADDQ       $0x20, SI
 	ADDQ       $0x20, CX
 
 done:
@@ -13730,9 +13945,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, CMOV, FMA3
-TEXT ·input4AVX2(SB), NOSPLIT, $288-128
+// func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·input4AVX2(SB), NOSPLIT, $288-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -13923,22 +14138,29 @@ TEXT ·input4AVX2(SB), NOSPLIT, $288-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
 	SUBQ         $0x08, BX
 	JL           part
-	MOVQ         (SP), DI
-	VMOVUPS      (DI)(AX*1), Y0
-	MOVQ         8(SP), DI
-	VMOVUPS      (DI)(AX*1), Y1
-	MOVQ         16(SP), DI
-	VMOVUPS      (DI)(AX*1), Y2
-	MOVQ         24(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
-	MOVQ         32(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
-	MOVQ         40(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         (SP), R8
+	VMOVUPS      (R8)(AX*1), Y0
+	MOVQ         8(SP), R8
+	VMOVUPS      (R8)(AX*1), Y1
+	MOVQ         16(SP), R8
+	VMOVUPS      (R8)(AX*1), Y2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         24(SP), R8
+	VMOVUPS      (R8)(AX*1), Y3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         32(SP), R8
+	VMOVUPS      (R8)(AX*1), Y4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         40(SP), R8
+	VMOVUPS      (R8)(AX*1), Y5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -13958,32 +14180,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         48(SP), DI
-	VMOVUPS      (DI)(AX*1), Y0
-	MOVQ         56(SP), DI
-	VMOVUPS      (DI)(AX*1), Y1
-	MOVQ         64(SP), DI
-	VMOVUPS      (DI)(AX*1), Y2
-	MOVQ         72(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
-	MOVQ         80(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
-	MOVQ         88(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x00, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         48(SP), R8
+	VMOVUPS      (R8)(AX*1), Y0
+	MOVQ         56(SP), R8
+	VMOVUPS      (R8)(AX*1), Y1
+	MOVQ         64(SP), R8
+	VMOVUPS      (R8)(AX*1), Y2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         72(SP), R8
+	VMOVUPS      (R8)(AX*1), Y3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         80(SP), R8
+	VMOVUPS      (R8)(AX*1), Y4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         88(SP), R8
+	VMOVUPS      (R8)(AX*1), Y5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14003,32 +14229,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x06, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         96(SP), DI
-	VMOVUPS      (DI)(AX*1), Y0
-	MOVQ         104(SP), DI
-	VMOVUPS      (DI)(AX*1), Y1
-	MOVQ         112(SP), DI
-	VMOVUPS      (DI)(AX*1), Y2
-	MOVQ         120(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
-	MOVQ         128(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
-	MOVQ         136(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x06, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         96(SP), R8
+	VMOVUPS      (R8)(AX*1), Y0
+	MOVQ         104(SP), R8
+	VMOVUPS      (R8)(AX*1), Y1
+	MOVQ         112(SP), R8
+	VMOVUPS      (R8)(AX*1), Y2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         120(SP), R8
+	VMOVUPS      (R8)(AX*1), Y3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         128(SP), R8
+	VMOVUPS      (R8)(AX*1), Y4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         136(SP), R8
+	VMOVUPS      (R8)(AX*1), Y5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14048,32 +14278,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x0c, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         144(SP), DI
-	VMOVUPS      (DI)(AX*1), Y0
-	MOVQ         152(SP), DI
-	VMOVUPS      (DI)(AX*1), Y1
-	MOVQ         160(SP), DI
-	VMOVUPS      (DI)(AX*1), Y2
-	MOVQ         168(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
-	MOVQ         176(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
-	MOVQ         184(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x0c, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         144(SP), R8
+	VMOVUPS      (R8)(AX*1), Y0
+	MOVQ         152(SP), R8
+	VMOVUPS      (R8)(AX*1), Y1
+	MOVQ         160(SP), R8
+	VMOVUPS      (R8)(AX*1), Y2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         168(SP), R8
+	VMOVUPS      (R8)(AX*1), Y3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         176(SP), R8
+	VMOVUPS      (R8)(AX*1), Y4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         184(SP), R8
+	VMOVUPS      (R8)(AX*1), Y5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14093,32 +14327,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x12, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         192(SP), DI
-	VMOVUPS      (DI)(AX*1), Y0
-	MOVQ         200(SP), DI
-	VMOVUPS      (DI)(AX*1), Y1
-	MOVQ         208(SP), DI
-	VMOVUPS      (DI)(AX*1), Y2
-	MOVQ         216(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
-	MOVQ         224(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
-	MOVQ         232(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x12, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         192(SP), R8
+	VMOVUPS      (R8)(AX*1), Y0
+	MOVQ         200(SP), R8
+	VMOVUPS      (R8)(AX*1), Y1
+	MOVQ         208(SP), R8
+	VMOVUPS      (R8)(AX*1), Y2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         216(SP), R8
+	VMOVUPS      (R8)(AX*1), Y3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         224(SP), R8
+	VMOVUPS      (R8)(AX*1), Y4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         232(SP), R8
+	VMOVUPS      (R8)(AX*1), Y5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14138,32 +14376,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x18, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         240(SP), DI
-	VMOVUPS      (DI)(AX*1), Y0
-	MOVQ         248(SP), DI
-	VMOVUPS      (DI)(AX*1), Y1
-	MOVQ         256(SP), DI
-	VMOVUPS      (DI)(AX*1), Y2
-	MOVQ         264(SP), DI
-	VMOVUPS      (DI)(AX*1), Y3
-	MOVQ         272(SP), DI
-	VMOVUPS      (DI)(AX*1), Y4
-	MOVQ         280(SP), DI
-	VMOVUPS      (DI)(AX*1), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x18, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         240(SP), R8
+	VMOVUPS      (R8)(AX*1), Y0
+	MOVQ         248(SP), R8
+	VMOVUPS      (R8)(AX*1), Y1
+	MOVQ         256(SP), R8
+	VMOVUPS      (R8)(AX*1), Y2
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         264(SP), R8
+	VMOVUPS      (R8)(AX*1), Y3
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         272(SP), R8
+	VMOVUPS      (R8)(AX*1), Y4
+	PREFETCHT0   (R8)(DI*1)
+	MOVQ         280(SP), R8
+	VMOVUPS      (R8)(AX*1), Y5
+	PREFETCHT0   (R8)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14183,35 +14425,35 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x1e, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Y0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x1e, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x00, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Y0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14231,36 +14473,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x00, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Y0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x00, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x01, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Y0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14280,36 +14522,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x01, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Y0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x01, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x02, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Y0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14329,36 +14571,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x02, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x03, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Y0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x02, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x03, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Y0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14378,36 +14620,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x03, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x04, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Y0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x03, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x04, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Y0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14427,36 +14669,36 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x04, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
-	MOVQ         DX, R8
-	IMUL3Q       $0x05, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      (DI), Y0
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y1
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y2
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y3
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y4
-	ADDQ         R8, DI
-	VMOVUPS      (DI), Y5
+	MOVQ         DX, R9
+	IMUL3Q       $0x04, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R9
+	IMUL3Q       $0x05, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      (R8), Y0
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y1
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y2
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y3
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y4
+	ADDQ         R9, R8
+	VMOVUPS      (R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -14476,22 +14718,23 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R8
-	IMUL3Q       $0x05, R8, DI
-	ADDQ         CX, DI
-	VMOVUPS      Y6, (DI)
-	IMUL3Q       $0x06, DX, R8
-	ADDQ         R8, DI
-	VMOVUPS      Y8, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y0, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y1, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y2, (DI)
-	ADDQ         R8, DI
-	VMOVUPS      Y5, (DI)
+	MOVQ         DX, R9
+	IMUL3Q       $0x05, R9, R8
+	ADDQ         CX, R8
+	VMOVUPS      Y6, (R8)
+	IMUL3Q       $0x06, DX, R9
+	ADDQ         R9, R8
+	VMOVUPS      Y8, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y0, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y1, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y2, (R8)
+	ADDQ         R9, R8
+	VMOVUPS      Y5, (R8)
 	ADDQ         $0x20, AX
+	ADDQ         $0x20, DI
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, SI
 	JNZ          whole
@@ -14503,11 +14746,11 @@ part:
 	ADDQ         $0x08, BX
 	JZ           done
 	XORQ         SI, SI
-	MOVQ         $0x00000008, DI
+	MOVQ         $0x00000008, R8
 	SUBQ         $0x00, BX
 	CMOVQLT      SI, BX
-	CMPQ         BX, DI
-	CMOVQGT      DI, BX
+	CMPQ         BX, R8
+	CMOVQGT      R8, BX
 	NEGQ         BX
 	LEAQ         lanes<>+32(SB), SI
 	VMOVUPS      (SI)(BX*4), Y0
@@ -14517,12 +14760,16 @@ part:
 	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         16(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         24(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         32(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y5
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         40(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -14562,12 +14809,16 @@ part:
 	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         64(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         72(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         80(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y5
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         88(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -14607,12 +14858,16 @@ part:
 	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         112(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         120(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         128(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y5
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         136(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -14652,12 +14907,16 @@ part:
 	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         160(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         168(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         176(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y5
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         184(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -14697,12 +14956,16 @@ part:
 	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         208(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         216(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         224(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y5
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         232(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -14742,12 +15005,16 @@ part:
 	VMASKMOVPS   (BX)(AX*1), Y0, Y2
 	MOVQ         256(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y3
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         264(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y4
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         272(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y5
+	PREFETCHT0   (BX)(DI*1)
 	MOVQ         280(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y6
+	PREFETCHT0   (BX)(DI*1)
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -15080,9 +15347,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-// Requires: AVX, CMOV, FMA3
-TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-128
+// func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-136
 	MOVQ    from_base+72(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
@@ -15173,18 +15440,25 @@ TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-128
 	MOVQ    channels+104(FP), BX
 	MOVQ    group+112(FP), SI
 	XORQ    AX, AX
+	MOVQ    ahead+128(FP), DI
+	SHLQ    $0x02, DI
+	ADDQ    AX, DI
 
 whole:
 	SUBQ        $0x08, BX
 	JL          part
-	MOVQ        (SP), DI
-	VMOVUPS     (DI)(AX*1), Y0
-	MOVQ        8(SP), DI
-	VMOVUPS     (DI)(AX*1), Y1
-	MOVQ        16(SP), DI
-	VMOVUPS     (DI)(AX*1), Y2
-	MOVQ        24(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        (SP), R8
+	VMOVUPS     (R8)(AX*1), Y0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        8(SP), R8
+	VMOVUPS     (R8)(AX*1), Y1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        16(SP), R8
+	VMOVUPS     (R8)(AX*1), Y2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        24(SP), R8
+	VMOVUPS     (R8)(AX*1), Y3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15197,28 +15471,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x00, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        32(SP), DI
-	VMOVUPS     (DI)(AX*1), Y0
-	MOVQ        40(SP), DI
-	VMOVUPS     (DI)(AX*1), Y1
-	MOVQ        48(SP), DI
-	VMOVUPS     (DI)(AX*1), Y2
-	MOVQ        56(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x00, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        32(SP), R8
+	VMOVUPS     (R8)(AX*1), Y0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        40(SP), R8
+	VMOVUPS     (R8)(AX*1), Y1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        48(SP), R8
+	VMOVUPS     (R8)(AX*1), Y2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        56(SP), R8
+	VMOVUPS     (R8)(AX*1), Y3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15231,28 +15509,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x06, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        64(SP), DI
-	VMOVUPS     (DI)(AX*1), Y0
-	MOVQ        72(SP), DI
-	VMOVUPS     (DI)(AX*1), Y1
-	MOVQ        80(SP), DI
-	VMOVUPS     (DI)(AX*1), Y2
-	MOVQ        88(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x06, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        64(SP), R8
+	VMOVUPS     (R8)(AX*1), Y0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        72(SP), R8
+	VMOVUPS     (R8)(AX*1), Y1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        80(SP), R8
+	VMOVUPS     (R8)(AX*1), Y2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        88(SP), R8
+	VMOVUPS     (R8)(AX*1), Y3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15265,28 +15547,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x0c, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        96(SP), DI
-	VMOVUPS     (DI)(AX*1), Y0
-	MOVQ        104(SP), DI
-	VMOVUPS     (DI)(AX*1), Y1
-	MOVQ        112(SP), DI
-	VMOVUPS     (DI)(AX*1), Y2
-	MOVQ        120(SP), DI
-	VMOVUPS     (DI)(AX*1), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x0c, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        96(SP), R8
+	VMOVUPS     (R8)(AX*1), Y0
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        104(SP), R8
+	VMOVUPS     (R8)(AX*1), Y1
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        112(SP), R8
+	VMOVUPS     (R8)(AX*1), Y2
+	PREFETCHT0  (R8)(DI*1)
+	MOVQ        120(SP), R8
+	VMOVUPS     (R8)(AX*1), Y3
+	PREFETCHT0  (R8)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15299,31 +15585,31 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x12, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x00, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Y0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x12, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x00, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Y0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15336,32 +15622,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x00, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x01, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Y0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x00, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x01, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Y0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15374,32 +15660,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x01, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x02, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Y0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x01, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x02, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Y0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15412,32 +15698,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x02, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x03, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Y0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x02, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x03, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Y0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15450,32 +15736,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x03, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x04, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Y0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x03, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x04, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Y0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15488,32 +15774,32 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x04, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
-	MOVQ        DX, R8
-	IMUL3Q      $0x05, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     (DI), Y0
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y1
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y2
-	ADDQ        R8, DI
-	VMOVUPS     (DI), Y3
+	MOVQ        DX, R9
+	IMUL3Q      $0x04, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R9
+	IMUL3Q      $0x05, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     (R8), Y0
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y1
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y2
+	ADDQ        R9, R8
+	VMOVUPS     (R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -15526,22 +15812,23 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R8
-	IMUL3Q      $0x05, R8, DI
-	ADDQ        CX, DI
-	VMOVUPS     Y0, (DI)
-	IMUL3Q      $0x06, DX, R8
-	ADDQ        R8, DI
-	VMOVUPS     Y2, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y4, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y5, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y1, (DI)
-	ADDQ        R8, DI
-	VMOVUPS     Y3, (DI)
+	MOVQ        DX, R9
+	IMUL3Q      $0x05, R9, R8
+	ADDQ        CX, R8
+	VMOVUPS     Y0, (R8)
+	IMUL3Q      $0x06, DX, R9
+	ADDQ        R9, R8
+	VMOVUPS     Y2, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y4, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y5, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y1, (R8)
+	ADDQ        R9, R8
+	VMOVUPS     Y3, (R8)
 	ADDQ        $0x20, AX
+	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
 	SUBQ        $0x08, SI
 	JNZ         whole
@@ -15553,22 +15840,26 @@ part:
 	ADDQ        $0x08, BX
 	JZ          done
 	XORQ        SI, SI
-	MOVQ        $0x00000008, DI
+	MOVQ        $0x00000008, R8
 	SUBQ        $0x00, BX
 	CMOVQLT     SI, BX
-	CMPQ        BX, DI
-	CMOVQGT     DI, BX
+	CMPQ        BX, R8
+	CMOVQGT     R8, BX
 	NEGQ        BX
 	LEAQ        lanes<>+32(SB), SI
 	VMOVUPS     (SI)(BX*4), Y0
 	MOVQ        (SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        8(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        16(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y3
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        24(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -15597,12 +15888,16 @@ part:
 	VMASKMOVPS  Y4, Y0, (BX)
 	MOVQ        32(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        40(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        48(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y3
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        56(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -15631,12 +15926,16 @@ part:
 	VMASKMOVPS  Y4, Y0, (BX)
 	MOVQ        64(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        72(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        80(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y3
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        88(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -15665,12 +15964,16 @@ part:
 	VMASKMOVPS  Y4, Y0, (BX)
 	MOVQ        96(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        104(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y2
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        112(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y3
+	PREFETCHT0  (BX)(DI*1)
 	MOVQ        120(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y4
+	PREFETCHT0  (BX)(DI*1)
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -15930,9 +16233,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
-// Requires: AVX, CMOV, FMA3
-TEXT ·output4AVX2(SB), NOSPLIT, $128-112
+// func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·output4AVX2(SB), NOSPLIT, $128-120
 	MOVQ    place_base+72(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    spill_base+24(FP), DX
@@ -16021,24 +16324,27 @@ TEXT ·output4AVX2(SB), NOSPLIT, $128-112
 	SHLQ    $0x02, DX
 	MOVQ    channels+104(FP), BX
 	XORQ    AX, AX
+	MOVQ    ahead+112(FP), SI
+	SHLQ    $0x02, SI
+	ADDQ    AX, SI
 
 whole:
 	SUBQ        $0x08, BX
 	JL          part
-	MOVQ        DX, DI
-	IMUL3Q      $0x00, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16051,30 +16357,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        DX, DI
-	IMUL3Q      $0x00, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Y0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x06, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16087,30 +16393,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        DX, DI
-	IMUL3Q      $0x06, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Y0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x0c, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x06, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16123,30 +16429,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        DX, DI
-	IMUL3Q      $0x0c, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Y0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x12, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x0c, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16159,30 +16465,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        DX, DI
-	IMUL3Q      $0x12, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Y0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x18, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x12, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16195,30 +16501,30 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        DX, DI
-	IMUL3Q      $0x18, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Y0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x1e, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x18, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16231,31 +16537,31 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        DX, DI
-	IMUL3Q      $0x1e, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     Y0, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y1, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y6, (SI)
-	ADDQ        DI, SI
-	VMOVUPS     Y5, (SI)
-	MOVQ        DX, DI
-	IMUL3Q      $0x00, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        DX, R8
+	IMUL3Q      $0x1e, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     Y0, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y1, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        R8, DI
+	VMOVUPS     Y5, (DI)
+	MOVQ        DX, R8
+	IMUL3Q      $0x00, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16268,29 +16574,33 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        (SP), SI
-	VMOVUPS     Y0, (SI)(AX*1)
-	MOVQ        32(SP), SI
-	VMOVUPS     Y1, (SI)(AX*1)
-	MOVQ        64(SP), SI
-	VMOVUPS     Y6, (SI)(AX*1)
-	MOVQ        96(SP), SI
-	VMOVUPS     Y5, (SI)(AX*1)
-	MOVQ        DX, DI
-	IMUL3Q      $0x01, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        (SP), DI
+	VMOVUPS     Y0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        32(SP), DI
+	VMOVUPS     Y1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        64(SP), DI
+	VMOVUPS     Y6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        96(SP), DI
+	VMOVUPS     Y5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        DX, R8
+	IMUL3Q      $0x01, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16303,29 +16613,33 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        8(SP), SI
-	VMOVUPS     Y0, (SI)(AX*1)
-	MOVQ        40(SP), SI
-	VMOVUPS     Y1, (SI)(AX*1)
-	MOVQ        72(SP), SI
-	VMOVUPS     Y6, (SI)(AX*1)
-	MOVQ        104(SP), SI
-	VMOVUPS     Y5, (SI)(AX*1)
-	MOVQ        DX, DI
-	IMUL3Q      $0x02, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        8(SP), DI
+	VMOVUPS     Y0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        40(SP), DI
+	VMOVUPS     Y1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        72(SP), DI
+	VMOVUPS     Y6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        104(SP), DI
+	VMOVUPS     Y5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        DX, R8
+	IMUL3Q      $0x02, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16338,29 +16652,33 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        16(SP), SI
-	VMOVUPS     Y0, (SI)(AX*1)
-	MOVQ        48(SP), SI
-	VMOVUPS     Y1, (SI)(AX*1)
-	MOVQ        80(SP), SI
-	VMOVUPS     Y6, (SI)(AX*1)
-	MOVQ        112(SP), SI
-	VMOVUPS     Y5, (SI)(AX*1)
-	MOVQ        DX, DI
-	IMUL3Q      $0x03, DI, SI
-	ADDQ        CX, SI
-	VMOVUPS     (SI), Y0
-	IMUL3Q      $0x06, DX, DI
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y1
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y2
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y3
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y4
-	ADDQ        DI, SI
-	VMOVUPS     (SI), Y5
+	MOVQ        16(SP), DI
+	VMOVUPS     Y0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        48(SP), DI
+	VMOVUPS     Y1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        80(SP), DI
+	VMOVUPS     Y6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        112(SP), DI
+	VMOVUPS     Y5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        DX, R8
+	IMUL3Q      $0x03, R8, DI
+	ADDQ        CX, DI
+	VMOVUPS     (DI), Y0
+	IMUL3Q      $0x06, DX, R8
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y1
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y2
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y3
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y4
+	ADDQ        R8, DI
+	VMOVUPS     (DI), Y5
 	VADDPS      Y2, Y1, Y6
 	VSUBPS      Y2, Y1, Y1
 	VADDPS      Y4, Y3, Y2
@@ -16373,43 +16691,48 @@ whole:
 	VFMADD231PS f3fc00000<>+0(SB), Y3, Y1
 	VMULPS      f3f100000<>+0(SB), Y6, Y6
 	VFMADD231PS f40100000<>+0(SB), Y2, Y6
-	MOVQ        24(SP), SI
-	VMOVUPS     Y0, (SI)(AX*1)
-	MOVQ        56(SP), SI
-	VMOVUPS     Y1, (SI)(AX*1)
-	MOVQ        88(SP), SI
-	VMOVUPS     Y6, (SI)(AX*1)
-	MOVQ        120(SP), SI
-	VMOVUPS     Y5, (SI)(AX*1)
+	MOVQ        24(SP), DI
+	VMOVUPS     Y0, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        56(SP), DI
+	VMOVUPS     Y1, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        88(SP), DI
+	VMOVUPS     Y6, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
+	MOVQ        120(SP), DI
+	VMOVUPS     Y5, (DI)(AX*1)
+	PREFETCHT0  (DI)(SI*1)
 	ADDQ        $0x20, AX
+	ADDQ        $0x20, SI
 	ADDQ        $0x20, CX
 	JMP         whole
 
 part:
 	ADDQ        $0x08, BX
 	JZ          done
-	XORQ        SI, SI
-	MOVQ        $0x00000008, DI
+	XORQ        DI, DI
+	MOVQ        $0x00000008, R8
 	SUBQ        $0x00, BX
-	CMOVQLT     SI, BX
-	CMPQ        BX, DI
-	CMOVQGT     DI, BX
+	CMOVQLT     DI, BX
+	CMPQ        BX, R8
+	CMOVQGT     R8, BX
 	NEGQ        BX
-	LEAQ        lanes<>+32(SB), SI
-	VMOVUPS     (SI)(BX*4), Y0
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
+	LEAQ        lanes<>+32(SB), DI
+	VMOVUPS     (DI)(BX*4), Y0
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16423,29 +16746,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
 	VMULPS      f3f100000<>+0(SB), Y7, Y7
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y7, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y6, Y0, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x06, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16459,29 +16782,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
 	VMULPS      f3f100000<>+0(SB), Y7, Y7
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
-	MOVQ        DX, SI
-	IMUL3Q      $0x06, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x06, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y7, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y6, Y0, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x0c, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16495,29 +16818,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
 	VMULPS      f3f100000<>+0(SB), Y7, Y7
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
-	MOVQ        DX, SI
-	IMUL3Q      $0x0c, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x0c, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y7, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y6, Y0, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x12, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16531,29 +16854,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
 	VMULPS      f3f100000<>+0(SB), Y7, Y7
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
-	MOVQ        DX, SI
-	IMUL3Q      $0x12, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x12, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y7, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y6, Y0, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x18, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16567,29 +16890,29 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
 	VMULPS      f3f100000<>+0(SB), Y7, Y7
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
-	MOVQ        DX, SI
-	IMUL3Q      $0x18, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x18, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y7, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y6, Y0, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x1e, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16603,30 +16926,30 @@ part:
 	VFMADD231PS f3fc00000<>+0(SB), Y4, Y2
 	VMULPS      f3f100000<>+0(SB), Y7, Y7
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
-	MOVQ        DX, SI
-	IMUL3Q      $0x1e, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x1e, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y7, Y0, (BX)
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  Y6, Y0, (BX)
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
+	MOVQ        DX, DI
+	IMUL3Q      $0x00, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16642,26 +16965,30 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        (SP), BX
 	VMASKMOVPS  Y1, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        32(SP), BX
 	VMASKMOVPS  Y2, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        64(SP), BX
 	VMASKMOVPS  Y7, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        96(SP), BX
 	VMASKMOVPS  Y6, Y0, (BX)(AX*1)
-	MOVQ        DX, SI
-	IMUL3Q      $0x01, SI, BX
+	PREFETCHT0  (BX)(SI*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x01, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16677,26 +17004,30 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        8(SP), BX
 	VMASKMOVPS  Y1, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        40(SP), BX
 	VMASKMOVPS  Y2, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        72(SP), BX
 	VMASKMOVPS  Y7, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        104(SP), BX
 	VMASKMOVPS  Y6, Y0, (BX)(AX*1)
-	MOVQ        DX, SI
-	IMUL3Q      $0x02, SI, BX
+	PREFETCHT0  (BX)(SI*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x02, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16712,26 +17043,30 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        16(SP), BX
 	VMASKMOVPS  Y1, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        48(SP), BX
 	VMASKMOVPS  Y2, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        80(SP), BX
 	VMASKMOVPS  Y7, Y0, (BX)(AX*1)
+	PREFETCHT0  (BX)(SI*1)
 	MOVQ        112(SP), BX
 	VMASKMOVPS  Y6, Y0, (BX)(AX*1)
-	MOVQ        DX, SI
-	IMUL3Q      $0x03, SI, BX
+	PREFETCHT0  (BX)(SI*1)
+	MOVQ        DX, DI
+	IMUL3Q      $0x03, DI, BX
 	ADDQ        CX, BX
 	VMASKMOVPS  (BX), Y0, Y1
-	IMUL3Q      $0x06, DX, SI
-	ADDQ        SI, BX
+	IMUL3Q      $0x06, DX, DI
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y2
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y3
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y4
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y5
-	ADDQ        SI, BX
+	ADDQ        DI, BX
 	VMASKMOVPS  (BX), Y0, Y6
 	VADDPS      Y3, Y2, Y7
 	VSUBPS      Y3, Y2, Y2
@@ -16747,13 +17082,18 @@ part:
 	VFMADD231PS f40100000<>+0(SB), Y3, Y7
 	MOVQ        24(SP), DX
 	VMASKMOVPS  Y1, Y0, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	MOVQ        56(SP), DX
 	VMASKMOVPS  Y2, Y0, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	MOVQ        88(SP), DX
 	VMASKMOVPS  Y7, Y0, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	MOVQ        120(SP), DX
 	VMASKMOVPS  Y6, Y0, (DX)(AX*1)
+	PREFETCHT0  (DX)(SI*1)
 	ADDQ        $0x20, AX
+	ADDQ        $0x20, SI
 	ADDQ        $0x20, CX
 
 done:

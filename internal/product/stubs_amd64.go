@@ -94,20 +94,20 @@ func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32
 //go:noescape
 func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
-// input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+// input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+// outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
 //go:noescape
-func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
 
 // kernel2AVX512 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
 //
@@ -119,20 +119,20 @@ func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
 //go:noescape
 func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
 
-// input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+// input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+// outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
 //go:noescape
-func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
 
 // kernel4AVX512 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
 //
@@ -189,20 +189,20 @@ func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, 
 //go:noescape
 func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
-// input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+// input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+// outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
 //go:noescape
-func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
 
 // kernel2AVX2 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
 //
@@ -214,20 +214,20 @@ func kernel2AVX2(dst []float32, src []float32, to int, from int, count int)
 //go:noescape
 func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count int)
 
-// input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+// input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+// outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
 //go:noescape
-func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
 
 // kernel4AVX2 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
 //

@@ -70,8 +70,8 @@ func (w *winogradGradient) runInput(_, task int) {
 	columns := w.tile.columns
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group)
-		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns)
+		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group, w.m*w.c)
+		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns, w.m*w.o)
 	}
 }
 

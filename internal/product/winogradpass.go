@@ -100,7 +100,7 @@ const inputSquares = 8
 func (w *winograd) runInput(_, task int) {
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.c:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.vPlane, w.c, w.c+w.set.lanes, 0)
+		w.set.input(w.v[i*w.c:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.vPlane, w.c, w.c+w.set.lanes, 0, w.m*w.c)
 	}
 }
 
@@ -125,6 +125,6 @@ func (w *winograd) runTask(worker, task int) {
 	}
 	for i := range count {
 		q := w.first + first + i
-		w.set.output(w.y[q/w.perImage*w.imageY+j:], w.spill, result[i*columns:], w.outList(q), rPlane, wide)
+		w.set.output(w.y[q/w.perImage*w.imageY+j:], w.spill, result[i*columns:], w.outList(q), rPlane, wide, w.m*w.o)
 	}
 }
