@@ -145,6 +145,9 @@ func randomConv(r *rand.Rand) Conv {
 		switch r.IntN(4) {
 		case 0:
 			c.Groups = 1 + r.IntN(5)
+			if r.IntN(2) > 0 {
+				in, out = 8*(1+r.IntN(2)), 8*(1+r.IntN(2))
+			}
 		case 1:
 			c.Groups = 1 + r.IntN(70)
 			in, out = 1, 1

@@ -57,6 +57,7 @@ func padOffsets(x []int32, n int) []int32 {
 // work is what a run multiplies with: where the matrices begin, panels of depth per tap.
 type work struct {
 	c, a, zero, panels []float32
+	groups             int
 	panelsPer, panel   int // panels per group, and floats in a panel of all taps
 	depth, columns     int // per group
 }
@@ -65,6 +66,10 @@ type work struct {
 func (g *gather) span(w *work, first, last, from, to int) {
 	if g.taps == 0 {
 		g.clear(w, first, last, from, to)
+		return
+	}
+	if w.groups > 1 && g.tile.groups != nil && w.columns == g.columns && g.taps <= mostTaps {
+		g.sideBySide(w, first, last, from, to)
 		return
 	}
 	step := max(1, blockDepth/w.depth) // taps at a time, so that a panel stays in the cache
@@ -97,6 +102,18 @@ func (g *gather) run(c, a, zero, b []float32, first, last, tap, taps, depth, col
 		block, i := s/perBlock, s%perBlock*g.tile.rows
 		rows := min(g.tile.rows, g.rowsOf(block)-i)
 		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], from[i:], g.stride, taps, depth, rows, columns, add)
+	}
+}
+
+// sideBySide is span for groups as wide as a tile: a panel is a group.
+func (g *gather) sideBySide(w *work, first, last, from, to int) {
+	c, a := w.c[from*g.columns:], w.a[from*w.depth:]
+	b := w.panels[from*w.panel+g.firstTap*w.depth*g.columns:]
+	perBlock := g.stride / g.tile.rows
+	for s := first; s < last; s++ {
+		block, i := s/perBlock, s%perBlock*g.tile.rows
+		g.tile.groups(c[block*g.cBlock:], a[block*g.aBlock:], w.zero, b, g.place[i:], g.from[i:], g.stride, g.taps, w.depth,
+			min(g.tile.rows, g.rowsOf(block)-i), to-from, w.panel)
 	}
 }
 

@@ -30,7 +30,7 @@ func newPass(c Conv, back bool) *pass {
 	p.tile = tileFor(p.columns)
 	p.panels = p.tile.panels(p.columns)
 	p.panel = c.taps() * p.depth * p.tile.columns
-	p.zero = make([]float32, p.depth)
+	p.zero = make([]float32, p.depth*c.Groups)
 	p.packTask, p.task = p.runPack, p.runTask
 	return p
 }
@@ -82,7 +82,7 @@ func (p *pass) Scratch(threads int) int { return p.conv.Groups * p.panels * p.pa
 
 func (p *pass) run(on *pool.Pool, scratch, c, a, kernel []float32) {
 	p.kernel, p.packed = kernel, scratch[:p.Scratch(on.Threads())]
-	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
+	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, groups: p.conv.Groups, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
 	on.Each(p.conv.Groups*p.panels, p.packTask)
 	tasks := 0
 	for i, g := range p.classes {

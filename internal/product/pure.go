@@ -8,7 +8,7 @@ const largestTile = 8 * 32
 
 // newGoTile returns a tile of any shape: tests want those of the assembly.
 func newGoTile(rows, columns int) tile {
-	return tile{rows, columns, 1,
+	t := tile{rows, columns, 1,
 		func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, m, n int, add bool) {
 			var sums [largestTile]float32
 			for t := range taps {
@@ -44,7 +44,14 @@ func newGoTile(rows, columns int) tile {
 				putGo(c[i*stride:][:n], sums[i*columns:], add)
 			}
 		},
+		nil,
 	}
+	t.groups = func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, m, groups, panel int) {
+		for g := range groups {
+			t.gather(c[g*columns:], a[g*depth:], zero, b[g*panel:], place, from, stride, taps, depth, m, columns, false)
+		}
+	}
+	return t
 }
 
 func putGo(dst, sum []float32, add bool) {

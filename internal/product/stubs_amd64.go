@@ -24,6 +24,11 @@ func gather8x16AVX512(c []float32, a []float32, zero []float32, b []float32, pla
 //go:noescape
 func outer8x16AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
+// groups8x16AVX512 does what gather8x16AVX512 does for each group: depth floats further in a, a tile's width in c, panel floats in b. There are 1 to 9 taps.
+//
+//go:noescape
+func groups8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, groups int, panel int)
+
 // gather6x16AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
 //
 //go:noescape
@@ -43,6 +48,11 @@ func gather8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place 
 //
 //go:noescape
 func outer8x8AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
+
+// groups8x8AVX2 does what gather8x8AVX2 does for each group: depth floats further in a, a tile's width in c, panel floats in b. There are 1 to 9 taps.
+//
+//go:noescape
+func groups8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, groups int, panel int)
 
 // transpose8AVX2 sets dst[k·to+j] = src[j·from+k] for j < 8 and k < 8·squares.
 //

@@ -10,11 +10,18 @@ type tile struct {
 	cost          float64 // time per multiplication, relative
 	gather        gatherKernel
 	outer         outerKernel
+	groups        groupsKernel // nil for wide tiles
 }
 
 // gatherKernel sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over t < taps and k < depth, for i < rows
 // and j < columns. A negative from is a row of zeros. place and from have entries for all rows of the tile.
 type gatherKernel func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, columns int, add bool)
+
+// groupsKernel does what a gatherKernel does for several groups as wide as the tile: depth floats further in a each, columns in c, panel in b. There are
+// 1 to mostTaps taps.
+type groupsKernel func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, groups, panel int)
+
+const mostTaps = 9
 
 // outerKernel sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j] over n < images, y < high
 // and x < wide, for i < rows and j < columns. It reads all rows and columns of the tile.

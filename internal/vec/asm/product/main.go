@@ -16,6 +16,9 @@ func main() {
 	} {
 		s.gather()
 		s.outer()
+		if s.vecs == 1 {
+			s.groups()
+		}
 	}
 	transpose()
 	for _, w := range []width{zmm, ymm} {
