@@ -12,6 +12,7 @@ type gather struct {
 	rows, last       int     // in a block, and in the last one
 	blocks           int
 	aBlock, cBlock   int // floats from block to block
+	ahead            int // floats from a row to that of the next tile, where rows follow each other
 	strips, perTask  int // tiles in all, and in a task
 	panels, panelsBy int // in all, and in a task
 }
@@ -41,6 +42,9 @@ func newGather(t tile, place []int32, from [][]int32, perImage, perBlock, images
 		g.from = append(g.from, padOffsets(f, g.stride)...)
 	}
 	g.from = append(g.from, make([]int32, g.stride)...) // there may be no tap
+	if len(from) == 1 && len(from[0]) > t.rows {
+		g.ahead = max(0, int(from[0][t.rows]-from[0][0]))
+	}
 	g.strips = (g.blocks-1)*t.strips(g.rows) + t.strips(g.last)
 	return g
 }
@@ -72,21 +76,26 @@ func (g *gather) span(w *work, first, last, from, to int) {
 		g.sideBySide(w, first, last, from, to)
 		return
 	}
-	step := max(1, blockDepth/w.depth) // taps at a time, so that a panel stays in the cache
 	for p := from; p < to; p++ {
-		group, j := p/w.panelsPer, p%w.panelsPer*g.columns
-		columns := min(g.columns, w.columns-j)
-		c, a := w.c[group*w.columns+j:], w.a[group*w.depth:]
-		for t := 0; t < g.taps; t += step {
-			taps := min(step, g.taps-t)
-			b := w.panels[p*w.panel+(g.firstTap+t)*w.depth*g.columns:]
-			for k := 0; k < w.depth; k += blockDepth {
-				depth := w.depth
-				if taps == 1 {
-					depth = min(blockDepth, w.depth-k)
-				}
-				g.run(c, a[k:], w.zero, b[k*g.columns:], first, last, t, taps, depth, columns, t+k > 0)
+		g.panel(w, first, last, p)
+	}
+}
+
+// panel computes the tiles first … last−1 of a panel.
+func (g *gather) panel(w *work, first, last, p int) {
+	step := max(1, blockDepth/w.depth) // taps at a time, so that their part of the panel stays in the cache
+	group, j := p/w.panelsPer, p%w.panelsPer*g.columns
+	columns := min(g.columns, w.columns-j)
+	c, a := w.c[group*w.columns+j:], w.a[group*w.depth:]
+	for t := 0; t < g.taps; t += step {
+		taps := min(step, g.taps-t)
+		b := w.panels[p*w.panel+(g.firstTap+t)*w.depth*g.columns:]
+		for k := 0; k < w.depth; k += blockDepth {
+			depth := w.depth
+			if taps == 1 {
+				depth = min(blockDepth, w.depth-k)
 			}
+			g.run(c, a[k:], w.zero, b[k*g.columns:], first, last, t, taps, depth, columns, t+k > 0)
 		}
 	}
 }
@@ -101,7 +110,7 @@ func (g *gather) run(c, a, zero, b []float32, first, last, tap, taps, depth, col
 	for s := first; s < last; s++ {
 		block, i := s/perBlock, s%perBlock*g.tile.rows
 		rows := min(g.tile.rows, g.rowsOf(block)-i)
-		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], from[i:], g.stride, taps, depth, rows, columns, add)
+		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], from[i:], g.stride, taps, depth, g.ahead, rows, columns, add)
 	}
 }
 

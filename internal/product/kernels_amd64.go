@@ -28,12 +28,13 @@ var best = func() int {
 var (
 	tilesAVX512 = []tile{
 		{8, 32, 1, gather8x32AVX512, outer8x32AVX512, nil},
+		{8, 24, 1.03, gather8x24AVX512, outer8x24AVX512, nil},
 		{8, 16, 1.1, gather8x16AVX512, outer8x16AVX512, groups8x16AVX512},
-		{8, 8, 1.2, gather8x8AVX2, outer8x8AVX2, groups8x8AVX2},
+		{8, 8, 1.3, gather8x8AVX2, outer8x8AVX2, groups8x8AVX2},
 	}
 	tilesAVX2 = []tile{
 		{6, 16, 1, gather6x16AVX2, outer6x16AVX2, nil},
-		{8, 8, 1.15, gather8x8AVX2, outer8x8AVX2, groups8x8AVX2},
+		{8, 8, 1.2, gather8x8AVX2, outer8x8AVX2, groups8x8AVX2},
 	}
 )
 

@@ -39,7 +39,7 @@ const lineBytes = 512 << 10
 func newOuter(c Conv, transposed bool) *outer {
 	o := &outer{conv: c, transposed: transposed}
 	o.in, o.out = c.groupChannels()
-	o.tile = tileFor(o.out)
+	o.tile = tileFor(o.out, blockPixels)
 	o.outH, o.outW = c.OutSize()
 	o.high = (o.outH-1)*c.StrideH + (c.KH-1)*c.DilationH + 1
 	o.wide = (o.outW-1)*c.StrideW + (c.KW-1)*c.DilationW + 1

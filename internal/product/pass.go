@@ -27,7 +27,7 @@ func newPass(c Conv, back bool) *pass {
 	if back {
 		p.depth, p.columns = p.columns, p.depth
 	}
-	p.tile = tileFor(p.columns)
+	p.tile = tileFor(p.columns, c.taps()*p.depth)
 	p.panels = p.tile.panels(p.columns)
 	p.panel = c.taps() * p.depth * p.tile.columns
 	p.zero = make([]float32, p.depth*c.Groups)

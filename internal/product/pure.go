@@ -9,7 +9,7 @@ const largestTile = 8 * 32
 // newGoTile returns a tile of any shape: tests want those of the assembly.
 func newGoTile(rows, columns int) tile {
 	t := tile{rows, columns, 1,
-		func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, m, n int, add bool) {
+		func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, _, m, n int, add bool) {
 			var sums [largestTile]float32
 			for t := range taps {
 				for i := range m {
@@ -48,7 +48,7 @@ func newGoTile(rows, columns int) tile {
 	}
 	t.groups = func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, m, groups, panel int) {
 		for g := range groups {
-			t.gather(c[g*columns:], a[g*depth:], zero, b[g*panel:], place, from, stride, taps, depth, m, columns, false)
+			t.gather(c[g*columns:], a[g*depth:], zero, b[g*panel:], place, from, stride, taps, depth, 0, m, columns, false)
 		}
 	}
 	return t

@@ -4,20 +4,20 @@
 
 package product
 
-// gather8x32AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x32AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather8x32AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x32AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer8x32AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
 func outer8x32AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
-// gather8x16AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x16AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer8x16AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
@@ -29,20 +29,30 @@ func outer8x16AVX512(c []float32, a []float32, b []float32, stride int, images i
 //go:noescape
 func groups8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, groups int, panel int)
 
-// gather6x16AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x24AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather6x16AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x24AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
+
+// outer8x24AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
+//
+//go:noescape
+func outer8x24AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
+
+// gather6x16AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
+//
+//go:noescape
+func gather6x16AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer6x16AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
 func outer6x16AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
-// gather8x8AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x8AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer8x8AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -67,8 +70,8 @@ func TestTilesAgreeWithTheirTwins(t *testing.T) {
 				from = append(from, offsets(r, k.rows, 40, depth, true)...)
 			}
 			got, want := guarded(k.rows*width), guarded(k.rows*width)
-			k.gather(got, a, zero, b, place, from, k.rows, taps, depth, rows, columns, add)
-			twin.gather(want, a, zero, b, place, from, k.rows, taps, depth, rows, columns, add)
+			k.gather(got, a, zero, b, place, from, k.rows, taps, depth, depth, rows, columns, add)
+			twin.gather(want, a, zero, b, place, from, k.rows, taps, depth, depth, rows, columns, add)
 			sameAs(t, "gather "+what, got, want)
 
 			images, high, wide := 1+r.IntN(2), 1+r.IntN(3), 1+r.IntN(9)
@@ -194,6 +197,28 @@ func TestTransformsAgreeWithTheirTwins(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAVX2KernelsDoWithoutAVX512(t *testing.T) {
+	source, err := os.ReadFile("product_amd64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := regexp.MustCompile(`\b(Z\d+|K[0-7]|Y(1[6-9]|2\d|3[01]))\b|\.BCST`)
+	kernels := 0
+	for _, text := range strings.Split(string(source), "\nTEXT ")[1:] {
+		name, _, _ := strings.Cut(text, "(")
+		if !strings.HasSuffix(name, "AVX2") {
+			continue
+		}
+		kernels++
+		if m := wide.FindString(text); m != "" {
+			t.Errorf("%s uses %s", name, m)
+		}
+	}
+	if kernels < 10 {
+		t.Errorf("saw %d kernels: the test is not looking at them", kernels)
+	}
 }
 
 func TestTransposeAgreesWithItsTwin(t *testing.T) {

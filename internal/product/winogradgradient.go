@@ -30,7 +30,7 @@ const gradientSquares = 128
 
 func newWinogradGradient(c Conv, m int) *winogradGradient {
 	w := &winogradGradient{squares: newSquares(c, m), set: winogradKernels(m), c: c.C, o: c.OutC}
-	w.tile = tileOf(c.OutC, w.set.lanes)
+	w.tile = tileOf(c.OutC, gradientSquares, w.set.lanes)
 	w.strips, w.panels = w.tile.strips(c.C), w.tile.panels(c.OutC)
 	for w.group = w.set.lanes; w.group%w.tile.rows != 0; {
 		w.group += w.set.lanes

@@ -119,7 +119,7 @@ func (w *winograd) runTask(worker, task int) {
 		for p := range w.t * w.t {
 			for i := 0; i < count; i += w.tile.rows {
 				w.tile.gather(result[p*rPlane:], w.v[p*w.vPlane+first*w.c+k:], w.zero, kernel[p*kPlane:], w.place[i:], w.from[i:], 0,
-					1, depth, min(w.tile.rows, count-i), columns, k > 0)
+					1, depth, w.tile.rows*w.c, min(w.tile.rows, count-i), columns, k > 0)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ func main() {
 	ConstraintExpr("!purego")
 
 	for _, s := range []shape{
-		{8, 2, zmm}, {8, 1, zmm},
+		{8, 2, zmm}, {8, 1, zmm}, {8, 3, half},
 		{6, 2, ymm}, {8, 1, ymm},
 	} {
 		s.gather()
