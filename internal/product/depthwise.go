@@ -9,6 +9,7 @@ type depthwiseSet struct {
 	gradient             depthwiseGradientKernel
 	lines                [2]linesKernel // by stride
 	linesGradient        [2]linesGradientKernel
+	linesBack            linesBackKernel // for stride two
 }
 
 // depthwiseKernel sets or adds to y[place[p]+c] the sum of x[from[T·p+t]+c]·w[tap[t]+c] over its T taps. Negative offsets are

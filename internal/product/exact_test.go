@@ -154,8 +154,8 @@ func randomConv(r *rand.Rand) Conv {
 			if r.IntN(2) > 0 { // by lines
 				c.KH, c.KW, c.DilationH, c.DilationW, c.PadLeft, c.PadRight, c.StrideW = 3, 3, 1, 1, 1, 1, 1+r.IntN(2)
 				c.W *= c.StrideW
-				if r.IntN(2) > 0 {
-					c.StrideH = 1
+				if r.IntN(3) > 0 {
+					c.StrideH = c.StrideW
 				}
 			}
 		case 2: // the usual one

@@ -5958,6 +5958,136 @@ put8:
 	VZEROUPPER
 	RET
 
+// func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwiseLinesBackAVX512(SB), NOSPLIT, $0-184
+	MOVQ      channels+176(FP), AX
+	MOVQ      $-1, CX
+	BZHIQ     AX, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	SHRQ      $0x10, CX
+	MOVQ      zero_base+48(FP), AX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      row_base+120(FP), BX
+	MOVLQSX   (BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z 64(CX), K2, Z1
+	MOVLQSX   4(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z2
+	VMOVUPS.Z 64(CX), K2, Z3
+	MOVLQSX   8(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z4
+	VMOVUPS.Z 64(CX), K2, Z5
+	MOVLQSX   12(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z6
+	VMOVUPS.Z 64(CX), K2, Z7
+	MOVLQSX   16(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z8
+	VMOVUPS.Z 64(CX), K2, Z9
+	MOVLQSX   20(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z10
+	VMOVUPS.Z 64(CX), K2, Z11
+	MOVQ      step+168(FP), CX
+	SHLQ      $0x02, CX
+	SHLQ      $0x02, line+152(FP)
+	MOVQ      dx_base+0(FP), DX
+	MOVQ      from_base+96(FP), BX
+
+line:
+	MOVQ      dy_base+24(FP), SI
+	MOVLQSX   (BX), R8
+	TESTQ     R8, R8
+	LEAQ      (SI)(R8*4), R8
+	CMOVQLT   AX, R8
+	MOVLQSX   4(BX), R9
+	TESTQ     R9, R9
+	LEAQ      (SI)(R9*4), R9
+	CMOVQLT   AX, R9
+	ADDQ      $0x08, BX
+	MOVQ      DX, DI
+	ADDQ      line+152(FP), DX
+	VMOVUPS.Z (R8), K1, Z12
+	VMOVUPS.Z 64(R8), K2, Z13
+	ADDQ      CX, R8
+	VMOVUPS.Z (R9), K1, Z14
+	VMOVUPS.Z 64(R9), K2, Z15
+	ADDQ      CX, R9
+	MOVQ      wide+160(FP), SI
+	DECQ      SI
+	JZ        end
+
+pair:
+	VMOVUPS.Z   (R8), K1, Z16
+	VMOVUPS.Z   64(R8), K2, Z17
+	ADDQ        CX, R8
+	VMOVUPS.Z   (R9), K1, Z18
+	VMOVUPS.Z   64(R9), K2, Z19
+	ADDQ        CX, R9
+	VMULPS      Z2, Z12, Z20
+	VMULPS      Z4, Z12, Z12
+	VFMADD231PS Z8, Z14, Z20
+	VFMADD231PS Z10, Z14, Z12
+	VFMADD231PS Z0, Z16, Z12
+	VFMADD231PS Z6, Z18, Z12
+	VMULPS      Z3, Z13, Z14
+	VMULPS      Z5, Z13, Z13
+	VFMADD231PS Z9, Z15, Z14
+	VFMADD231PS Z11, Z15, Z13
+	VFMADD231PS Z1, Z17, Z13
+	VFMADD231PS Z7, Z19, Z13
+	VMOVUPS     Z20, K1, (DI)
+	VMOVUPS     Z14, K2, 64(DI)
+	ADDQ        CX, DI
+	VMOVUPS     Z12, K1, (DI)
+	VMOVUPS     Z13, K2, 64(DI)
+	ADDQ        CX, DI
+	VMOVAPS     Z16, Z12
+	VMOVAPS     Z17, Z13
+	VMOVAPS     Z18, Z14
+	VMOVAPS     Z19, Z15
+	DECQ        SI
+	JNZ         pair
+
+end:
+	VMULPS      Z2, Z12, Z20
+	VMULPS      Z4, Z12, Z12
+	VFMADD231PS Z8, Z14, Z20
+	VFMADD231PS Z10, Z14, Z12
+	VMULPS      Z3, Z13, Z14
+	VMULPS      Z5, Z13, Z13
+	VFMADD231PS Z9, Z15, Z14
+	VFMADD231PS Z11, Z15, Z13
+	VMOVUPS     Z20, K1, (DI)
+	VMOVUPS     Z14, K2, 64(DI)
+	ADDQ        CX, DI
+	VMOVUPS     Z12, K1, (DI)
+	VMOVUPS     Z13, K2, 64(DI)
+	ADDQ        CX, DI
+	DECQ        lines+144(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
 // func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·input2AVX512(SB), NOSPLIT, $128-136
@@ -13696,6 +13826,113 @@ put7:
 put8:
 	VMASKMOVPS Y9, Y0, (AX)
 	ADDQ       CX, AX
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLinesBackAVX2(SB), NOSPLIT, $0-184
+	MOVQ       channels+176(FP), AX
+	XORQ       CX, CX
+	MOVQ       $0x00000008, DX
+	SUBQ       $0x00, AX
+	CMOVQLT    CX, AX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
+	NEGQ       AX
+	LEAQ       lanes<>+32(SB), CX
+	VMOVUPS    (CX)(AX*4), Y0
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       w_base+72(FP), DX
+	MOVQ       row_base+120(FP), BX
+	MOVLQSX    (BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVLQSX    4(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y2
+	MOVLQSX    8(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y3
+	MOVLQSX    12(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y4
+	MOVLQSX    16(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y5
+	MOVLQSX    20(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y6
+	MOVQ       step+168(FP), CX
+	SHLQ       $0x02, CX
+	SHLQ       $0x02, line+152(FP)
+	MOVQ       dx_base+0(FP), DX
+	MOVQ       from_base+96(FP), BX
+
+line:
+	MOVQ       dy_base+24(FP), SI
+	MOVLQSX    (BX), R8
+	TESTQ      R8, R8
+	LEAQ       (SI)(R8*4), R8
+	CMOVQLT    AX, R8
+	MOVLQSX    4(BX), R9
+	TESTQ      R9, R9
+	LEAQ       (SI)(R9*4), R9
+	CMOVQLT    AX, R9
+	ADDQ       $0x08, BX
+	MOVQ       DX, DI
+	ADDQ       line+152(FP), DX
+	VMASKMOVPS (R8), Y0, Y7
+	ADDQ       CX, R8
+	VMASKMOVPS (R9), Y0, Y8
+	ADDQ       CX, R9
+	MOVQ       wide+160(FP), SI
+	DECQ       SI
+	JZ         end
+
+pair:
+	VMASKMOVPS  (R8), Y0, Y9
+	ADDQ        CX, R8
+	VMASKMOVPS  (R9), Y0, Y10
+	ADDQ        CX, R9
+	VMULPS      Y2, Y7, Y11
+	VMULPS      Y3, Y7, Y7
+	VFMADD231PS Y5, Y8, Y11
+	VFMADD231PS Y6, Y8, Y7
+	VFMADD231PS Y1, Y9, Y7
+	VFMADD231PS Y4, Y10, Y7
+	VMASKMOVPS  Y11, Y0, (DI)
+	ADDQ        CX, DI
+	VMASKMOVPS  Y7, Y0, (DI)
+	ADDQ        CX, DI
+	VMOVAPS     Y9, Y7
+	VMOVAPS     Y10, Y8
+	DECQ        SI
+	JNZ         pair
+
+end:
+	VMULPS      Y2, Y7, Y11
+	VMULPS      Y3, Y7, Y7
+	VFMADD231PS Y5, Y8, Y11
+	VFMADD231PS Y6, Y8, Y7
+	VMASKMOVPS  Y11, Y0, (DI)
+	ADDQ        CX, DI
+	VMASKMOVPS  Y7, Y0, (DI)
+	ADDQ        CX, DI
+	DECQ        lines+144(FP)
+	JNZ         line
 	VZEROUPPER
 	RET
 

@@ -73,7 +73,7 @@ func transpose8Go(dst, src []float32, to, from, squares int) {
 }
 
 var depthwiseGo = depthwiseSet{8, depthwiseGoTaps(9), depthwiseGoTaps(4), depthwiseGoTaps(2), depthwiseGoTaps(1), depthwiseGradientGo,
-	[2]linesKernel{linesGo(1), linesGo(2)}, [2]linesGradientKernel{linesGradientGo(1), linesGradientGo(2)}}
+	[2]linesKernel{linesGo(1), linesGo(2)}, [2]linesGradientKernel{linesGradientGo(1), linesGradientGo(2)}, linesBackGo}
 
 func rowGo(x, zero []float32, from int32, n int) []float32 {
 	if from < 0 {
@@ -166,6 +166,31 @@ func linesGradientGo(stride int) linesGradientKernel {
 						sum[c] += v * g[c]
 					}
 				})
+			}
+		}
+	}
+}
+
+func linesBackGo(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int) {
+	for i := range lines {
+		for j := range 2 * wide {
+			out := dx[i*line+j*step:][:channels]
+			clear(out)
+			for r := range 2 {
+				y := zero
+				if f := from[2*i+r]; f >= 0 {
+					y = dy[f:]
+				}
+				for k := range 3 {
+					p := j + 1 - k // twice the pixel of dy
+					if p%2 != 0 || p/2 >= wide {
+						continue
+					}
+					weight := rowGo(w, zero, row[3*r+k], channels)
+					for c, v := range y[p/2*step:][:channels] {
+						out[c] += v * weight[c]
+					}
+				}
 			}
 		}
 	}

@@ -114,6 +114,11 @@ func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32
 //go:noescape
 func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
+// depthwiseLinesBackAVX512 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 32 channels.
+//
+//go:noescape
+func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+
 // input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
@@ -208,6 +213,11 @@ func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, 
 //
 //go:noescape
 func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLinesBackAVX2 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
 
 // input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //

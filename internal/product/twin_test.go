@@ -150,6 +150,14 @@ func TestDepthwiseKernelsAgreeWithTheirTwins(t *testing.T) {
 				linesGradientGo(i+1)(want, x, zero, dy, from, channels, lines, wide, channels, channels, add)
 				sameAs(t, "gradient by lines", got, want)
 			}
+			lines, wide := 1+r.IntN(2), 1+r.IntN(5)
+			length := wide * channels
+			y, rows3 := random(r, 4*length), offsets(r, 6, 9, channels, true)
+			from = append(offsets(r, 2, 4, length, true), offsets(r, 2, 4, length, true)...)
+			got, want = guarded(lines*(2*length+5)), guarded(lines*(2*length+5))
+			set.linesBack(got, y, zero, w, from, rows3, lines, 2*length+5, wide, channels, channels)
+			linesBackGo(want, y, zero, w, from, rows3, lines, 2*length+5, wide, channels, channels)
+			sameAs(t, "back by lines", got, want)
 		}
 	})
 }

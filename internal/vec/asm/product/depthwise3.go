@@ -225,3 +225,93 @@ func (w width) depthwiseLinesGradient(stride int) {
 	VZEROUPPER()
 	RET()
 }
+
+// depthwiseLinesBack writes the gradient in x for stride two. A line of x meets two lines of dy or one, an even pixel one pixel in each and an odd one two: in
+// one dimension dx[2j] = w₁·dy[j] and dx[2j+1] = w₂·dy[j] + w₀·dy[j+1].
+func (w width) depthwiseLinesBack() {
+	name := "depthwiseLinesBack" + w.name
+	kernel(name, "func(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int)",
+		fmt.Sprintf("%s sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most %d channels.", name, w.channelVecs()*w.lanes))
+	vecs := w.channelVecs()
+	c := w.loadColumns(Load(Param("channels"), GP64()), vecs)
+	zero, at := Load(Param("zero").Base(), GP64()), GP64()
+	var weights [2][3]vectors
+	{
+		base, row := Load(Param("w").Base(), GP64()), Load(Param("row").Base(), GP64())
+		for r := range 2 {
+			for k := range 3 {
+				found(Mem{Base: row, Disp: 4 * (3*r + k)}, base, zero, at)
+				weights[r][k] = w.vecs(vecs)
+				for v := range vecs {
+					c.load(Mem{Base: at, Disp: 4 * w.lanes * v}, v, weights[r][k][v])
+				}
+			}
+		}
+	}
+	step := Load(Param("step"), GP64())
+	SHLQ(Imm(2), step)
+	SHLQ(Imm(2), param("line"))
+	start, from, left := Load(Param("dx").Base(), GP64()), Load(Param("from").Base(), GP64()), GP64()
+	dx := GP64()
+	var y [2]reg.GPVirtual
+	now, next := [2]vectors{w.vecs(vecs), w.vecs(vecs)}, [2]vectors{w.vecs(vecs), w.vecs(vecs)}
+	even, odd := w.vecs(vecs), w.vecs(vecs)
+	load := func(dst [2]vectors) {
+		for r := range dst {
+			for v := range dst[r] {
+				c.load(Mem{Base: y[r], Disp: 4 * w.lanes * v}, v, dst[r][v])
+			}
+			ADDQ(step, y[r])
+		}
+	}
+	store := func(src vectors) {
+		for v := range src {
+			c.store(src[v], v, Mem{Base: dx, Disp: 4 * w.lanes * v})
+		}
+		ADDQ(step, dx)
+	}
+	pair := func(last bool) {
+		for v := range vecs {
+			VMULPS(weights[0][1][v], now[0][v], even[v])
+			VMULPS(weights[0][2][v], now[0][v], odd[v])
+			VFMADD231PS(weights[1][1][v], now[1][v], even[v])
+			VFMADD231PS(weights[1][2][v], now[1][v], odd[v])
+			if !last {
+				VFMADD231PS(weights[0][0][v], next[0][v], odd[v])
+				VFMADD231PS(weights[1][0][v], next[1][v], odd[v])
+			}
+		}
+		store(even)
+		store(odd)
+	}
+
+	Label("line")
+	base := Load(Param("dy").Base(), GP64())
+	for r := range y {
+		y[r] = GP64()
+		found(Mem{Base: from, Disp: 4 * r}, base, zero, y[r])
+	}
+	ADDQ(Imm(8), from)
+	MOVQ(start, dx)
+	ADDQ(param("line"), start)
+	load(now)
+	Load(Param("wide"), left)
+	DECQ(left)
+	JZ(LabelRef("end"))
+	Label("pair")
+	load(next)
+	pair(false)
+	for r := range now {
+		for v := range vecs {
+			VMOVAPS(next[r][v], now[r][v])
+		}
+	}
+	DECQ(left)
+	JNZ(LabelRef("pair"))
+	Label("end")
+	pair(true)
+	DECQ(param("lines"))
+	JNZ(LabelRef("line"))
+	VZEROUPPER()
+	RET()
+}

@@ -30,6 +30,7 @@ func main() {
 			w.depthwiseLines(stride)
 			w.depthwiseLinesGradient(stride)
 		}
+		w.depthwiseLinesBack()
 		for _, m := range []int{2, 4} {
 			w.spread(m, "input")
 			w.spread(m, "outputGradient")
