@@ -5226,7 +5226,7 @@ done:
 	RET
 
 // func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·depthwiseLines1AVX512(SB), NOSPLIT, $0-160
 	MOVQ      channels+152(FP), AX
 	MOVQ      $-1, CX
@@ -5238,72 +5238,78 @@ TEXT ·depthwiseLines1AVX512(SB), NOSPLIT, $0-160
 	MOVQ      y_base+0(FP), AX
 	MOVQ      step+144(FP), CX
 	SHLQ      $0x02, CX
+	MOVQ      CX, BX
+	SHLQ      $0x03, BX
 	MOVQ      w_base+72(FP), DX
-	MOVQ      tap+120(FP), BX
-	SHLQ      $0x02, BX
+	MOVQ      tap+120(FP), SI
+	SHLQ      $0x02, SI
 	VMOVUPS.Z (DX), K1, Z0
 	VMOVUPS.Z 64(DX), K2, Z1
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z2
 	VMOVUPS.Z 64(DX), K2, Z3
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z4
 	VMOVUPS.Z 64(DX), K2, Z5
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z6
 	VMOVUPS.Z 64(DX), K2, Z7
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z8
 	VMOVUPS.Z 64(DX), K2, Z9
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z10
 	VMOVUPS.Z 64(DX), K2, Z11
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z12
 	VMOVUPS.Z 64(DX), K2, Z13
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z14
 	VMOVUPS.Z 64(DX), K2, Z15
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z16
 	VMOVUPS.Z 64(DX), K2, Z17
-	ADDQ      BX, DX
-	MOVQ      from_base+96(FP), R8
+	ADDQ      SI, DX
+	MOVQ      from_base+96(FP), R9
 
 line:
 	MOVQ        x_base+24(FP), DX
-	MOVQ        zero_base+48(FP), R9
-	MOVLQSX     (R8), BX
-	TESTQ       BX, BX
-	LEAQ        (DX)(BX*4), BX
-	CMOVQLT     R9, BX
-	MOVLQSX     4(R8), SI
+	MOVQ        zero_base+48(FP), R10
+	MOVLQSX     (R9), SI
 	TESTQ       SI, SI
 	LEAQ        (DX)(SI*4), SI
-	CMOVQLT     R9, SI
-	MOVLQSX     8(R8), DI
+	CMOVQLT     R10, SI
+	MOVLQSX     4(R9), DI
 	TESTQ       DI, DI
 	LEAQ        (DX)(DI*4), DI
-	CMOVQLT     R9, DI
-	ADDQ        $0x0c, R8
+	CMOVQLT     R10, DI
+	MOVLQSX     8(R9), R8
+	TESTQ       R8, R8
+	LEAQ        (DX)(R8*4), R8
+	CMOVQLT     R10, R8
+	ADDQ        $0x0c, R9
 	MOVQ        wide+136(FP), DX
-	VMOVUPS.Z   (BX), K1, Z19
-	VMOVUPS.Z   64(BX), K2, Z18
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z19
+	VMOVUPS.Z   64(SI), K2, Z18
+	ADDQ        CX, SI
 	VMULPS      Z2, Z19, Z20
 	VMULPS      Z0, Z19, Z22
 	VMULPS      Z3, Z18, Z21
 	VMULPS      Z1, Z18, Z23
-	VMOVUPS.Z   (SI), K1, Z18
-	VMOVUPS.Z   64(SI), K2, Z19
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z18
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z19
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z8, Z18, Z20
 	VFMADD231PS Z6, Z18, Z22
 	VFMADD231PS Z9, Z19, Z21
 	VFMADD231PS Z7, Z19, Z23
-	VMOVUPS.Z   (DI), K1, Z18
-	VMOVUPS.Z   64(DI), K2, Z19
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z18
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z19
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z14, Z18, Z20
 	VFMADD231PS Z12, Z18, Z22
 	VFMADD231PS Z15, Z19, Z21
@@ -5316,27 +5322,31 @@ pixel:
 	VMOVAPS     Z21, Z19
 	VMOVAPS     Z22, Z20
 	VMOVAPS     Z23, Z21
-	VMOVUPS.Z   (BX), K1, Z22
-	VMOVUPS.Z   64(BX), K2, Z23
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z22
+	VMOVUPS.Z   64(SI), K2, Z23
+	ADDQ        CX, SI
 	VFMADD231PS Z4, Z22, Z18
 	VFMADD231PS Z2, Z22, Z20
 	VMULPS      Z0, Z22, Z22
 	VFMADD231PS Z5, Z23, Z19
 	VFMADD231PS Z3, Z23, Z21
 	VMULPS      Z1, Z23, Z23
-	VMOVUPS.Z   (SI), K1, Z24
-	VMOVUPS.Z   64(SI), K2, Z25
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z24
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z25
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z10, Z24, Z18
 	VFMADD231PS Z8, Z24, Z20
 	VFMADD231PS Z6, Z24, Z22
 	VFMADD231PS Z11, Z25, Z19
 	VFMADD231PS Z9, Z25, Z21
 	VFMADD231PS Z7, Z25, Z23
-	VMOVUPS.Z   (DI), K1, Z24
-	VMOVUPS.Z   64(DI), K2, Z25
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z24
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z25
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z16, Z24, Z18
 	VFMADD231PS Z14, Z24, Z20
 	VFMADD231PS Z12, Z24, Z22
@@ -5344,22 +5354,26 @@ pixel:
 	VFMADD231PS Z15, Z25, Z21
 	VFMADD231PS Z13, Z25, Z23
 	VMOVUPS     Z18, K1, (AX)
+	PREFETCHT0  (AX)(BX*1)
 	VMOVUPS     Z19, K2, 64(AX)
+	PREFETCHT0  64(AX)(BX*1)
 	ADDQ        CX, AX
 	DECQ        DX
 	JNZ         pixel
 
 end:
-	VMOVUPS Z20, K1, (AX)
-	VMOVUPS Z21, K2, 64(AX)
-	ADDQ    CX, AX
-	DECQ    lines+128(FP)
-	JNZ     line
+	VMOVUPS    Z20, K1, (AX)
+	PREFETCHT0 (AX)(BX*1)
+	VMOVUPS    Z21, K2, 64(AX)
+	PREFETCHT0 64(AX)(BX*1)
+	ADDQ       CX, AX
+	DECQ       lines+128(FP)
+	JNZ        line
 	VZEROUPPER
 	RET
 
 // func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-// Requires: AVX, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·depthwiseLinesGradient1AVX512(SB), NOSPLIT, $0-161
 	MOVQ   channels+152(FP), AX
 	MOVQ   $-1, CX
@@ -5371,6 +5385,8 @@ TEXT ·depthwiseLinesGradient1AVX512(SB), NOSPLIT, $0-161
 	MOVQ   dy_base+72(FP), AX
 	MOVQ   step+144(FP), CX
 	SHLQ   $0x02, CX
+	MOVQ   CX, BX
+	SHLQ   $0x03, BX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5389,58 +5405,66 @@ TEXT ·depthwiseLinesGradient1AVX512(SB), NOSPLIT, $0-161
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	MOVQ   from_base+96(FP), R8
+	MOVQ   from_base+96(FP), R9
 
 line:
-	MOVQ      x_base+24(FP), DX
-	MOVQ      zero_base+48(FP), R9
-	MOVLQSX   (R8), BX
-	TESTQ     BX, BX
-	LEAQ      (DX)(BX*4), BX
-	CMOVQLT   R9, BX
-	MOVLQSX   4(R8), SI
-	TESTQ     SI, SI
-	LEAQ      (DX)(SI*4), SI
-	CMOVQLT   R9, SI
-	MOVLQSX   8(R8), DI
-	TESTQ     DI, DI
-	LEAQ      (DX)(DI*4), DI
-	CMOVQLT   R9, DI
-	ADDQ      $0x0c, R8
-	MOVQ      wide+136(FP), DX
-	VPXORD    Z18, Z18, Z18
-	VPXORD    Z19, Z19, Z19
-	VMOVUPS.Z (AX), K1, Z20
-	VMOVUPS.Z 64(AX), K2, Z21
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        end
+	MOVQ       x_base+24(FP), DX
+	MOVQ       zero_base+48(FP), R10
+	MOVLQSX    (R9), SI
+	TESTQ      SI, SI
+	LEAQ       (DX)(SI*4), SI
+	CMOVQLT    R10, SI
+	MOVLQSX    4(R9), DI
+	TESTQ      DI, DI
+	LEAQ       (DX)(DI*4), DI
+	CMOVQLT    R10, DI
+	MOVLQSX    8(R9), R8
+	TESTQ      R8, R8
+	LEAQ       (DX)(R8*4), R8
+	CMOVQLT    R10, R8
+	ADDQ       $0x0c, R9
+	MOVQ       wide+136(FP), DX
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VMOVUPS.Z  (AX), K1, Z20
+	PREFETCHT0 (AX)(BX*1)
+	VMOVUPS.Z  64(AX), K2, Z21
+	PREFETCHT0 64(AX)(BX*1)
+	ADDQ       CX, AX
+	DECQ       DX
+	JZ         end
 
 pixel:
 	VMOVUPS.Z   (AX), K1, Z22
+	PREFETCHT0  (AX)(BX*1)
 	VMOVUPS.Z   64(AX), K2, Z23
+	PREFETCHT0  64(AX)(BX*1)
 	ADDQ        CX, AX
-	VMOVUPS.Z   (BX), K1, Z24
-	VMOVUPS.Z   64(BX), K2, Z25
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
 	VFMADD231PS Z18, Z24, Z4
 	VFMADD231PS Z20, Z24, Z2
 	VFMADD231PS Z22, Z24, Z0
 	VFMADD231PS Z19, Z25, Z5
 	VFMADD231PS Z21, Z25, Z3
 	VFMADD231PS Z23, Z25, Z1
-	VMOVUPS.Z   (SI), K1, Z24
-	VMOVUPS.Z   64(SI), K2, Z25
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z24
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z25
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z18, Z24, Z10
 	VFMADD231PS Z20, Z24, Z8
 	VFMADD231PS Z22, Z24, Z6
 	VFMADD231PS Z19, Z25, Z11
 	VFMADD231PS Z21, Z25, Z9
 	VFMADD231PS Z23, Z25, Z7
-	VMOVUPS.Z   (DI), K1, Z24
-	VMOVUPS.Z   64(DI), K2, Z25
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z24
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z25
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z18, Z24, Z16
 	VFMADD231PS Z20, Z24, Z14
 	VFMADD231PS Z22, Z24, Z12
@@ -5457,27 +5481,31 @@ pixel:
 end:
 	VPXORD      Z22, Z22, Z22
 	VPXORD      Z23, Z23, Z23
-	VMOVUPS.Z   (BX), K1, Z24
-	VMOVUPS.Z   64(BX), K2, Z25
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
 	VFMADD231PS Z18, Z24, Z4
 	VFMADD231PS Z20, Z24, Z2
 	VFMADD231PS Z22, Z24, Z0
 	VFMADD231PS Z19, Z25, Z5
 	VFMADD231PS Z21, Z25, Z3
 	VFMADD231PS Z23, Z25, Z1
-	VMOVUPS.Z   (SI), K1, Z24
-	VMOVUPS.Z   64(SI), K2, Z25
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z24
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z25
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z18, Z24, Z10
 	VFMADD231PS Z20, Z24, Z8
 	VFMADD231PS Z22, Z24, Z6
 	VFMADD231PS Z19, Z25, Z11
 	VFMADD231PS Z21, Z25, Z9
 	VFMADD231PS Z23, Z25, Z7
-	VMOVUPS.Z   (DI), K1, Z24
-	VMOVUPS.Z   64(DI), K2, Z25
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z24
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z25
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z18, Z24, Z16
 	VFMADD231PS Z20, Z24, Z14
 	VFMADD231PS Z22, Z24, Z12
@@ -5593,7 +5621,7 @@ put8:
 	RET
 
 // func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·depthwiseLines2AVX512(SB), NOSPLIT, $0-160
 	MOVQ      channels+152(FP), AX
 	MOVQ      $-1, CX
@@ -5605,97 +5633,109 @@ TEXT ·depthwiseLines2AVX512(SB), NOSPLIT, $0-160
 	MOVQ      y_base+0(FP), AX
 	MOVQ      step+144(FP), CX
 	SHLQ      $0x02, CX
+	MOVQ      CX, BX
+	SHLQ      $0x03, BX
 	MOVQ      w_base+72(FP), DX
-	MOVQ      tap+120(FP), BX
-	SHLQ      $0x02, BX
+	MOVQ      tap+120(FP), SI
+	SHLQ      $0x02, SI
 	VMOVUPS.Z (DX), K1, Z0
 	VMOVUPS.Z 64(DX), K2, Z1
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z2
 	VMOVUPS.Z 64(DX), K2, Z3
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z4
 	VMOVUPS.Z 64(DX), K2, Z5
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z6
 	VMOVUPS.Z 64(DX), K2, Z7
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z8
 	VMOVUPS.Z 64(DX), K2, Z9
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z10
 	VMOVUPS.Z 64(DX), K2, Z11
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z12
 	VMOVUPS.Z 64(DX), K2, Z13
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z14
 	VMOVUPS.Z 64(DX), K2, Z15
-	ADDQ      BX, DX
+	ADDQ      SI, DX
 	VMOVUPS.Z (DX), K1, Z16
 	VMOVUPS.Z 64(DX), K2, Z17
-	ADDQ      BX, DX
-	MOVQ      from_base+96(FP), R8
+	ADDQ      SI, DX
+	MOVQ      from_base+96(FP), R9
 
 line:
 	MOVQ    x_base+24(FP), DX
-	MOVQ    zero_base+48(FP), R9
-	MOVLQSX (R8), BX
-	TESTQ   BX, BX
-	LEAQ    (DX)(BX*4), BX
-	CMOVQLT R9, BX
-	MOVLQSX 4(R8), SI
+	MOVQ    zero_base+48(FP), R10
+	MOVLQSX (R9), SI
 	TESTQ   SI, SI
 	LEAQ    (DX)(SI*4), SI
-	CMOVQLT R9, SI
-	MOVLQSX 8(R8), DI
+	CMOVQLT R10, SI
+	MOVLQSX 4(R9), DI
 	TESTQ   DI, DI
 	LEAQ    (DX)(DI*4), DI
-	CMOVQLT R9, DI
-	ADDQ    $0x0c, R8
+	CMOVQLT R10, DI
+	MOVLQSX 8(R9), R8
+	TESTQ   R8, R8
+	LEAQ    (DX)(R8*4), R8
+	CMOVQLT R10, R8
+	ADDQ    $0x0c, R9
 	MOVQ    wide+136(FP), DX
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
 
 pixel:
-	VMOVUPS.Z   (BX), K1, Z20
-	VMOVUPS.Z   64(BX), K2, Z21
-	ADDQ        CX, BX
-	VFMADD231PS Z2, Z20, Z18
-	VFMADD231PS Z3, Z21, Z19
 	VMOVUPS.Z   (SI), K1, Z20
 	VMOVUPS.Z   64(SI), K2, Z21
 	ADDQ        CX, SI
+	VFMADD231PS Z2, Z20, Z18
+	VFMADD231PS Z3, Z21, Z19
+	VMOVUPS.Z   (DI), K1, Z20
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z21
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z8, Z20, Z18
 	VFMADD231PS Z9, Z21, Z19
-	VMOVUPS.Z   (DI), K1, Z20
-	VMOVUPS.Z   64(DI), K2, Z21
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z20
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z21
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z14, Z20, Z18
 	VFMADD231PS Z15, Z21, Z19
-	VMOVUPS.Z   (BX), K1, Z20
-	VMOVUPS.Z   64(BX), K2, Z21
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z20
+	VMOVUPS.Z   64(SI), K2, Z21
+	ADDQ        CX, SI
 	VFMADD231PS Z4, Z20, Z18
 	VMULPS      Z0, Z20, Z20
 	VFMADD231PS Z5, Z21, Z19
 	VMULPS      Z1, Z21, Z21
-	VMOVUPS.Z   (SI), K1, Z22
-	VMOVUPS.Z   64(SI), K2, Z23
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z22
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z23
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z10, Z22, Z18
 	VFMADD231PS Z6, Z22, Z20
 	VFMADD231PS Z11, Z23, Z19
 	VFMADD231PS Z7, Z23, Z21
-	VMOVUPS.Z   (DI), K1, Z22
-	VMOVUPS.Z   64(DI), K2, Z23
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z22
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z23
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z16, Z22, Z18
 	VFMADD231PS Z12, Z22, Z20
 	VFMADD231PS Z17, Z23, Z19
 	VFMADD231PS Z13, Z23, Z21
 	VMOVUPS     Z18, K1, (AX)
+	PREFETCHT0  (AX)(BX*1)
 	VMOVUPS     Z19, K2, 64(AX)
+	PREFETCHT0  64(AX)(BX*1)
 	ADDQ        CX, AX
 	VMOVAPS     Z20, Z18
 	VMOVAPS     Z21, Z19
@@ -5707,7 +5747,7 @@ pixel:
 	RET
 
 // func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-// Requires: AVX, AVX512F, BMI2, CMOV
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·depthwiseLinesGradient2AVX512(SB), NOSPLIT, $0-161
 	MOVQ   channels+152(FP), AX
 	MOVQ   $-1, CX
@@ -5719,6 +5759,8 @@ TEXT ·depthwiseLinesGradient2AVX512(SB), NOSPLIT, $0-161
 	MOVQ   dy_base+72(FP), AX
 	MOVQ   step+144(FP), CX
 	SHLQ   $0x02, CX
+	MOVQ   CX, BX
+	SHLQ   $0x03, BX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5737,69 +5779,81 @@ TEXT ·depthwiseLinesGradient2AVX512(SB), NOSPLIT, $0-161
 	VPXORD Z15, Z15, Z15
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
-	MOVQ   from_base+96(FP), R8
+	MOVQ   from_base+96(FP), R9
 
 line:
-	MOVQ      x_base+24(FP), DX
-	MOVQ      zero_base+48(FP), R9
-	MOVLQSX   (R8), BX
-	TESTQ     BX, BX
-	LEAQ      (DX)(BX*4), BX
-	CMOVQLT   R9, BX
-	MOVLQSX   4(R8), SI
-	TESTQ     SI, SI
-	LEAQ      (DX)(SI*4), SI
-	CMOVQLT   R9, SI
-	MOVLQSX   8(R8), DI
-	TESTQ     DI, DI
-	LEAQ      (DX)(DI*4), DI
-	CMOVQLT   R9, DI
-	ADDQ      $0x0c, R8
-	MOVQ      wide+136(FP), DX
-	VPXORD    Z18, Z18, Z18
-	VPXORD    Z19, Z19, Z19
-	VMOVUPS.Z (AX), K1, Z20
-	VMOVUPS.Z 64(AX), K2, Z21
-	ADDQ      CX, AX
-	DECQ      DX
-	JZ        end
+	MOVQ       x_base+24(FP), DX
+	MOVQ       zero_base+48(FP), R10
+	MOVLQSX    (R9), SI
+	TESTQ      SI, SI
+	LEAQ       (DX)(SI*4), SI
+	CMOVQLT    R10, SI
+	MOVLQSX    4(R9), DI
+	TESTQ      DI, DI
+	LEAQ       (DX)(DI*4), DI
+	CMOVQLT    R10, DI
+	MOVLQSX    8(R9), R8
+	TESTQ      R8, R8
+	LEAQ       (DX)(R8*4), R8
+	CMOVQLT    R10, R8
+	ADDQ       $0x0c, R9
+	MOVQ       wide+136(FP), DX
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VMOVUPS.Z  (AX), K1, Z20
+	PREFETCHT0 (AX)(BX*1)
+	VMOVUPS.Z  64(AX), K2, Z21
+	PREFETCHT0 64(AX)(BX*1)
+	ADDQ       CX, AX
+	DECQ       DX
+	JZ         end
 
 pixel:
 	VMOVUPS.Z   (AX), K1, Z22
+	PREFETCHT0  (AX)(BX*1)
 	VMOVUPS.Z   64(AX), K2, Z23
+	PREFETCHT0  64(AX)(BX*1)
 	ADDQ        CX, AX
-	VMOVUPS.Z   (BX), K1, Z18
-	VMOVUPS.Z   64(BX), K2, Z19
-	ADDQ        CX, BX
-	VFMADD231PS Z20, Z18, Z2
-	VFMADD231PS Z21, Z19, Z3
 	VMOVUPS.Z   (SI), K1, Z18
 	VMOVUPS.Z   64(SI), K2, Z19
 	ADDQ        CX, SI
+	VFMADD231PS Z20, Z18, Z2
+	VFMADD231PS Z21, Z19, Z3
+	VMOVUPS.Z   (DI), K1, Z18
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z19
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z20, Z18, Z8
 	VFMADD231PS Z21, Z19, Z9
-	VMOVUPS.Z   (DI), K1, Z18
-	VMOVUPS.Z   64(DI), K2, Z19
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z18
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z19
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z20, Z18, Z14
 	VFMADD231PS Z21, Z19, Z15
-	VMOVUPS.Z   (BX), K1, Z18
-	VMOVUPS.Z   64(BX), K2, Z19
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z18
+	VMOVUPS.Z   64(SI), K2, Z19
+	ADDQ        CX, SI
 	VFMADD231PS Z20, Z18, Z4
 	VFMADD231PS Z22, Z18, Z0
 	VFMADD231PS Z21, Z19, Z5
 	VFMADD231PS Z23, Z19, Z1
-	VMOVUPS.Z   (SI), K1, Z18
-	VMOVUPS.Z   64(SI), K2, Z19
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z18
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z19
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z20, Z18, Z10
 	VFMADD231PS Z22, Z18, Z6
 	VFMADD231PS Z21, Z19, Z11
 	VFMADD231PS Z23, Z19, Z7
-	VMOVUPS.Z   (DI), K1, Z18
-	VMOVUPS.Z   64(DI), K2, Z19
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z18
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z19
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z20, Z18, Z16
 	VFMADD231PS Z22, Z18, Z12
 	VFMADD231PS Z21, Z19, Z17
@@ -5814,38 +5868,46 @@ pixel:
 end:
 	VPXORD      Z22, Z22, Z22
 	VPXORD      Z23, Z23, Z23
-	VMOVUPS.Z   (BX), K1, Z24
-	VMOVUPS.Z   64(BX), K2, Z25
-	ADDQ        CX, BX
-	VFMADD231PS Z20, Z24, Z2
-	VFMADD231PS Z21, Z25, Z3
 	VMOVUPS.Z   (SI), K1, Z24
 	VMOVUPS.Z   64(SI), K2, Z25
 	ADDQ        CX, SI
+	VFMADD231PS Z20, Z24, Z2
+	VFMADD231PS Z21, Z25, Z3
+	VMOVUPS.Z   (DI), K1, Z24
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z25
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z20, Z24, Z8
 	VFMADD231PS Z21, Z25, Z9
-	VMOVUPS.Z   (DI), K1, Z24
-	VMOVUPS.Z   64(DI), K2, Z25
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z24
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z25
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z20, Z24, Z14
 	VFMADD231PS Z21, Z25, Z15
-	VMOVUPS.Z   (BX), K1, Z24
-	VMOVUPS.Z   64(BX), K2, Z25
-	ADDQ        CX, BX
+	VMOVUPS.Z   (SI), K1, Z24
+	VMOVUPS.Z   64(SI), K2, Z25
+	ADDQ        CX, SI
 	VFMADD231PS Z20, Z24, Z4
 	VFMADD231PS Z22, Z24, Z0
 	VFMADD231PS Z21, Z25, Z5
 	VFMADD231PS Z23, Z25, Z1
-	VMOVUPS.Z   (SI), K1, Z24
-	VMOVUPS.Z   64(SI), K2, Z25
-	ADDQ        CX, SI
+	VMOVUPS.Z   (DI), K1, Z24
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z25
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Z20, Z24, Z10
 	VFMADD231PS Z22, Z24, Z6
 	VFMADD231PS Z21, Z25, Z11
 	VFMADD231PS Z23, Z25, Z7
-	VMOVUPS.Z   (DI), K1, Z24
-	VMOVUPS.Z   64(DI), K2, Z25
-	ADDQ        CX, DI
+	VMOVUPS.Z   (R8), K1, Z24
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z25
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Z20, Z24, Z16
 	VFMADD231PS Z22, Z24, Z12
 	VFMADD231PS Z21, Z25, Z17
@@ -13284,7 +13346,7 @@ done:
 	RET
 
 // func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·depthwiseLines1AVX2(SB), NOSPLIT, $0-160
 	MOVQ       channels+152(FP), AX
 	XORQ       CX, CX
@@ -13299,56 +13361,60 @@ TEXT ·depthwiseLines1AVX2(SB), NOSPLIT, $0-160
 	MOVQ       y_base+0(FP), AX
 	MOVQ       step+144(FP), CX
 	SHLQ       $0x02, CX
+	MOVQ       CX, BX
+	SHLQ       $0x03, BX
 	MOVQ       w_base+72(FP), DX
-	MOVQ       tap+120(FP), BX
-	SHLQ       $0x02, BX
+	MOVQ       tap+120(FP), SI
+	SHLQ       $0x02, SI
 	VMASKMOVPS (DX), Y0, Y1
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y2
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y3
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y4
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y5
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y6
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y7
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y8
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y9
-	ADDQ       BX, DX
-	MOVQ       from_base+96(FP), R8
+	ADDQ       SI, DX
+	MOVQ       from_base+96(FP), R9
 
 line:
 	MOVQ        x_base+24(FP), DX
-	MOVQ        zero_base+48(FP), R9
-	MOVLQSX     (R8), BX
-	TESTQ       BX, BX
-	LEAQ        (DX)(BX*4), BX
-	CMOVQLT     R9, BX
-	MOVLQSX     4(R8), SI
+	MOVQ        zero_base+48(FP), R10
+	MOVLQSX     (R9), SI
 	TESTQ       SI, SI
 	LEAQ        (DX)(SI*4), SI
-	CMOVQLT     R9, SI
-	MOVLQSX     8(R8), DI
+	CMOVQLT     R10, SI
+	MOVLQSX     4(R9), DI
 	TESTQ       DI, DI
 	LEAQ        (DX)(DI*4), DI
-	CMOVQLT     R9, DI
-	ADDQ        $0x0c, R8
+	CMOVQLT     R10, DI
+	MOVLQSX     8(R9), R8
+	TESTQ       R8, R8
+	LEAQ        (DX)(R8*4), R8
+	CMOVQLT     R10, R8
+	ADDQ        $0x0c, R9
 	MOVQ        wide+136(FP), DX
-	VMASKMOVPS  (BX), Y0, Y10
-	ADDQ        CX, BX
-	VMULPS      Y2, Y10, Y11
-	VMULPS      Y1, Y10, Y12
 	VMASKMOVPS  (SI), Y0, Y10
 	ADDQ        CX, SI
+	VMULPS      Y2, Y10, Y11
+	VMULPS      Y1, Y10, Y12
+	VMASKMOVPS  (DI), Y0, Y10
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y5, Y10, Y11
 	VFMADD231PS Y4, Y10, Y12
-	VMASKMOVPS  (DI), Y0, Y10
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y10
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y8, Y10, Y11
 	VFMADD231PS Y7, Y10, Y12
 	DECQ        DX
@@ -13357,28 +13423,32 @@ line:
 pixel:
 	VMOVAPS     Y11, Y10
 	VMOVAPS     Y12, Y11
-	VMASKMOVPS  (BX), Y0, Y12
-	ADDQ        CX, BX
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
 	VFMADD231PS Y3, Y12, Y10
 	VFMADD231PS Y2, Y12, Y11
 	VMULPS      Y1, Y12, Y12
-	VMASKMOVPS  (SI), Y0, Y13
-	ADDQ        CX, SI
+	VMASKMOVPS  (DI), Y0, Y13
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y6, Y13, Y10
 	VFMADD231PS Y5, Y13, Y11
 	VFMADD231PS Y4, Y13, Y12
-	VMASKMOVPS  (DI), Y0, Y13
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y13
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y9, Y13, Y10
 	VFMADD231PS Y8, Y13, Y11
 	VFMADD231PS Y7, Y13, Y12
 	VMASKMOVPS  Y10, Y0, (AX)
+	PREFETCHT0  (AX)(BX*1)
 	ADDQ        CX, AX
 	DECQ        DX
 	JNZ         pixel
 
 end:
 	VMASKMOVPS Y11, Y0, (AX)
+	PREFETCHT0 (AX)(BX*1)
 	ADDQ       CX, AX
 	DECQ       lines+128(FP)
 	JNZ        line
@@ -13386,7 +13456,7 @@ end:
 	RET
 
 // func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·depthwiseLinesGradient1AVX2(SB), NOSPLIT, $0-161
 	MOVQ    channels+152(FP), AX
 	XORQ    CX, CX
@@ -13401,6 +13471,8 @@ TEXT ·depthwiseLinesGradient1AVX2(SB), NOSPLIT, $0-161
 	MOVQ    dy_base+72(FP), AX
 	MOVQ    step+144(FP), CX
 	SHLQ    $0x02, CX
+	MOVQ    CX, BX
+	SHLQ    $0x03, BX
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -13410,46 +13482,50 @@ TEXT ·depthwiseLinesGradient1AVX2(SB), NOSPLIT, $0-161
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    from_base+96(FP), R8
+	MOVQ    from_base+96(FP), R9
 
 line:
 	MOVQ       x_base+24(FP), DX
-	MOVQ       zero_base+48(FP), R9
-	MOVLQSX    (R8), BX
-	TESTQ      BX, BX
-	LEAQ       (DX)(BX*4), BX
-	CMOVQLT    R9, BX
-	MOVLQSX    4(R8), SI
+	MOVQ       zero_base+48(FP), R10
+	MOVLQSX    (R9), SI
 	TESTQ      SI, SI
 	LEAQ       (DX)(SI*4), SI
-	CMOVQLT    R9, SI
-	MOVLQSX    8(R8), DI
+	CMOVQLT    R10, SI
+	MOVLQSX    4(R9), DI
 	TESTQ      DI, DI
 	LEAQ       (DX)(DI*4), DI
-	CMOVQLT    R9, DI
-	ADDQ       $0x0c, R8
+	CMOVQLT    R10, DI
+	MOVLQSX    8(R9), R8
+	TESTQ      R8, R8
+	LEAQ       (DX)(R8*4), R8
+	CMOVQLT    R10, R8
+	ADDQ       $0x0c, R9
 	MOVQ       wide+136(FP), DX
 	VXORPS     Y10, Y10, Y10
 	VMASKMOVPS (AX), Y0, Y11
+	PREFETCHT0 (AX)(BX*1)
 	ADDQ       CX, AX
 	DECQ       DX
 	JZ         end
 
 pixel:
 	VMASKMOVPS  (AX), Y0, Y12
+	PREFETCHT0  (AX)(BX*1)
 	ADDQ        CX, AX
-	VMASKMOVPS  (BX), Y0, Y13
-	ADDQ        CX, BX
+	VMASKMOVPS  (SI), Y0, Y13
+	ADDQ        CX, SI
 	VFMADD231PS Y10, Y13, Y3
 	VFMADD231PS Y11, Y13, Y2
 	VFMADD231PS Y12, Y13, Y1
-	VMASKMOVPS  (SI), Y0, Y13
-	ADDQ        CX, SI
+	VMASKMOVPS  (DI), Y0, Y13
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y10, Y13, Y6
 	VFMADD231PS Y11, Y13, Y5
 	VFMADD231PS Y12, Y13, Y4
-	VMASKMOVPS  (DI), Y0, Y13
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y13
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y10, Y13, Y9
 	VFMADD231PS Y11, Y13, Y8
 	VFMADD231PS Y12, Y13, Y7
@@ -13460,18 +13536,20 @@ pixel:
 
 end:
 	VXORPS      Y12, Y12, Y12
-	VMASKMOVPS  (BX), Y0, Y13
-	ADDQ        CX, BX
+	VMASKMOVPS  (SI), Y0, Y13
+	ADDQ        CX, SI
 	VFMADD231PS Y10, Y13, Y3
 	VFMADD231PS Y11, Y13, Y2
 	VFMADD231PS Y12, Y13, Y1
-	VMASKMOVPS  (SI), Y0, Y13
-	ADDQ        CX, SI
+	VMASKMOVPS  (DI), Y0, Y13
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y10, Y13, Y6
 	VFMADD231PS Y11, Y13, Y5
 	VFMADD231PS Y12, Y13, Y4
-	VMASKMOVPS  (DI), Y0, Y13
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y13
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y10, Y13, Y9
 	VFMADD231PS Y11, Y13, Y8
 	VFMADD231PS Y12, Y13, Y7
@@ -13557,7 +13635,7 @@ put8:
 	RET
 
 // func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·depthwiseLines2AVX2(SB), NOSPLIT, $0-160
 	MOVQ       channels+152(FP), AX
 	XORQ       CX, CX
@@ -13572,71 +13650,78 @@ TEXT ·depthwiseLines2AVX2(SB), NOSPLIT, $0-160
 	MOVQ       y_base+0(FP), AX
 	MOVQ       step+144(FP), CX
 	SHLQ       $0x02, CX
+	MOVQ       CX, BX
+	SHLQ       $0x03, BX
 	MOVQ       w_base+72(FP), DX
-	MOVQ       tap+120(FP), BX
-	SHLQ       $0x02, BX
+	MOVQ       tap+120(FP), SI
+	SHLQ       $0x02, SI
 	VMASKMOVPS (DX), Y0, Y1
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y2
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y3
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y4
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y5
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y6
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y7
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y8
-	ADDQ       BX, DX
+	ADDQ       SI, DX
 	VMASKMOVPS (DX), Y0, Y9
-	ADDQ       BX, DX
-	MOVQ       from_base+96(FP), R8
+	ADDQ       SI, DX
+	MOVQ       from_base+96(FP), R9
 
 line:
 	MOVQ    x_base+24(FP), DX
-	MOVQ    zero_base+48(FP), R9
-	MOVLQSX (R8), BX
-	TESTQ   BX, BX
-	LEAQ    (DX)(BX*4), BX
-	CMOVQLT R9, BX
-	MOVLQSX 4(R8), SI
+	MOVQ    zero_base+48(FP), R10
+	MOVLQSX (R9), SI
 	TESTQ   SI, SI
 	LEAQ    (DX)(SI*4), SI
-	CMOVQLT R9, SI
-	MOVLQSX 8(R8), DI
+	CMOVQLT R10, SI
+	MOVLQSX 4(R9), DI
 	TESTQ   DI, DI
 	LEAQ    (DX)(DI*4), DI
-	CMOVQLT R9, DI
-	ADDQ    $0x0c, R8
+	CMOVQLT R10, DI
+	MOVLQSX 8(R9), R8
+	TESTQ   R8, R8
+	LEAQ    (DX)(R8*4), R8
+	CMOVQLT R10, R8
+	ADDQ    $0x0c, R9
 	MOVQ    wide+136(FP), DX
 	VXORPS  Y10, Y10, Y10
 
 pixel:
-	VMASKMOVPS  (BX), Y0, Y11
-	ADDQ        CX, BX
-	VFMADD231PS Y2, Y11, Y10
 	VMASKMOVPS  (SI), Y0, Y11
 	ADDQ        CX, SI
-	VFMADD231PS Y5, Y11, Y10
+	VFMADD231PS Y2, Y11, Y10
 	VMASKMOVPS  (DI), Y0, Y11
+	PREFETCHT0  (DI)(BX*1)
 	ADDQ        CX, DI
+	VFMADD231PS Y5, Y11, Y10
+	VMASKMOVPS  (R8), Y0, Y11
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y8, Y11, Y10
-	VMASKMOVPS  (BX), Y0, Y11
-	ADDQ        CX, BX
+	VMASKMOVPS  (SI), Y0, Y11
+	ADDQ        CX, SI
 	VFMADD231PS Y3, Y11, Y10
 	VMULPS      Y1, Y11, Y11
-	VMASKMOVPS  (SI), Y0, Y12
-	ADDQ        CX, SI
+	VMASKMOVPS  (DI), Y0, Y12
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y6, Y12, Y10
 	VFMADD231PS Y4, Y12, Y11
-	VMASKMOVPS  (DI), Y0, Y12
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y9, Y12, Y10
 	VFMADD231PS Y7, Y12, Y11
 	VMASKMOVPS  Y10, Y0, (AX)
+	PREFETCHT0  (AX)(BX*1)
 	ADDQ        CX, AX
 	VMOVAPS     Y11, Y10
 	DECQ        DX
@@ -13647,7 +13732,7 @@ pixel:
 	RET
 
 // func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·depthwiseLinesGradient2AVX2(SB), NOSPLIT, $0-161
 	MOVQ    channels+152(FP), AX
 	XORQ    CX, CX
@@ -13662,6 +13747,8 @@ TEXT ·depthwiseLinesGradient2AVX2(SB), NOSPLIT, $0-161
 	MOVQ    dy_base+72(FP), AX
 	MOVQ    step+144(FP), CX
 	SHLQ    $0x02, CX
+	MOVQ    CX, BX
+	SHLQ    $0x03, BX
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
@@ -13671,53 +13758,59 @@ TEXT ·depthwiseLinesGradient2AVX2(SB), NOSPLIT, $0-161
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	VXORPS  Y9, Y9, Y9
-	MOVQ    from_base+96(FP), R8
+	MOVQ    from_base+96(FP), R9
 
 line:
 	MOVQ       x_base+24(FP), DX
-	MOVQ       zero_base+48(FP), R9
-	MOVLQSX    (R8), BX
-	TESTQ      BX, BX
-	LEAQ       (DX)(BX*4), BX
-	CMOVQLT    R9, BX
-	MOVLQSX    4(R8), SI
+	MOVQ       zero_base+48(FP), R10
+	MOVLQSX    (R9), SI
 	TESTQ      SI, SI
 	LEAQ       (DX)(SI*4), SI
-	CMOVQLT    R9, SI
-	MOVLQSX    8(R8), DI
+	CMOVQLT    R10, SI
+	MOVLQSX    4(R9), DI
 	TESTQ      DI, DI
 	LEAQ       (DX)(DI*4), DI
-	CMOVQLT    R9, DI
-	ADDQ       $0x0c, R8
+	CMOVQLT    R10, DI
+	MOVLQSX    8(R9), R8
+	TESTQ      R8, R8
+	LEAQ       (DX)(R8*4), R8
+	CMOVQLT    R10, R8
+	ADDQ       $0x0c, R9
 	MOVQ       wide+136(FP), DX
 	VXORPS     Y10, Y10, Y10
 	VMASKMOVPS (AX), Y0, Y10
+	PREFETCHT0 (AX)(BX*1)
 	ADDQ       CX, AX
 	DECQ       DX
 	JZ         end
 
 pixel:
 	VMASKMOVPS  (AX), Y0, Y11
+	PREFETCHT0  (AX)(BX*1)
 	ADDQ        CX, AX
-	VMASKMOVPS  (BX), Y0, Y12
-	ADDQ        CX, BX
-	VFMADD231PS Y10, Y12, Y2
 	VMASKMOVPS  (SI), Y0, Y12
 	ADDQ        CX, SI
-	VFMADD231PS Y10, Y12, Y5
+	VFMADD231PS Y10, Y12, Y2
 	VMASKMOVPS  (DI), Y0, Y12
+	PREFETCHT0  (DI)(BX*1)
 	ADDQ        CX, DI
+	VFMADD231PS Y10, Y12, Y5
+	VMASKMOVPS  (R8), Y0, Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y10, Y12, Y8
-	VMASKMOVPS  (BX), Y0, Y12
-	ADDQ        CX, BX
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
 	VFMADD231PS Y10, Y12, Y3
 	VFMADD231PS Y11, Y12, Y1
-	VMASKMOVPS  (SI), Y0, Y12
-	ADDQ        CX, SI
+	VMASKMOVPS  (DI), Y0, Y12
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y10, Y12, Y6
 	VFMADD231PS Y11, Y12, Y4
-	VMASKMOVPS  (DI), Y0, Y12
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y10, Y12, Y9
 	VFMADD231PS Y11, Y12, Y7
 	VMOVAPS     Y10, Y10
@@ -13727,25 +13820,29 @@ pixel:
 
 end:
 	VXORPS      Y11, Y11, Y11
-	VMASKMOVPS  (BX), Y0, Y12
-	ADDQ        CX, BX
-	VFMADD231PS Y10, Y12, Y2
 	VMASKMOVPS  (SI), Y0, Y12
 	ADDQ        CX, SI
-	VFMADD231PS Y10, Y12, Y5
+	VFMADD231PS Y10, Y12, Y2
 	VMASKMOVPS  (DI), Y0, Y12
+	PREFETCHT0  (DI)(BX*1)
 	ADDQ        CX, DI
+	VFMADD231PS Y10, Y12, Y5
+	VMASKMOVPS  (R8), Y0, Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y10, Y12, Y8
-	VMASKMOVPS  (BX), Y0, Y12
-	ADDQ        CX, BX
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
 	VFMADD231PS Y10, Y12, Y3
 	VFMADD231PS Y11, Y12, Y1
-	VMASKMOVPS  (SI), Y0, Y12
-	ADDQ        CX, SI
+	VMASKMOVPS  (DI), Y0, Y12
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
 	VFMADD231PS Y10, Y12, Y6
 	VFMADD231PS Y11, Y12, Y4
-	VMASKMOVPS  (DI), Y0, Y12
-	ADDQ        CX, DI
+	VMASKMOVPS  (R8), Y0, Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
 	VFMADD231PS Y10, Y12, Y9
 	VFMADD231PS Y11, Y12, Y7
 	DECQ        lines+128(FP)

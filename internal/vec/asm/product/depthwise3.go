@@ -18,7 +18,11 @@ type lines struct {
 	c             columns
 	x             [3]reg.GPVirtual // the pixels under way
 	y, step, left reg.GPVirtual
+	ahead         reg.GPVirtual // some pixels further
 }
+
+// pixelsAhead is how far ahead pixels are fetched: with many channels the next one is on another page soon, which the machine does not foresee.
+const pixelsAhead = 8
 
 func (w width) newLines(y string) *lines {
 	l := &lines{width: w, vecs: w.channelVecs()}
@@ -27,6 +31,9 @@ func (w width) newLines(y string) *lines {
 	Load(Param(y).Base(), l.y)
 	Load(Param("step"), l.step)
 	SHLQ(Imm(2), l.step)
+	l.ahead = GP64()
+	MOVQ(l.step, l.ahead)
+	SHLQ(Imm(3), l.ahead)
 	for r := range l.x {
 		l.x[r] = GP64()
 	}
@@ -56,6 +63,9 @@ func (l *lines) column(f func(r, v int, x reg.VecVirtual)) {
 		xs := l.width.vecs(l.vecs)
 		for v, x := range xs {
 			l.c.load(Mem{Base: l.x[r], Disp: 4 * l.lanes * v}, v, x)
+			if r > 0 { // the first line has been here
+				PREFETCHT0(Mem{Base: l.x[r], Index: l.ahead, Scale: 1, Disp: 4 * l.lanes * v})
+			}
 		}
 		ADDQ(l.step, l.x[r])
 		for v, x := range xs {
@@ -81,6 +91,7 @@ func (l *lines) copy(dst, src vectors) {
 func (l *lines) loadY(dst vectors) {
 	for v := range dst {
 		l.c.load(Mem{Base: l.y, Disp: 4 * l.lanes * v}, v, dst[v])
+		PREFETCHT0(Mem{Base: l.y, Index: l.ahead, Scale: 1, Disp: 4 * l.lanes * v})
 	}
 	ADDQ(l.step, l.y)
 }
@@ -88,6 +99,7 @@ func (l *lines) loadY(dst vectors) {
 func (l *lines) storeY(src vectors) {
 	for v := range src {
 		l.c.store(src[v], v, Mem{Base: l.y, Disp: 4 * l.lanes * v})
+		PREFETCHT0(Mem{Base: l.y, Index: l.ahead, Scale: 1, Disp: 4 * l.lanes * v})
 	}
 	ADDQ(l.step, l.y)
 }
