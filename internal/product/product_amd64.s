@@ -6150,10 +6150,10 @@ end:
 	VZEROUPPER
 	RET
 
-// func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func input2AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·input2AVX512(SB), NOSPLIT, $128-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·input2AVX512(SB), NOSPLIT, $128-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -6237,226 +6237,175 @@ TEXT ·input2AVX512(SB), NOSPLIT, $128-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 120(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ       $0x10, BX
 	JL         part
-	MOVQ       (SP), R8
-	VMOVUPS    (R8)(AX*1), Z0
-	MOVQ       8(SP), R8
-	VMOVUPS    (R8)(AX*1), Z1
-	MOVQ       16(SP), R8
-	VMOVUPS    (R8)(AX*1), Z2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       24(SP), R8
-	VMOVUPS    (R8)(AX*1), Z3
-	PREFETCHT0 (R8)(DI*1)
+	MOVQ       (SP), R9
+	VMOVUPS    (R9)(AX*1), Z0
+	MOVQ       8(SP), R9
+	VMOVUPS    (R9)(AX*1), Z1
+	MOVQ       16(SP), R9
+	VMOVUPS    (R9)(AX*1), Z2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       24(SP), R9
+	VMOVUPS    (R9)(AX*1), Z3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
 	VMOVUPS    Z0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       32(SP), R8
-	VMOVUPS    (R8)(AX*1), Z0
-	MOVQ       40(SP), R8
-	VMOVUPS    (R8)(AX*1), Z1
-	MOVQ       48(SP), R8
-	VMOVUPS    (R8)(AX*1), Z2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       56(SP), R8
-	VMOVUPS    (R8)(AX*1), Z3
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Z4, 64(R8)
+	VMOVUPS    Z2, 128(R8)
+	VMOVUPS    Z1, 192(R8)
+	MOVQ       32(SP), R9
+	VMOVUPS    (R9)(AX*1), Z0
+	MOVQ       40(SP), R9
+	VMOVUPS    (R9)(AX*1), Z1
+	MOVQ       48(SP), R9
+	VMOVUPS    (R9)(AX*1), Z2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       56(SP), R9
+	VMOVUPS    (R9)(AX*1), Z3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x04, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       64(SP), R8
-	VMOVUPS    (R8)(AX*1), Z0
-	MOVQ       72(SP), R8
-	VMOVUPS    (R8)(AX*1), Z1
-	MOVQ       80(SP), R8
-	VMOVUPS    (R8)(AX*1), Z2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       88(SP), R8
-	VMOVUPS    (R8)(AX*1), Z3
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Z0, 256(R8)
+	VMOVUPS    Z4, 320(R8)
+	VMOVUPS    Z2, 384(R8)
+	VMOVUPS    Z1, 448(R8)
+	MOVQ       64(SP), R9
+	VMOVUPS    (R9)(AX*1), Z0
+	MOVQ       72(SP), R9
+	VMOVUPS    (R9)(AX*1), Z1
+	MOVQ       80(SP), R9
+	VMOVUPS    (R9)(AX*1), Z2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       88(SP), R9
+	VMOVUPS    (R9)(AX*1), Z3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x08, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       96(SP), R8
-	VMOVUPS    (R8)(AX*1), Z0
-	MOVQ       104(SP), R8
-	VMOVUPS    (R8)(AX*1), Z1
-	MOVQ       112(SP), R8
-	VMOVUPS    (R8)(AX*1), Z2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       120(SP), R8
-	VMOVUPS    (R8)(AX*1), Z3
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Z0, 512(R8)
+	VMOVUPS    Z4, 576(R8)
+	VMOVUPS    Z2, 640(R8)
+	VMOVUPS    Z1, 704(R8)
+	MOVQ       96(SP), R9
+	VMOVUPS    (R9)(AX*1), Z0
+	MOVQ       104(SP), R9
+	VMOVUPS    (R9)(AX*1), Z1
+	MOVQ       112(SP), R9
+	VMOVUPS    (R9)(AX*1), Z2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       120(SP), R9
+	VMOVUPS    (R9)(AX*1), Z3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x0c, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
+	VMOVUPS    Z0, 768(R8)
+	VMOVUPS    Z4, 832(R8)
+	VMOVUPS    Z2, 896(R8)
+	VMOVUPS    Z1, 960(R8)
 	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z3
+	VMOVUPS    256(R8), Z1
+	VMOVUPS    512(R8), Z2
+	VMOVUPS    768(R8), Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z3
+	MOVQ       DX, R10
+	IMUL3Q     $0x00, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	VMOVUPS    64(R8), Z0
+	VMOVUPS    320(R8), Z1
+	VMOVUPS    576(R8), Z2
+	VMOVUPS    832(R8), Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z3
+	MOVQ       DX, R10
+	IMUL3Q     $0x01, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	VMOVUPS    128(R8), Z0
+	VMOVUPS    384(R8), Z1
+	VMOVUPS    640(R8), Z2
+	VMOVUPS    896(R8), Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z3
+	MOVQ       DX, R10
+	IMUL3Q     $0x02, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	VMOVUPS    192(R8), Z0
+	VMOVUPS    448(R8), Z1
+	VMOVUPS    704(R8), Z2
+	VMOVUPS    960(R8), Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
+	MOVQ       DX, R10
+	IMUL3Q     $0x03, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
 	ADDQ       $0x40, AX
 	ADDQ       $0x40, DI
 	ADDQ       $0x40, CX
 	SUBQ       $0x10, SI
 	JNZ        whole
-	ADDQ       skip+120(FP), CX
-	MOVQ       group+112(FP), SI
+	ADDQ       skip+144(FP), CX
+	MOVQ       group+136(FP), SI
 	JMP        whole
 
 part:
@@ -6480,16 +6429,10 @@ part:
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
-	ADDQ       CX, BX
-	VMOVUPS    Z0, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z4, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z2, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z1, K1, (BX)
+	VMOVUPS    Z0, K1, (R8)
+	VMOVUPS    Z4, K1, 64(R8)
+	VMOVUPS    Z2, K1, 128(R8)
+	VMOVUPS    Z1, K1, 192(R8)
 	MOVQ       32(SP), BX
 	VMOVUPS.Z  (BX)(AX*1), K1, Z0
 	MOVQ       40(SP), BX
@@ -6504,16 +6447,10 @@ part:
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, SI
-	IMUL3Q     $0x04, SI, BX
-	ADDQ       CX, BX
-	VMOVUPS    Z0, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z4, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z2, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z1, K1, (BX)
+	VMOVUPS    Z0, K1, 256(R8)
+	VMOVUPS    Z4, K1, 320(R8)
+	VMOVUPS    Z2, K1, 384(R8)
+	VMOVUPS    Z1, K1, 448(R8)
 	MOVQ       64(SP), BX
 	VMOVUPS.Z  (BX)(AX*1), K1, Z0
 	MOVQ       72(SP), BX
@@ -6528,16 +6465,10 @@ part:
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, SI
-	IMUL3Q     $0x08, SI, BX
-	ADDQ       CX, BX
-	VMOVUPS    Z0, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z4, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z2, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z1, K1, (BX)
+	VMOVUPS    Z0, K1, 512(R8)
+	VMOVUPS    Z4, K1, 576(R8)
+	VMOVUPS    Z2, K1, 640(R8)
+	VMOVUPS    Z1, K1, 704(R8)
 	MOVQ       96(SP), BX
 	VMOVUPS.Z  (BX)(AX*1), K1, Z0
 	MOVQ       104(SP), BX
@@ -6552,27 +6483,14 @@ part:
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
 	VSUBPS     Z3, Z1, Z1
-	MOVQ       DX, BX
-	IMUL3Q     $0x0c, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS    Z0, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z4, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z2, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z1, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x00, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z2
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z3
+	VMOVUPS    Z0, K1, 768(R8)
+	VMOVUPS    Z4, K1, 832(R8)
+	VMOVUPS    Z2, K1, 896(R8)
+	VMOVUPS    Z1, K1, 960(R8)
+	VMOVUPS.Z  (R8), K1, Z0
+	VMOVUPS.Z  256(R8), K1, Z1
+	VMOVUPS.Z  512(R8), K1, Z2
+	VMOVUPS.Z  768(R8), K1, Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
@@ -6588,17 +6506,10 @@ part:
 	VMOVUPS    Z2, K1, (AX)
 	ADDQ       BX, AX
 	VMOVUPS    Z1, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x01, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z2
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z3
+	VMOVUPS.Z  64(R8), K1, Z0
+	VMOVUPS.Z  320(R8), K1, Z1
+	VMOVUPS.Z  576(R8), K1, Z2
+	VMOVUPS.Z  832(R8), K1, Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
@@ -6614,17 +6525,10 @@ part:
 	VMOVUPS    Z2, K1, (AX)
 	ADDQ       BX, AX
 	VMOVUPS    Z1, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x02, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z2
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z3
+	VMOVUPS.Z  128(R8), K1, Z0
+	VMOVUPS.Z  384(R8), K1, Z1
+	VMOVUPS.Z  640(R8), K1, Z2
+	VMOVUPS.Z  896(R8), K1, Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
@@ -6640,17 +6544,10 @@ part:
 	VMOVUPS    Z2, K1, (AX)
 	ADDQ       BX, AX
 	VMOVUPS    Z1, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x03, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z2
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z3
+	VMOVUPS.Z  192(R8), K1, Z0
+	VMOVUPS.Z  448(R8), K1, Z1
+	VMOVUPS.Z  704(R8), K1, Z2
+	VMOVUPS.Z  960(R8), K1, Z3
 	VSUBPS     Z2, Z0, Z0
 	VADDPS     Z2, Z1, Z4
 	VSUBPS     Z1, Z2, Z2
@@ -6671,10 +6568,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func outputGradient2AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -6698,154 +6595,123 @@ TEXT ·outputGradient2AVX512(SB), NOSPLIT, $32-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 24(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ       $0x10, BX
 	JL         part
-	MOVQ       (SP), R8
-	VMOVUPS    (R8)(AX*1), Z0
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       8(SP), R8
-	VMOVUPS    (R8)(AX*1), Z1
-	PREFETCHT0 (R8)(DI*1)
+	MOVQ       (SP), R9
+	VMOVUPS    (R9)(AX*1), Z0
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       8(SP), R9
+	VMOVUPS    (R9)(AX*1), Z1
+	PREFETCHT0 (R9)(DI*1)
 	VPXORD     Z2, Z2, Z2
 	VSUBPS     Z1, Z2, Z2
 	VADDPS     Z1, Z0, Z3
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
 	VMOVUPS    Z0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z2, (R8)
-	MOVQ       16(SP), R8
-	VMOVUPS    (R8)(AX*1), Z0
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       24(SP), R8
-	VMOVUPS    (R8)(AX*1), Z1
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Z3, 64(R8)
+	VMOVUPS    Z1, 128(R8)
+	VMOVUPS    Z2, 192(R8)
+	MOVQ       16(SP), R9
+	VMOVUPS    (R9)(AX*1), Z0
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       24(SP), R9
+	VMOVUPS    (R9)(AX*1), Z1
+	PREFETCHT0 (R9)(DI*1)
 	VPXORD     Z4, Z4, Z4
 	VSUBPS     Z1, Z4, Z4
 	VADDPS     Z1, Z0, Z3
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x04, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z4, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
+	VMOVUPS    Z0, 256(R8)
+	VMOVUPS    Z3, 320(R8)
+	VMOVUPS    Z1, 384(R8)
+	VMOVUPS    Z4, 448(R8)
 	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
+	VMOVUPS    256(R8), Z1
 	VPXORD     Z5, Z5, Z5
 	VSUBPS     Z1, Z5, Z5
 	VADDPS     Z1, Z0, Z3
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z5, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
+	MOVQ       DX, R10
+	IMUL3Q     $0x00, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z5, (R9)
+	VMOVUPS    64(R8), Z0
+	VMOVUPS    320(R8), Z1
 	VPXORD     Z6, Z6, Z6
 	VSUBPS     Z1, Z6, Z6
 	VADDPS     Z1, Z0, Z3
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z6, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
+	MOVQ       DX, R10
+	IMUL3Q     $0x01, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z6, (R9)
+	VMOVUPS    128(R8), Z0
+	VMOVUPS    384(R8), Z1
 	VPXORD     Z7, Z7, Z7
 	VSUBPS     Z1, Z7, Z7
 	VADDPS     Z1, Z0, Z3
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z7, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Z0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Z1
+	MOVQ       DX, R10
+	IMUL3Q     $0x02, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z7, (R9)
+	VMOVUPS    192(R8), Z0
+	VMOVUPS    448(R8), Z1
 	VPXORD     Z8, Z8, Z8
 	VSUBPS     Z1, Z8, Z8
 	VADDPS     Z1, Z0, Z3
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Z0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Z3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Z8, (R8)
+	MOVQ       DX, R10
+	IMUL3Q     $0x03, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Z0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Z3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Z8, (R9)
 	ADDQ       $0x40, AX
 	ADDQ       $0x40, DI
 	ADDQ       $0x40, CX
 	SUBQ       $0x10, SI
 	JNZ        whole
-	ADDQ       skip+120(FP), CX
-	MOVQ       group+112(FP), SI
+	ADDQ       skip+144(FP), CX
+	MOVQ       group+136(FP), SI
 	JMP        whole
 
 part:
@@ -6865,16 +6731,10 @@ part:
 	VSUBPS     Z1, Z9, Z9
 	VADDPS     Z1, Z0, Z2
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
-	ADDQ       CX, BX
-	VMOVUPS    Z0, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z2, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z1, K1, (BX)
-	ADDQ       SI, BX
-	VMOVUPS    Z9, K1, (BX)
+	VMOVUPS    Z0, K1, (R8)
+	VMOVUPS    Z2, K1, 64(R8)
+	VMOVUPS    Z1, K1, 128(R8)
+	VMOVUPS    Z9, K1, 192(R8)
 	MOVQ       16(SP), BX
 	VMOVUPS.Z  (BX)(AX*1), K1, Z0
 	PREFETCHT0 (BX)(DI*1)
@@ -6885,23 +6745,12 @@ part:
 	VSUBPS     Z1, Z10, Z10
 	VADDPS     Z1, Z0, Z2
 	VSUBPS     Z1, Z0, Z1
-	MOVQ       DX, BX
-	IMUL3Q     $0x04, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS    Z0, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z2, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z1, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z10, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x00, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
+	VMOVUPS    Z0, K1, 256(R8)
+	VMOVUPS    Z2, K1, 320(R8)
+	VMOVUPS    Z1, K1, 384(R8)
+	VMOVUPS    Z10, K1, 448(R8)
+	VMOVUPS.Z  (R8), K1, Z0
+	VMOVUPS.Z  256(R8), K1, Z1
 	VPXORD     Z11, Z11, Z11
 	VSUBPS     Z1, Z11, Z11
 	VADDPS     Z1, Z0, Z2
@@ -6917,13 +6766,8 @@ part:
 	VMOVUPS    Z1, K1, (AX)
 	ADDQ       BX, AX
 	VMOVUPS    Z11, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x01, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
+	VMOVUPS.Z  64(R8), K1, Z0
+	VMOVUPS.Z  320(R8), K1, Z1
 	VPXORD     Z12, Z12, Z12
 	VSUBPS     Z1, Z12, Z12
 	VADDPS     Z1, Z0, Z2
@@ -6939,13 +6783,8 @@ part:
 	VMOVUPS    Z1, K1, (AX)
 	ADDQ       BX, AX
 	VMOVUPS    Z12, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x02, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
+	VMOVUPS.Z  128(R8), K1, Z0
+	VMOVUPS.Z  384(R8), K1, Z1
 	VPXORD     Z13, Z13, Z13
 	VSUBPS     Z1, Z13, Z13
 	VADDPS     Z1, Z0, Z2
@@ -6961,13 +6800,8 @@ part:
 	VMOVUPS    Z1, K1, (AX)
 	ADDQ       BX, AX
 	VMOVUPS    Z13, K1, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x03, BX, AX
-	ADDQ       CX, AX
-	VMOVUPS.Z  (AX), K1, Z0
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMOVUPS.Z  (AX), K1, Z1
+	VMOVUPS.Z  192(R8), K1, Z0
+	VMOVUPS.Z  448(R8), K1, Z1
 	VPXORD     Z14, Z14, Z14
 	VSUBPS     Z1, Z14, Z14
 	VADDPS     Z1, Z0, Z2
@@ -8086,10 +7920,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func input4AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·input4AVX512(SB), NOSPLIT, $288-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·input4AVX512(SB), NOSPLIT, $288-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -8273,35 +8107,36 @@ TEXT ·input4AVX512(SB), NOSPLIT, $288-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 280(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ         $0x10, BX
 	JL           part
-	MOVQ         (SP), R8
-	VMOVUPS      (R8)(AX*1), Z0
-	MOVQ         8(SP), R8
-	VMOVUPS      (R8)(AX*1), Z1
-	MOVQ         16(SP), R8
-	VMOVUPS      (R8)(AX*1), Z2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         24(SP), R8
-	VMOVUPS      (R8)(AX*1), Z3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         32(SP), R8
-	VMOVUPS      (R8)(AX*1), Z4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         40(SP), R8
-	VMOVUPS      (R8)(AX*1), Z5
-	PREFETCHT0   (R8)(DI*1)
+	MOVQ         (SP), R9
+	VMOVUPS      (R9)(AX*1), Z0
+	MOVQ         8(SP), R9
+	VMOVUPS      (R9)(AX*1), Z1
+	MOVQ         16(SP), R9
+	VMOVUPS      (R9)(AX*1), Z2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         24(SP), R9
+	VMOVUPS      (R9)(AX*1), Z3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         32(SP), R9
+	VMOVUPS      (R9)(AX*1), Z4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         40(SP), R9
+	VMOVUPS      (R9)(AX*1), Z5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8321,36 +8156,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x00, R9, R8
-	ADDQ         CX, R8
 	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         48(SP), R8
-	VMOVUPS      (R8)(AX*1), Z0
-	MOVQ         56(SP), R8
-	VMOVUPS      (R8)(AX*1), Z1
-	MOVQ         64(SP), R8
-	VMOVUPS      (R8)(AX*1), Z2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         72(SP), R8
-	VMOVUPS      (R8)(AX*1), Z3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         80(SP), R8
-	VMOVUPS      (R8)(AX*1), Z4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         88(SP), R8
-	VMOVUPS      (R8)(AX*1), Z5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Z8, 64(R8)
+	VMOVUPS      Z0, 128(R8)
+	VMOVUPS      Z1, 192(R8)
+	VMOVUPS      Z2, 256(R8)
+	VMOVUPS      Z5, 320(R8)
+	MOVQ         48(SP), R9
+	VMOVUPS      (R9)(AX*1), Z0
+	MOVQ         56(SP), R9
+	VMOVUPS      (R9)(AX*1), Z1
+	MOVQ         64(SP), R9
+	VMOVUPS      (R9)(AX*1), Z2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         72(SP), R9
+	VMOVUPS      (R9)(AX*1), Z3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         80(SP), R9
+	VMOVUPS      (R9)(AX*1), Z4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         88(SP), R9
+	VMOVUPS      (R9)(AX*1), Z5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8370,36 +8197,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x06, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         96(SP), R8
-	VMOVUPS      (R8)(AX*1), Z0
-	MOVQ         104(SP), R8
-	VMOVUPS      (R8)(AX*1), Z1
-	MOVQ         112(SP), R8
-	VMOVUPS      (R8)(AX*1), Z2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         120(SP), R8
-	VMOVUPS      (R8)(AX*1), Z3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         128(SP), R8
-	VMOVUPS      (R8)(AX*1), Z4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         136(SP), R8
-	VMOVUPS      (R8)(AX*1), Z5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Z6, 384(R8)
+	VMOVUPS      Z8, 448(R8)
+	VMOVUPS      Z0, 512(R8)
+	VMOVUPS      Z1, 576(R8)
+	VMOVUPS      Z2, 640(R8)
+	VMOVUPS      Z5, 704(R8)
+	MOVQ         96(SP), R9
+	VMOVUPS      (R9)(AX*1), Z0
+	MOVQ         104(SP), R9
+	VMOVUPS      (R9)(AX*1), Z1
+	MOVQ         112(SP), R9
+	VMOVUPS      (R9)(AX*1), Z2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         120(SP), R9
+	VMOVUPS      (R9)(AX*1), Z3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         128(SP), R9
+	VMOVUPS      (R9)(AX*1), Z4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         136(SP), R9
+	VMOVUPS      (R9)(AX*1), Z5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8419,36 +8238,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x0c, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         144(SP), R8
-	VMOVUPS      (R8)(AX*1), Z0
-	MOVQ         152(SP), R8
-	VMOVUPS      (R8)(AX*1), Z1
-	MOVQ         160(SP), R8
-	VMOVUPS      (R8)(AX*1), Z2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         168(SP), R8
-	VMOVUPS      (R8)(AX*1), Z3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         176(SP), R8
-	VMOVUPS      (R8)(AX*1), Z4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         184(SP), R8
-	VMOVUPS      (R8)(AX*1), Z5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Z6, 768(R8)
+	VMOVUPS      Z8, 832(R8)
+	VMOVUPS      Z0, 896(R8)
+	VMOVUPS      Z1, 960(R8)
+	VMOVUPS      Z2, 1024(R8)
+	VMOVUPS      Z5, 1088(R8)
+	MOVQ         144(SP), R9
+	VMOVUPS      (R9)(AX*1), Z0
+	MOVQ         152(SP), R9
+	VMOVUPS      (R9)(AX*1), Z1
+	MOVQ         160(SP), R9
+	VMOVUPS      (R9)(AX*1), Z2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         168(SP), R9
+	VMOVUPS      (R9)(AX*1), Z3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         176(SP), R9
+	VMOVUPS      (R9)(AX*1), Z4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         184(SP), R9
+	VMOVUPS      (R9)(AX*1), Z5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8468,36 +8279,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x12, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         192(SP), R8
-	VMOVUPS      (R8)(AX*1), Z0
-	MOVQ         200(SP), R8
-	VMOVUPS      (R8)(AX*1), Z1
-	MOVQ         208(SP), R8
-	VMOVUPS      (R8)(AX*1), Z2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         216(SP), R8
-	VMOVUPS      (R8)(AX*1), Z3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         224(SP), R8
-	VMOVUPS      (R8)(AX*1), Z4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         232(SP), R8
-	VMOVUPS      (R8)(AX*1), Z5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Z6, 1152(R8)
+	VMOVUPS      Z8, 1216(R8)
+	VMOVUPS      Z0, 1280(R8)
+	VMOVUPS      Z1, 1344(R8)
+	VMOVUPS      Z2, 1408(R8)
+	VMOVUPS      Z5, 1472(R8)
+	MOVQ         192(SP), R9
+	VMOVUPS      (R9)(AX*1), Z0
+	MOVQ         200(SP), R9
+	VMOVUPS      (R9)(AX*1), Z1
+	MOVQ         208(SP), R9
+	VMOVUPS      (R9)(AX*1), Z2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         216(SP), R9
+	VMOVUPS      (R9)(AX*1), Z3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         224(SP), R9
+	VMOVUPS      (R9)(AX*1), Z4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         232(SP), R9
+	VMOVUPS      (R9)(AX*1), Z5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8517,36 +8320,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x18, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         240(SP), R8
-	VMOVUPS      (R8)(AX*1), Z0
-	MOVQ         248(SP), R8
-	VMOVUPS      (R8)(AX*1), Z1
-	MOVQ         256(SP), R8
-	VMOVUPS      (R8)(AX*1), Z2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         264(SP), R8
-	VMOVUPS      (R8)(AX*1), Z3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         272(SP), R8
-	VMOVUPS      (R8)(AX*1), Z4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         280(SP), R8
-	VMOVUPS      (R8)(AX*1), Z5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Z6, 1536(R8)
+	VMOVUPS      Z8, 1600(R8)
+	VMOVUPS      Z0, 1664(R8)
+	VMOVUPS      Z1, 1728(R8)
+	VMOVUPS      Z2, 1792(R8)
+	VMOVUPS      Z5, 1856(R8)
+	MOVQ         240(SP), R9
+	VMOVUPS      (R9)(AX*1), Z0
+	MOVQ         248(SP), R9
+	VMOVUPS      (R9)(AX*1), Z1
+	MOVQ         256(SP), R9
+	VMOVUPS      (R9)(AX*1), Z2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         264(SP), R9
+	VMOVUPS      (R9)(AX*1), Z3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         272(SP), R9
+	VMOVUPS      (R9)(AX*1), Z4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         280(SP), R9
+	VMOVUPS      (R9)(AX*1), Z5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8566,35 +8361,18 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x1e, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x00, R9, R8
-	ADDQ         CX, R8
+	VMOVUPS      Z6, 1920(R8)
+	VMOVUPS      Z8, 1984(R8)
+	VMOVUPS      Z0, 2048(R8)
+	VMOVUPS      Z1, 2112(R8)
+	VMOVUPS      Z2, 2176(R8)
+	VMOVUPS      Z5, 2240(R8)
 	VMOVUPS      (R8), Z0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z5
+	VMOVUPS      384(R8), Z1
+	VMOVUPS      768(R8), Z2
+	VMOVUPS      1152(R8), Z3
+	VMOVUPS      1536(R8), Z4
+	VMOVUPS      1920(R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8614,36 +8392,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x00, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x01, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Z0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z5
+	MOVQ         DX, R10
+	IMUL3Q       $0x00, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Z6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Z8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z5, (R9)
+	VMOVUPS      64(R8), Z0
+	VMOVUPS      448(R8), Z1
+	VMOVUPS      832(R8), Z2
+	VMOVUPS      1216(R8), Z3
+	VMOVUPS      1600(R8), Z4
+	VMOVUPS      1984(R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8663,36 +8432,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x01, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x02, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Z0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z5
+	MOVQ         DX, R10
+	IMUL3Q       $0x01, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Z6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Z8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z5, (R9)
+	VMOVUPS      128(R8), Z0
+	VMOVUPS      512(R8), Z1
+	VMOVUPS      896(R8), Z2
+	VMOVUPS      1280(R8), Z3
+	VMOVUPS      1664(R8), Z4
+	VMOVUPS      2048(R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8712,36 +8472,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x02, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x03, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Z0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z5
+	MOVQ         DX, R10
+	IMUL3Q       $0x02, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Z6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Z8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z5, (R9)
+	VMOVUPS      192(R8), Z0
+	VMOVUPS      576(R8), Z1
+	VMOVUPS      960(R8), Z2
+	VMOVUPS      1344(R8), Z3
+	VMOVUPS      1728(R8), Z4
+	VMOVUPS      2112(R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8761,36 +8512,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x03, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x04, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Z0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z5
+	MOVQ         DX, R10
+	IMUL3Q       $0x03, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Z6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Z8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z5, (R9)
+	VMOVUPS      256(R8), Z0
+	VMOVUPS      640(R8), Z1
+	VMOVUPS      1024(R8), Z2
+	VMOVUPS      1408(R8), Z3
+	VMOVUPS      1792(R8), Z4
+	VMOVUPS      2176(R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8810,36 +8552,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x04, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x05, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Z0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Z5
+	MOVQ         DX, R10
+	IMUL3Q       $0x04, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Z6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Z8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z5, (R9)
+	VMOVUPS      320(R8), Z0
+	VMOVUPS      704(R8), Z1
+	VMOVUPS      1088(R8), Z2
+	VMOVUPS      1472(R8), Z3
+	VMOVUPS      1856(R8), Z4
+	VMOVUPS      2240(R8), Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -8859,28 +8592,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, R9
-	IMUL3Q       $0x05, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Z6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Z8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Z5, (R8)
+	MOVQ         DX, R10
+	IMUL3Q       $0x05, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Z6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Z8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Z5, (R9)
 	ADDQ         $0x40, AX
 	ADDQ         $0x40, DI
 	ADDQ         $0x40, CX
 	SUBQ         $0x10, SI
 	JNZ          whole
-	ADDQ         skip+120(FP), CX
-	MOVQ         group+112(FP), SI
+	ADDQ         skip+144(FP), CX
+	MOVQ         group+136(FP), SI
 	JMP          whole
 
 part:
@@ -8925,20 +8658,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, SI
-	IMUL3Q       $0x00, SI, BX
-	ADDQ         CX, BX
-	VMOVUPS      Z6, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z8, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z0, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, (R8)
+	VMOVUPS      Z8, K1, 64(R8)
+	VMOVUPS      Z0, K1, 128(R8)
+	VMOVUPS      Z1, K1, 192(R8)
+	VMOVUPS      Z2, K1, 256(R8)
+	VMOVUPS      Z5, K1, 320(R8)
 	MOVQ         48(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         56(SP), BX
@@ -8974,20 +8699,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, SI
-	IMUL3Q       $0x06, SI, BX
-	ADDQ         CX, BX
-	VMOVUPS      Z6, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z8, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z0, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, 384(R8)
+	VMOVUPS      Z8, K1, 448(R8)
+	VMOVUPS      Z0, K1, 512(R8)
+	VMOVUPS      Z1, K1, 576(R8)
+	VMOVUPS      Z2, K1, 640(R8)
+	VMOVUPS      Z5, K1, 704(R8)
 	MOVQ         96(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         104(SP), BX
@@ -9023,20 +8740,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, SI
-	IMUL3Q       $0x0c, SI, BX
-	ADDQ         CX, BX
-	VMOVUPS      Z6, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z8, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z0, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, 768(R8)
+	VMOVUPS      Z8, K1, 832(R8)
+	VMOVUPS      Z0, K1, 896(R8)
+	VMOVUPS      Z1, K1, 960(R8)
+	VMOVUPS      Z2, K1, 1024(R8)
+	VMOVUPS      Z5, K1, 1088(R8)
 	MOVQ         144(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         152(SP), BX
@@ -9072,20 +8781,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, SI
-	IMUL3Q       $0x12, SI, BX
-	ADDQ         CX, BX
-	VMOVUPS      Z6, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z8, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z0, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, 1152(R8)
+	VMOVUPS      Z8, K1, 1216(R8)
+	VMOVUPS      Z0, K1, 1280(R8)
+	VMOVUPS      Z1, K1, 1344(R8)
+	VMOVUPS      Z2, K1, 1408(R8)
+	VMOVUPS      Z5, K1, 1472(R8)
 	MOVQ         192(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         200(SP), BX
@@ -9121,20 +8822,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, SI
-	IMUL3Q       $0x18, SI, BX
-	ADDQ         CX, BX
-	VMOVUPS      Z6, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z8, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z0, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z1, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z2, K1, (BX)
-	ADDQ         SI, BX
-	VMOVUPS      Z5, K1, (BX)
+	VMOVUPS      Z6, K1, 1536(R8)
+	VMOVUPS      Z8, K1, 1600(R8)
+	VMOVUPS      Z0, K1, 1664(R8)
+	VMOVUPS      Z1, K1, 1728(R8)
+	VMOVUPS      Z2, K1, 1792(R8)
+	VMOVUPS      Z5, K1, 1856(R8)
 	MOVQ         240(SP), BX
 	VMOVUPS.Z    (BX)(AX*1), K1, Z0
 	MOVQ         248(SP), BX
@@ -9170,35 +8863,18 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Z3, Z1
 	VMOVAPS      Z4, Z2
 	VFNMADD231PS f3fc00000<>+0(SB), Z3, Z2
-	MOVQ         DX, BX
-	IMUL3Q       $0x1e, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS      Z6, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z8, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z0, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z1, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z2, K1, (AX)
-	ADDQ         BX, AX
-	VMOVUPS      Z5, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x00, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z1
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z2
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
+	VMOVUPS      Z6, K1, 1920(R8)
+	VMOVUPS      Z8, K1, 1984(R8)
+	VMOVUPS      Z0, K1, 2048(R8)
+	VMOVUPS      Z1, K1, 2112(R8)
+	VMOVUPS      Z2, K1, 2176(R8)
+	VMOVUPS      Z5, K1, 2240(R8)
+	VMOVUPS.Z    (R8), K1, Z0
+	VMOVUPS.Z    384(R8), K1, Z1
+	VMOVUPS.Z    768(R8), K1, Z2
+	VMOVUPS.Z    1152(R8), K1, Z3
+	VMOVUPS.Z    1536(R8), K1, Z4
+	VMOVUPS.Z    1920(R8), K1, Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -9233,21 +8909,12 @@ part:
 	VMOVUPS      Z2, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z5, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x01, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z1
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z2
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
+	VMOVUPS.Z    64(R8), K1, Z0
+	VMOVUPS.Z    448(R8), K1, Z1
+	VMOVUPS.Z    832(R8), K1, Z2
+	VMOVUPS.Z    1216(R8), K1, Z3
+	VMOVUPS.Z    1600(R8), K1, Z4
+	VMOVUPS.Z    1984(R8), K1, Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -9282,21 +8949,12 @@ part:
 	VMOVUPS      Z2, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z5, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x02, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z1
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z2
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
+	VMOVUPS.Z    128(R8), K1, Z0
+	VMOVUPS.Z    512(R8), K1, Z1
+	VMOVUPS.Z    896(R8), K1, Z2
+	VMOVUPS.Z    1280(R8), K1, Z3
+	VMOVUPS.Z    1664(R8), K1, Z4
+	VMOVUPS.Z    2048(R8), K1, Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -9331,21 +8989,12 @@ part:
 	VMOVUPS      Z2, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z5, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x03, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z1
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z2
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
+	VMOVUPS.Z    192(R8), K1, Z0
+	VMOVUPS.Z    576(R8), K1, Z1
+	VMOVUPS.Z    960(R8), K1, Z2
+	VMOVUPS.Z    1344(R8), K1, Z3
+	VMOVUPS.Z    1728(R8), K1, Z4
+	VMOVUPS.Z    2112(R8), K1, Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -9380,21 +9029,12 @@ part:
 	VMOVUPS      Z2, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z5, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x04, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z1
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z2
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
+	VMOVUPS.Z    256(R8), K1, Z0
+	VMOVUPS.Z    640(R8), K1, Z1
+	VMOVUPS.Z    1024(R8), K1, Z2
+	VMOVUPS.Z    1408(R8), K1, Z3
+	VMOVUPS.Z    1792(R8), K1, Z4
+	VMOVUPS.Z    2176(R8), K1, Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -9429,21 +9069,12 @@ part:
 	VMOVUPS      Z2, K1, (AX)
 	ADDQ         BX, AX
 	VMOVUPS      Z5, K1, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x05, BX, AX
-	ADDQ         CX, AX
-	VMOVUPS.Z    (AX), K1, Z0
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z1
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z2
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z3
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z4
-	ADDQ         BX, AX
-	VMOVUPS.Z    (AX), K1, Z5
+	VMOVUPS.Z    320(R8), K1, Z0
+	VMOVUPS.Z    704(R8), K1, Z1
+	VMOVUPS.Z    1088(R8), K1, Z2
+	VMOVUPS.Z    1472(R8), K1, Z3
+	VMOVUPS.Z    1856(R8), K1, Z4
+	VMOVUPS.Z    2240(R8), K1, Z5
 	VMOVAPS      Z4, Z6
 	VFNMADD231PS f40340000<>+0(SB), Z2, Z6
 	VFMADD231PS  f3fa20000<>+0(SB), Z0, Z6
@@ -9591,10 +9222,10 @@ DATA f3fc00000<>+56(SB)/4, $0x3fc00000
 DATA f3fc00000<>+60(SB)/4, $0x3fc00000
 GLOBL f3fc00000<>(SB), RODATA|NOPTR, $64
 
-// func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func outputGradient4AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -9678,31 +9309,32 @@ TEXT ·outputGradient4AVX512(SB), NOSPLIT, $128-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 120(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ        $0x10, BX
 	JL          part
-	MOVQ        (SP), R8
-	VMOVUPS     (R8)(AX*1), Z0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        8(SP), R8
-	VMOVUPS     (R8)(AX*1), Z1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        16(SP), R8
-	VMOVUPS     (R8)(AX*1), Z2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        24(SP), R8
-	VMOVUPS     (R8)(AX*1), Z3
-	PREFETCHT0  (R8)(DI*1)
+	MOVQ        (SP), R9
+	VMOVUPS     (R9)(AX*1), Z0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        8(SP), R9
+	VMOVUPS     (R9)(AX*1), Z1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        16(SP), R9
+	VMOVUPS     (R9)(AX*1), Z2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        24(SP), R9
+	VMOVUPS     (R9)(AX*1), Z3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9715,32 +9347,24 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x00, R9, R8
-	ADDQ        CX, R8
 	VMOVUPS     Z0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        32(SP), R8
-	VMOVUPS     (R8)(AX*1), Z0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        40(SP), R8
-	VMOVUPS     (R8)(AX*1), Z1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        48(SP), R8
-	VMOVUPS     (R8)(AX*1), Z2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        56(SP), R8
-	VMOVUPS     (R8)(AX*1), Z3
-	PREFETCHT0  (R8)(DI*1)
+	VMOVUPS     Z2, 64(R8)
+	VMOVUPS     Z4, 128(R8)
+	VMOVUPS     Z5, 192(R8)
+	VMOVUPS     Z1, 256(R8)
+	VMOVUPS     Z3, 320(R8)
+	MOVQ        32(SP), R9
+	VMOVUPS     (R9)(AX*1), Z0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        40(SP), R9
+	VMOVUPS     (R9)(AX*1), Z1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        48(SP), R9
+	VMOVUPS     (R9)(AX*1), Z2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        56(SP), R9
+	VMOVUPS     (R9)(AX*1), Z3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9753,32 +9377,24 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x06, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        64(SP), R8
-	VMOVUPS     (R8)(AX*1), Z0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        72(SP), R8
-	VMOVUPS     (R8)(AX*1), Z1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        80(SP), R8
-	VMOVUPS     (R8)(AX*1), Z2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        88(SP), R8
-	VMOVUPS     (R8)(AX*1), Z3
-	PREFETCHT0  (R8)(DI*1)
+	VMOVUPS     Z0, 384(R8)
+	VMOVUPS     Z2, 448(R8)
+	VMOVUPS     Z4, 512(R8)
+	VMOVUPS     Z5, 576(R8)
+	VMOVUPS     Z1, 640(R8)
+	VMOVUPS     Z3, 704(R8)
+	MOVQ        64(SP), R9
+	VMOVUPS     (R9)(AX*1), Z0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        72(SP), R9
+	VMOVUPS     (R9)(AX*1), Z1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        80(SP), R9
+	VMOVUPS     (R9)(AX*1), Z2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        88(SP), R9
+	VMOVUPS     (R9)(AX*1), Z3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9791,32 +9407,24 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x0c, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        96(SP), R8
-	VMOVUPS     (R8)(AX*1), Z0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        104(SP), R8
-	VMOVUPS     (R8)(AX*1), Z1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        112(SP), R8
-	VMOVUPS     (R8)(AX*1), Z2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        120(SP), R8
-	VMOVUPS     (R8)(AX*1), Z3
-	PREFETCHT0  (R8)(DI*1)
+	VMOVUPS     Z0, 768(R8)
+	VMOVUPS     Z2, 832(R8)
+	VMOVUPS     Z4, 896(R8)
+	VMOVUPS     Z5, 960(R8)
+	VMOVUPS     Z1, 1024(R8)
+	VMOVUPS     Z3, 1088(R8)
+	MOVQ        96(SP), R9
+	VMOVUPS     (R9)(AX*1), Z0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        104(SP), R9
+	VMOVUPS     (R9)(AX*1), Z1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        112(SP), R9
+	VMOVUPS     (R9)(AX*1), Z2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        120(SP), R9
+	VMOVUPS     (R9)(AX*1), Z3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9829,31 +9437,16 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x12, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x00, R9, R8
-	ADDQ        CX, R8
+	VMOVUPS     Z0, 1152(R8)
+	VMOVUPS     Z2, 1216(R8)
+	VMOVUPS     Z4, 1280(R8)
+	VMOVUPS     Z5, 1344(R8)
+	VMOVUPS     Z1, 1408(R8)
+	VMOVUPS     Z3, 1472(R8)
 	VMOVUPS     (R8), Z0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z3
+	VMOVUPS     384(R8), Z1
+	VMOVUPS     768(R8), Z2
+	VMOVUPS     1152(R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9866,32 +9459,25 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x00, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x01, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Z0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z3
+	MOVQ        DX, R10
+	IMUL3Q      $0x00, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Z0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Z2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z3, (R9)
+	VMOVUPS     64(R8), Z0
+	VMOVUPS     448(R8), Z1
+	VMOVUPS     832(R8), Z2
+	VMOVUPS     1216(R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9904,32 +9490,25 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x01, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x02, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Z0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z3
+	MOVQ        DX, R10
+	IMUL3Q      $0x01, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Z0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Z2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z3, (R9)
+	VMOVUPS     128(R8), Z0
+	VMOVUPS     512(R8), Z1
+	VMOVUPS     896(R8), Z2
+	VMOVUPS     1280(R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9942,32 +9521,25 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x02, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x03, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Z0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z3
+	MOVQ        DX, R10
+	IMUL3Q      $0x02, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Z0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Z2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z3, (R9)
+	VMOVUPS     192(R8), Z0
+	VMOVUPS     576(R8), Z1
+	VMOVUPS     960(R8), Z2
+	VMOVUPS     1344(R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -9980,32 +9552,25 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x03, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x04, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Z0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z3
+	MOVQ        DX, R10
+	IMUL3Q      $0x03, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Z0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Z2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z3, (R9)
+	VMOVUPS     256(R8), Z0
+	VMOVUPS     640(R8), Z1
+	VMOVUPS     1024(R8), Z2
+	VMOVUPS     1408(R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10018,32 +9583,25 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x04, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x05, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Z0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Z3
+	MOVQ        DX, R10
+	IMUL3Q      $0x04, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Z0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Z2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z3, (R9)
+	VMOVUPS     320(R8), Z0
+	VMOVUPS     704(R8), Z1
+	VMOVUPS     1088(R8), Z2
+	VMOVUPS     1472(R8), Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10056,28 +9614,28 @@ whole:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, R9
-	IMUL3Q      $0x05, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Z0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Z2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Z3, (R8)
+	MOVQ        DX, R10
+	IMUL3Q      $0x05, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Z0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Z2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Z3, (R9)
 	ADDQ        $0x40, AX
 	ADDQ        $0x40, DI
 	ADDQ        $0x40, CX
 	SUBQ        $0x10, SI
 	JNZ         whole
-	ADDQ        skip+120(FP), CX
-	MOVQ        group+112(FP), SI
+	ADDQ        skip+144(FP), CX
+	MOVQ        group+136(FP), SI
 	JMP         whole
 
 part:
@@ -10111,20 +9669,12 @@ part:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
-	ADDQ        CX, BX
-	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z2, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z5, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, (R8)
+	VMOVUPS     Z2, K1, 64(R8)
+	VMOVUPS     Z4, K1, 128(R8)
+	VMOVUPS     Z5, K1, 192(R8)
+	VMOVUPS     Z1, K1, 256(R8)
+	VMOVUPS     Z3, K1, 320(R8)
 	MOVQ        32(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	PREFETCHT0  (BX)(DI*1)
@@ -10149,20 +9699,12 @@ part:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, SI
-	IMUL3Q      $0x06, SI, BX
-	ADDQ        CX, BX
-	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z2, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z5, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, 384(R8)
+	VMOVUPS     Z2, K1, 448(R8)
+	VMOVUPS     Z4, K1, 512(R8)
+	VMOVUPS     Z5, K1, 576(R8)
+	VMOVUPS     Z1, K1, 640(R8)
+	VMOVUPS     Z3, K1, 704(R8)
 	MOVQ        64(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	PREFETCHT0  (BX)(DI*1)
@@ -10187,20 +9729,12 @@ part:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, SI
-	IMUL3Q      $0x0c, SI, BX
-	ADDQ        CX, BX
-	VMOVUPS     Z0, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z2, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z4, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z5, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z1, K1, (BX)
-	ADDQ        SI, BX
-	VMOVUPS     Z3, K1, (BX)
+	VMOVUPS     Z0, K1, 768(R8)
+	VMOVUPS     Z2, K1, 832(R8)
+	VMOVUPS     Z4, K1, 896(R8)
+	VMOVUPS     Z5, K1, 960(R8)
+	VMOVUPS     Z1, K1, 1024(R8)
+	VMOVUPS     Z3, K1, 1088(R8)
 	MOVQ        96(SP), BX
 	VMOVUPS.Z   (BX)(AX*1), K1, Z0
 	PREFETCHT0  (BX)(DI*1)
@@ -10225,31 +9759,16 @@ part:
 	VSUBPS      Z5, Z4, Z4
 	VADDPS      Z1, Z6, Z5
 	VSUBPS      Z1, Z6, Z1
-	MOVQ        DX, BX
-	IMUL3Q      $0x12, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS     Z0, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z2, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z4, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z5, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z1, K1, (AX)
-	ADDQ        BX, AX
-	VMOVUPS     Z3, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x00, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z0
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z1
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z2
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z3
+	VMOVUPS     Z0, K1, 1152(R8)
+	VMOVUPS     Z2, K1, 1216(R8)
+	VMOVUPS     Z4, K1, 1280(R8)
+	VMOVUPS     Z5, K1, 1344(R8)
+	VMOVUPS     Z1, K1, 1408(R8)
+	VMOVUPS     Z3, K1, 1472(R8)
+	VMOVUPS.Z   (R8), K1, Z0
+	VMOVUPS.Z   384(R8), K1, Z1
+	VMOVUPS.Z   768(R8), K1, Z2
+	VMOVUPS.Z   1152(R8), K1, Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10277,17 +9796,10 @@ part:
 	VMOVUPS     Z1, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z3, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x01, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z0
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z1
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z2
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z3
+	VMOVUPS.Z   64(R8), K1, Z0
+	VMOVUPS.Z   448(R8), K1, Z1
+	VMOVUPS.Z   832(R8), K1, Z2
+	VMOVUPS.Z   1216(R8), K1, Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10315,17 +9827,10 @@ part:
 	VMOVUPS     Z1, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z3, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x02, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z0
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z1
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z2
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z3
+	VMOVUPS.Z   128(R8), K1, Z0
+	VMOVUPS.Z   512(R8), K1, Z1
+	VMOVUPS.Z   896(R8), K1, Z2
+	VMOVUPS.Z   1280(R8), K1, Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10353,17 +9858,10 @@ part:
 	VMOVUPS     Z1, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z3, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x03, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z0
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z1
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z2
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z3
+	VMOVUPS.Z   192(R8), K1, Z0
+	VMOVUPS.Z   576(R8), K1, Z1
+	VMOVUPS.Z   960(R8), K1, Z2
+	VMOVUPS.Z   1344(R8), K1, Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10391,17 +9889,10 @@ part:
 	VMOVUPS     Z1, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z3, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x04, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z0
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z1
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z2
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z3
+	VMOVUPS.Z   256(R8), K1, Z0
+	VMOVUPS.Z   640(R8), K1, Z1
+	VMOVUPS.Z   1024(R8), K1, Z2
+	VMOVUPS.Z   1408(R8), K1, Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -10429,17 +9920,10 @@ part:
 	VMOVUPS     Z1, K1, (AX)
 	ADDQ        BX, AX
 	VMOVUPS     Z3, K1, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x05, BX, AX
-	ADDQ        CX, AX
-	VMOVUPS.Z   (AX), K1, Z0
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z1
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z2
-	ADDQ        BX, AX
-	VMOVUPS.Z   (AX), K1, Z3
+	VMOVUPS.Z   320(R8), K1, Z0
+	VMOVUPS.Z   704(R8), K1, Z1
+	VMOVUPS.Z   1088(R8), K1, Z2
+	VMOVUPS.Z   1472(R8), K1, Z3
 	VMOVAPS     Z0, Z4
 	VFMADD231PS f3f100000<>+0(SB), Z2, Z4
 	VMULPS      f3f400000<>+0(SB), Z1, Z5
@@ -14033,10 +13517,10 @@ end:
 	VZEROUPPER
 	RET
 
-// func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func input2AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, CMOV, MMX+
-TEXT ·input2AVX2(SB), NOSPLIT, $128-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·input2AVX2(SB), NOSPLIT, $128-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -14120,237 +13604,186 @@ TEXT ·input2AVX2(SB), NOSPLIT, $128-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 120(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ       $0x08, BX
 	JL         part
-	MOVQ       (SP), R8
-	VMOVUPS    (R8)(AX*1), Y0
-	MOVQ       8(SP), R8
-	VMOVUPS    (R8)(AX*1), Y1
-	MOVQ       16(SP), R8
-	VMOVUPS    (R8)(AX*1), Y2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       24(SP), R8
-	VMOVUPS    (R8)(AX*1), Y3
-	PREFETCHT0 (R8)(DI*1)
+	MOVQ       (SP), R9
+	VMOVUPS    (R9)(AX*1), Y0
+	MOVQ       8(SP), R9
+	VMOVUPS    (R9)(AX*1), Y1
+	MOVQ       16(SP), R9
+	VMOVUPS    (R9)(AX*1), Y2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       24(SP), R9
+	VMOVUPS    (R9)(AX*1), Y3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
 	VMOVUPS    Y0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       32(SP), R8
-	VMOVUPS    (R8)(AX*1), Y0
-	MOVQ       40(SP), R8
-	VMOVUPS    (R8)(AX*1), Y1
-	MOVQ       48(SP), R8
-	VMOVUPS    (R8)(AX*1), Y2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       56(SP), R8
-	VMOVUPS    (R8)(AX*1), Y3
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Y4, 32(R8)
+	VMOVUPS    Y2, 64(R8)
+	VMOVUPS    Y1, 96(R8)
+	MOVQ       32(SP), R9
+	VMOVUPS    (R9)(AX*1), Y0
+	MOVQ       40(SP), R9
+	VMOVUPS    (R9)(AX*1), Y1
+	MOVQ       48(SP), R9
+	VMOVUPS    (R9)(AX*1), Y2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       56(SP), R9
+	VMOVUPS    (R9)(AX*1), Y3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x04, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       64(SP), R8
-	VMOVUPS    (R8)(AX*1), Y0
-	MOVQ       72(SP), R8
-	VMOVUPS    (R8)(AX*1), Y1
-	MOVQ       80(SP), R8
-	VMOVUPS    (R8)(AX*1), Y2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       88(SP), R8
-	VMOVUPS    (R8)(AX*1), Y3
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Y0, 128(R8)
+	VMOVUPS    Y4, 160(R8)
+	VMOVUPS    Y2, 192(R8)
+	VMOVUPS    Y1, 224(R8)
+	MOVQ       64(SP), R9
+	VMOVUPS    (R9)(AX*1), Y0
+	MOVQ       72(SP), R9
+	VMOVUPS    (R9)(AX*1), Y1
+	MOVQ       80(SP), R9
+	VMOVUPS    (R9)(AX*1), Y2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       88(SP), R9
+	VMOVUPS    (R9)(AX*1), Y3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x08, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       96(SP), R8
-	VMOVUPS    (R8)(AX*1), Y0
-	MOVQ       104(SP), R8
-	VMOVUPS    (R8)(AX*1), Y1
-	MOVQ       112(SP), R8
-	VMOVUPS    (R8)(AX*1), Y2
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       120(SP), R8
-	VMOVUPS    (R8)(AX*1), Y3
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Y0, 256(R8)
+	VMOVUPS    Y4, 288(R8)
+	VMOVUPS    Y2, 320(R8)
+	VMOVUPS    Y1, 352(R8)
+	MOVQ       96(SP), R9
+	VMOVUPS    (R9)(AX*1), Y0
+	MOVQ       104(SP), R9
+	VMOVUPS    (R9)(AX*1), Y1
+	MOVQ       112(SP), R9
+	VMOVUPS    (R9)(AX*1), Y2
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       120(SP), R9
+	VMOVUPS    (R9)(AX*1), Y3
+	PREFETCHT0 (R9)(DI*1)
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x0c, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
+	VMOVUPS    Y0, 384(R8)
+	VMOVUPS    Y4, 416(R8)
+	VMOVUPS    Y2, 448(R8)
+	VMOVUPS    Y1, 480(R8)
 	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y3
+	VMOVUPS    128(R8), Y1
+	VMOVUPS    256(R8), Y2
+	VMOVUPS    384(R8), Y3
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y3
+	MOVQ       DX, R10
+	IMUL3Q     $0x00, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    32(R8), Y0
+	VMOVUPS    160(R8), Y1
+	VMOVUPS    288(R8), Y2
+	VMOVUPS    416(R8), Y3
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y3
+	MOVQ       DX, R10
+	IMUL3Q     $0x01, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    64(R8), Y0
+	VMOVUPS    192(R8), Y1
+	VMOVUPS    320(R8), Y2
+	VMOVUPS    448(R8), Y3
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y2
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y3
+	MOVQ       DX, R10
+	IMUL3Q     $0x02, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	VMOVUPS    96(R8), Y0
+	VMOVUPS    224(R8), Y1
+	VMOVUPS    352(R8), Y2
+	VMOVUPS    480(R8), Y3
 	VSUBPS     Y2, Y0, Y0
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y1, Y2, Y2
 	VSUBPS     Y3, Y1, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y4, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
+	MOVQ       DX, R10
+	IMUL3Q     $0x03, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
 	ADDQ       $0x20, AX
 	ADDQ       $0x20, DI
 	ADDQ       $0x20, CX
 	SUBQ       $0x08, SI
 	JNZ        whole
-	ADDQ       skip+120(FP), CX
-	MOVQ       group+112(FP), SI
+	ADDQ       skip+144(FP), CX
+	MOVQ       group+136(FP), SI
 	JMP        whole
 
 part:
 	ADDQ       $0x08, BX
 	JZ         done
 	XORQ       SI, SI
-	MOVQ       $0x00000008, R8
+	MOVQ       $0x00000008, R9
 	SUBQ       $0x00, BX
 	CMOVQLT    SI, BX
-	CMPQ       BX, R8
-	CMOVQGT    R8, BX
+	CMPQ       BX, R9
+	CMOVQGT    R9, BX
 	NEGQ       BX
 	LEAQ       lanes<>+32(SB), SI
 	VMOVUPS    (SI)(BX*4), Y0
@@ -14368,16 +13801,10 @@ part:
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
-	ADDQ       CX, BX
-	VMASKMOVPS Y1, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y3, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y2, Y0, (BX)
+	VMASKMOVPS Y1, Y0, (R8)
+	VMASKMOVPS Y5, Y0, 32(R8)
+	VMASKMOVPS Y3, Y0, 64(R8)
+	VMASKMOVPS Y2, Y0, 96(R8)
 	MOVQ       32(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y1
 	MOVQ       40(SP), BX
@@ -14392,16 +13819,10 @@ part:
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x04, SI, BX
-	ADDQ       CX, BX
-	VMASKMOVPS Y1, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y3, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y2, Y0, (BX)
+	VMASKMOVPS Y1, Y0, 128(R8)
+	VMASKMOVPS Y5, Y0, 160(R8)
+	VMASKMOVPS Y3, Y0, 192(R8)
+	VMASKMOVPS Y2, Y0, 224(R8)
 	MOVQ       64(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y1
 	MOVQ       72(SP), BX
@@ -14416,16 +13837,10 @@ part:
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x08, SI, BX
-	ADDQ       CX, BX
-	VMASKMOVPS Y1, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y5, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y3, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y2, Y0, (BX)
+	VMASKMOVPS Y1, Y0, 256(R8)
+	VMASKMOVPS Y5, Y0, 288(R8)
+	VMASKMOVPS Y3, Y0, 320(R8)
+	VMASKMOVPS Y2, Y0, 352(R8)
 	MOVQ       96(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y1
 	MOVQ       104(SP), BX
@@ -14440,27 +13855,14 @@ part:
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
 	VSUBPS     Y4, Y2, Y2
-	MOVQ       DX, BX
-	IMUL3Q     $0x0c, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       BX, AX
-	VMASKMOVPS Y5, Y0, (AX)
-	ADDQ       BX, AX
-	VMASKMOVPS Y3, Y0, (AX)
-	ADDQ       BX, AX
-	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x00, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y3
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS Y1, Y0, 384(R8)
+	VMASKMOVPS Y5, Y0, 416(R8)
+	VMASKMOVPS Y3, Y0, 448(R8)
+	VMASKMOVPS Y2, Y0, 480(R8)
+	VMASKMOVPS (R8), Y0, Y1
+	VMASKMOVPS 128(R8), Y0, Y2
+	VMASKMOVPS 256(R8), Y0, Y3
+	VMASKMOVPS 384(R8), Y0, Y4
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -14476,17 +13878,10 @@ part:
 	VMASKMOVPS Y3, Y0, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x01, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y3
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 32(R8), Y0, Y1
+	VMASKMOVPS 160(R8), Y0, Y2
+	VMASKMOVPS 288(R8), Y0, Y3
+	VMASKMOVPS 416(R8), Y0, Y4
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -14502,17 +13897,10 @@ part:
 	VMASKMOVPS Y3, Y0, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x02, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y3
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 64(R8), Y0, Y1
+	VMASKMOVPS 192(R8), Y0, Y2
+	VMASKMOVPS 320(R8), Y0, Y3
+	VMASKMOVPS 448(R8), Y0, Y4
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -14528,17 +13916,10 @@ part:
 	VMASKMOVPS Y3, Y0, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y2, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x03, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y3
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y4
+	VMASKMOVPS 96(R8), Y0, Y1
+	VMASKMOVPS 224(R8), Y0, Y2
+	VMASKMOVPS 352(R8), Y0, Y3
+	VMASKMOVPS 480(R8), Y0, Y4
 	VSUBPS     Y3, Y1, Y1
 	VADDPS     Y3, Y2, Y5
 	VSUBPS     Y2, Y3, Y3
@@ -14559,10 +13940,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func outputGradient2AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, CMOV, MMX+
-TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -14586,165 +13967,134 @@ TEXT ·outputGradient2AVX2(SB), NOSPLIT, $32-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 24(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ       $0x08, BX
 	JL         part
-	MOVQ       (SP), R8
-	VMOVUPS    (R8)(AX*1), Y0
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       8(SP), R8
-	VMOVUPS    (R8)(AX*1), Y1
-	PREFETCHT0 (R8)(DI*1)
+	MOVQ       (SP), R9
+	VMOVUPS    (R9)(AX*1), Y0
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       8(SP), R9
+	VMOVUPS    (R9)(AX*1), Y1
+	PREFETCHT0 (R9)(DI*1)
 	VXORPS     Y2, Y2, Y2
 	VSUBPS     Y1, Y2, Y2
 	VADDPS     Y1, Y0, Y3
 	VSUBPS     Y1, Y0, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
 	VMOVUPS    Y0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	MOVQ       16(SP), R8
-	VMOVUPS    (R8)(AX*1), Y0
-	PREFETCHT0 (R8)(DI*1)
-	MOVQ       24(SP), R8
-	VMOVUPS    (R8)(AX*1), Y1
-	PREFETCHT0 (R8)(DI*1)
+	VMOVUPS    Y3, 32(R8)
+	VMOVUPS    Y1, 64(R8)
+	VMOVUPS    Y2, 96(R8)
+	MOVQ       16(SP), R9
+	VMOVUPS    (R9)(AX*1), Y0
+	PREFETCHT0 (R9)(DI*1)
+	MOVQ       24(SP), R9
+	VMOVUPS    (R9)(AX*1), Y1
+	PREFETCHT0 (R9)(DI*1)
 	VXORPS     Y2, Y2, Y2
 	VSUBPS     Y1, Y2, Y2
 	VADDPS     Y1, Y0, Y3
 	VSUBPS     Y1, Y0, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x04, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
+	VMOVUPS    Y0, 128(R8)
+	VMOVUPS    Y3, 160(R8)
+	VMOVUPS    Y1, 192(R8)
+	VMOVUPS    Y2, 224(R8)
 	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
+	VMOVUPS    128(R8), Y1
 	VXORPS     Y2, Y2, Y2
 	VSUBPS     Y1, Y2, Y2
 	VADDPS     Y1, Y0, Y3
 	VSUBPS     Y1, Y0, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x00, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
+	MOVQ       DX, R10
+	IMUL3Q     $0x00, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMOVUPS    32(R8), Y0
+	VMOVUPS    160(R8), Y1
 	VXORPS     Y2, Y2, Y2
 	VSUBPS     Y1, Y2, Y2
 	VADDPS     Y1, Y0, Y3
 	VSUBPS     Y1, Y0, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x01, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
+	MOVQ       DX, R10
+	IMUL3Q     $0x01, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMOVUPS    64(R8), Y0
+	VMOVUPS    192(R8), Y1
 	VXORPS     Y2, Y2, Y2
 	VSUBPS     Y1, Y2, Y2
 	VADDPS     Y1, Y0, Y3
 	VSUBPS     Y1, Y0, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x02, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    (R8), Y0
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    (R8), Y1
+	MOVQ       DX, R10
+	IMUL3Q     $0x02, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMOVUPS    96(R8), Y0
+	VMOVUPS    224(R8), Y1
 	VXORPS     Y2, Y2, Y2
 	VSUBPS     Y1, Y2, Y2
 	VADDPS     Y1, Y0, Y3
 	VSUBPS     Y1, Y0, Y1
-	MOVQ       DX, R9
-	IMUL3Q     $0x03, R9, R8
-	ADDQ       CX, R8
-	VMOVUPS    Y0, (R8)
-	IMUL3Q     $0x04, DX, R9
-	ADDQ       R9, R8
-	VMOVUPS    Y3, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y1, (R8)
-	ADDQ       R9, R8
-	VMOVUPS    Y2, (R8)
+	MOVQ       DX, R10
+	IMUL3Q     $0x03, R10, R9
+	ADDQ       CX, R9
+	VMOVUPS    Y0, (R9)
+	IMUL3Q     $0x04, DX, R10
+	ADDQ       R10, R9
+	VMOVUPS    Y3, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y1, (R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
 	ADDQ       $0x20, AX
 	ADDQ       $0x20, DI
 	ADDQ       $0x20, CX
 	SUBQ       $0x08, SI
 	JNZ        whole
-	ADDQ       skip+120(FP), CX
-	MOVQ       group+112(FP), SI
+	ADDQ       skip+144(FP), CX
+	MOVQ       group+136(FP), SI
 	JMP        whole
 
 part:
 	ADDQ       $0x08, BX
 	JZ         done
 	XORQ       SI, SI
-	MOVQ       $0x00000008, R8
+	MOVQ       $0x00000008, R9
 	SUBQ       $0x00, BX
 	CMOVQLT    SI, BX
-	CMPQ       BX, R8
-	CMOVQGT    R8, BX
+	CMPQ       BX, R9
+	CMOVQGT    R9, BX
 	NEGQ       BX
 	LEAQ       lanes<>+32(SB), SI
 	VMOVUPS    (SI)(BX*4), Y0
@@ -14758,16 +14108,10 @@ part:
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y2, Y1, Y2
-	MOVQ       DX, SI
-	IMUL3Q     $0x00, SI, BX
-	ADDQ       CX, BX
-	VMASKMOVPS Y1, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y4, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y2, Y0, (BX)
-	ADDQ       SI, BX
-	VMASKMOVPS Y3, Y0, (BX)
+	VMASKMOVPS Y1, Y0, (R8)
+	VMASKMOVPS Y4, Y0, 32(R8)
+	VMASKMOVPS Y2, Y0, 64(R8)
+	VMASKMOVPS Y3, Y0, 96(R8)
 	MOVQ       16(SP), BX
 	VMASKMOVPS (BX)(AX*1), Y0, Y1
 	PREFETCHT0 (BX)(DI*1)
@@ -14778,23 +14122,12 @@ part:
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
 	VSUBPS     Y2, Y1, Y2
-	MOVQ       DX, BX
-	IMUL3Q     $0x04, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS Y1, Y0, (AX)
-	ADDQ       BX, AX
-	VMASKMOVPS Y4, Y0, (AX)
-	ADDQ       BX, AX
-	VMASKMOVPS Y2, Y0, (AX)
-	ADDQ       BX, AX
-	VMASKMOVPS Y3, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x00, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
+	VMASKMOVPS Y1, Y0, 128(R8)
+	VMASKMOVPS Y4, Y0, 160(R8)
+	VMASKMOVPS Y2, Y0, 192(R8)
+	VMASKMOVPS Y3, Y0, 224(R8)
+	VMASKMOVPS (R8), Y0, Y1
+	VMASKMOVPS 128(R8), Y0, Y2
 	VXORPS     Y3, Y3, Y3
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
@@ -14810,13 +14143,8 @@ part:
 	VMASKMOVPS Y2, Y0, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y3, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x01, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
+	VMASKMOVPS 32(R8), Y0, Y1
+	VMASKMOVPS 160(R8), Y0, Y2
 	VXORPS     Y3, Y3, Y3
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
@@ -14832,13 +14160,8 @@ part:
 	VMASKMOVPS Y2, Y0, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y3, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x02, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
+	VMASKMOVPS 64(R8), Y0, Y1
+	VMASKMOVPS 192(R8), Y0, Y2
 	VXORPS     Y3, Y3, Y3
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
@@ -14854,13 +14177,8 @@ part:
 	VMASKMOVPS Y2, Y0, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y3, Y0, (AX)
-	MOVQ       DX, BX
-	IMUL3Q     $0x03, BX, AX
-	ADDQ       CX, AX
-	VMASKMOVPS (AX), Y0, Y1
-	IMUL3Q     $0x04, DX, BX
-	ADDQ       BX, AX
-	VMASKMOVPS (AX), Y0, Y2
+	VMASKMOVPS 96(R8), Y0, Y1
+	VMASKMOVPS 224(R8), Y0, Y2
 	VXORPS     Y3, Y3, Y3
 	VSUBPS     Y2, Y3, Y3
 	VADDPS     Y2, Y1, Y4
@@ -15976,10 +15294,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func input4AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·input4AVX2(SB), NOSPLIT, $288-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·input4AVX2(SB), NOSPLIT, $288-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -16163,35 +15481,36 @@ TEXT ·input4AVX2(SB), NOSPLIT, $288-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 280(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ         $0x08, BX
 	JL           part
-	MOVQ         (SP), R8
-	VMOVUPS      (R8)(AX*1), Y0
-	MOVQ         8(SP), R8
-	VMOVUPS      (R8)(AX*1), Y1
-	MOVQ         16(SP), R8
-	VMOVUPS      (R8)(AX*1), Y2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         24(SP), R8
-	VMOVUPS      (R8)(AX*1), Y3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         32(SP), R8
-	VMOVUPS      (R8)(AX*1), Y4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         40(SP), R8
-	VMOVUPS      (R8)(AX*1), Y5
-	PREFETCHT0   (R8)(DI*1)
+	MOVQ         (SP), R9
+	VMOVUPS      (R9)(AX*1), Y0
+	MOVQ         8(SP), R9
+	VMOVUPS      (R9)(AX*1), Y1
+	MOVQ         16(SP), R9
+	VMOVUPS      (R9)(AX*1), Y2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         24(SP), R9
+	VMOVUPS      (R9)(AX*1), Y3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         32(SP), R9
+	VMOVUPS      (R9)(AX*1), Y4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         40(SP), R9
+	VMOVUPS      (R9)(AX*1), Y5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16211,36 +15530,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x00, R9, R8
-	ADDQ         CX, R8
 	VMOVUPS      Y6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         48(SP), R8
-	VMOVUPS      (R8)(AX*1), Y0
-	MOVQ         56(SP), R8
-	VMOVUPS      (R8)(AX*1), Y1
-	MOVQ         64(SP), R8
-	VMOVUPS      (R8)(AX*1), Y2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         72(SP), R8
-	VMOVUPS      (R8)(AX*1), Y3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         80(SP), R8
-	VMOVUPS      (R8)(AX*1), Y4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         88(SP), R8
-	VMOVUPS      (R8)(AX*1), Y5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Y8, 32(R8)
+	VMOVUPS      Y0, 64(R8)
+	VMOVUPS      Y1, 96(R8)
+	VMOVUPS      Y2, 128(R8)
+	VMOVUPS      Y5, 160(R8)
+	MOVQ         48(SP), R9
+	VMOVUPS      (R9)(AX*1), Y0
+	MOVQ         56(SP), R9
+	VMOVUPS      (R9)(AX*1), Y1
+	MOVQ         64(SP), R9
+	VMOVUPS      (R9)(AX*1), Y2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         72(SP), R9
+	VMOVUPS      (R9)(AX*1), Y3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         80(SP), R9
+	VMOVUPS      (R9)(AX*1), Y4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         88(SP), R9
+	VMOVUPS      (R9)(AX*1), Y5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16260,36 +15571,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x06, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         96(SP), R8
-	VMOVUPS      (R8)(AX*1), Y0
-	MOVQ         104(SP), R8
-	VMOVUPS      (R8)(AX*1), Y1
-	MOVQ         112(SP), R8
-	VMOVUPS      (R8)(AX*1), Y2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         120(SP), R8
-	VMOVUPS      (R8)(AX*1), Y3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         128(SP), R8
-	VMOVUPS      (R8)(AX*1), Y4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         136(SP), R8
-	VMOVUPS      (R8)(AX*1), Y5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Y6, 192(R8)
+	VMOVUPS      Y8, 224(R8)
+	VMOVUPS      Y0, 256(R8)
+	VMOVUPS      Y1, 288(R8)
+	VMOVUPS      Y2, 320(R8)
+	VMOVUPS      Y5, 352(R8)
+	MOVQ         96(SP), R9
+	VMOVUPS      (R9)(AX*1), Y0
+	MOVQ         104(SP), R9
+	VMOVUPS      (R9)(AX*1), Y1
+	MOVQ         112(SP), R9
+	VMOVUPS      (R9)(AX*1), Y2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         120(SP), R9
+	VMOVUPS      (R9)(AX*1), Y3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         128(SP), R9
+	VMOVUPS      (R9)(AX*1), Y4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         136(SP), R9
+	VMOVUPS      (R9)(AX*1), Y5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16309,36 +15612,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x0c, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         144(SP), R8
-	VMOVUPS      (R8)(AX*1), Y0
-	MOVQ         152(SP), R8
-	VMOVUPS      (R8)(AX*1), Y1
-	MOVQ         160(SP), R8
-	VMOVUPS      (R8)(AX*1), Y2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         168(SP), R8
-	VMOVUPS      (R8)(AX*1), Y3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         176(SP), R8
-	VMOVUPS      (R8)(AX*1), Y4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         184(SP), R8
-	VMOVUPS      (R8)(AX*1), Y5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Y6, 384(R8)
+	VMOVUPS      Y8, 416(R8)
+	VMOVUPS      Y0, 448(R8)
+	VMOVUPS      Y1, 480(R8)
+	VMOVUPS      Y2, 512(R8)
+	VMOVUPS      Y5, 544(R8)
+	MOVQ         144(SP), R9
+	VMOVUPS      (R9)(AX*1), Y0
+	MOVQ         152(SP), R9
+	VMOVUPS      (R9)(AX*1), Y1
+	MOVQ         160(SP), R9
+	VMOVUPS      (R9)(AX*1), Y2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         168(SP), R9
+	VMOVUPS      (R9)(AX*1), Y3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         176(SP), R9
+	VMOVUPS      (R9)(AX*1), Y4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         184(SP), R9
+	VMOVUPS      (R9)(AX*1), Y5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16358,36 +15653,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x12, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         192(SP), R8
-	VMOVUPS      (R8)(AX*1), Y0
-	MOVQ         200(SP), R8
-	VMOVUPS      (R8)(AX*1), Y1
-	MOVQ         208(SP), R8
-	VMOVUPS      (R8)(AX*1), Y2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         216(SP), R8
-	VMOVUPS      (R8)(AX*1), Y3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         224(SP), R8
-	VMOVUPS      (R8)(AX*1), Y4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         232(SP), R8
-	VMOVUPS      (R8)(AX*1), Y5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Y6, 576(R8)
+	VMOVUPS      Y8, 608(R8)
+	VMOVUPS      Y0, 640(R8)
+	VMOVUPS      Y1, 672(R8)
+	VMOVUPS      Y2, 704(R8)
+	VMOVUPS      Y5, 736(R8)
+	MOVQ         192(SP), R9
+	VMOVUPS      (R9)(AX*1), Y0
+	MOVQ         200(SP), R9
+	VMOVUPS      (R9)(AX*1), Y1
+	MOVQ         208(SP), R9
+	VMOVUPS      (R9)(AX*1), Y2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         216(SP), R9
+	VMOVUPS      (R9)(AX*1), Y3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         224(SP), R9
+	VMOVUPS      (R9)(AX*1), Y4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         232(SP), R9
+	VMOVUPS      (R9)(AX*1), Y5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16407,36 +15694,28 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x18, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         240(SP), R8
-	VMOVUPS      (R8)(AX*1), Y0
-	MOVQ         248(SP), R8
-	VMOVUPS      (R8)(AX*1), Y1
-	MOVQ         256(SP), R8
-	VMOVUPS      (R8)(AX*1), Y2
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         264(SP), R8
-	VMOVUPS      (R8)(AX*1), Y3
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         272(SP), R8
-	VMOVUPS      (R8)(AX*1), Y4
-	PREFETCHT0   (R8)(DI*1)
-	MOVQ         280(SP), R8
-	VMOVUPS      (R8)(AX*1), Y5
-	PREFETCHT0   (R8)(DI*1)
+	VMOVUPS      Y6, 768(R8)
+	VMOVUPS      Y8, 800(R8)
+	VMOVUPS      Y0, 832(R8)
+	VMOVUPS      Y1, 864(R8)
+	VMOVUPS      Y2, 896(R8)
+	VMOVUPS      Y5, 928(R8)
+	MOVQ         240(SP), R9
+	VMOVUPS      (R9)(AX*1), Y0
+	MOVQ         248(SP), R9
+	VMOVUPS      (R9)(AX*1), Y1
+	MOVQ         256(SP), R9
+	VMOVUPS      (R9)(AX*1), Y2
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         264(SP), R9
+	VMOVUPS      (R9)(AX*1), Y3
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         272(SP), R9
+	VMOVUPS      (R9)(AX*1), Y4
+	PREFETCHT0   (R9)(DI*1)
+	MOVQ         280(SP), R9
+	VMOVUPS      (R9)(AX*1), Y5
+	PREFETCHT0   (R9)(DI*1)
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16456,35 +15735,18 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x1e, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x00, R9, R8
-	ADDQ         CX, R8
+	VMOVUPS      Y6, 960(R8)
+	VMOVUPS      Y8, 992(R8)
+	VMOVUPS      Y0, 1024(R8)
+	VMOVUPS      Y1, 1056(R8)
+	VMOVUPS      Y2, 1088(R8)
+	VMOVUPS      Y5, 1120(R8)
 	VMOVUPS      (R8), Y0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y5
+	VMOVUPS      192(R8), Y1
+	VMOVUPS      384(R8), Y2
+	VMOVUPS      576(R8), Y3
+	VMOVUPS      768(R8), Y4
+	VMOVUPS      960(R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16504,36 +15766,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x00, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x01, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Y0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y5
+	MOVQ         DX, R10
+	IMUL3Q       $0x00, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Y6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y5, (R9)
+	VMOVUPS      32(R8), Y0
+	VMOVUPS      224(R8), Y1
+	VMOVUPS      416(R8), Y2
+	VMOVUPS      608(R8), Y3
+	VMOVUPS      800(R8), Y4
+	VMOVUPS      992(R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16553,36 +15806,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x01, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x02, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Y0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y5
+	MOVQ         DX, R10
+	IMUL3Q       $0x01, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Y6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y5, (R9)
+	VMOVUPS      64(R8), Y0
+	VMOVUPS      256(R8), Y1
+	VMOVUPS      448(R8), Y2
+	VMOVUPS      640(R8), Y3
+	VMOVUPS      832(R8), Y4
+	VMOVUPS      1024(R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16602,36 +15846,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x02, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x03, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Y0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y5
+	MOVQ         DX, R10
+	IMUL3Q       $0x02, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Y6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y5, (R9)
+	VMOVUPS      96(R8), Y0
+	VMOVUPS      288(R8), Y1
+	VMOVUPS      480(R8), Y2
+	VMOVUPS      672(R8), Y3
+	VMOVUPS      864(R8), Y4
+	VMOVUPS      1056(R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16651,36 +15886,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x03, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x04, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Y0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y5
+	MOVQ         DX, R10
+	IMUL3Q       $0x03, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Y6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y5, (R9)
+	VMOVUPS      128(R8), Y0
+	VMOVUPS      320(R8), Y1
+	VMOVUPS      512(R8), Y2
+	VMOVUPS      704(R8), Y3
+	VMOVUPS      896(R8), Y4
+	VMOVUPS      1088(R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16700,36 +15926,27 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x04, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
-	MOVQ         DX, R9
-	IMUL3Q       $0x05, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      (R8), Y0
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y1
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y2
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y3
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y4
-	ADDQ         R9, R8
-	VMOVUPS      (R8), Y5
+	MOVQ         DX, R10
+	IMUL3Q       $0x04, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Y6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y5, (R9)
+	VMOVUPS      160(R8), Y0
+	VMOVUPS      352(R8), Y1
+	VMOVUPS      544(R8), Y2
+	VMOVUPS      736(R8), Y3
+	VMOVUPS      928(R8), Y4
+	VMOVUPS      1120(R8), Y5
 	VMOVAPS      Y4, Y6
 	VFNMADD231PS f40340000<>+0(SB), Y2, Y6
 	VFMADD231PS  f3fa20000<>+0(SB), Y0, Y6
@@ -16749,39 +15966,39 @@ whole:
 	VFMADD231PS  f3fc00000<>+0(SB), Y3, Y1
 	VMOVAPS      Y4, Y2
 	VFNMADD231PS f3fc00000<>+0(SB), Y3, Y2
-	MOVQ         DX, R9
-	IMUL3Q       $0x05, R9, R8
-	ADDQ         CX, R8
-	VMOVUPS      Y6, (R8)
-	IMUL3Q       $0x06, DX, R9
-	ADDQ         R9, R8
-	VMOVUPS      Y8, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y0, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y1, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y2, (R8)
-	ADDQ         R9, R8
-	VMOVUPS      Y5, (R8)
+	MOVQ         DX, R10
+	IMUL3Q       $0x05, R10, R9
+	ADDQ         CX, R9
+	VMOVUPS      Y6, (R9)
+	IMUL3Q       $0x06, DX, R10
+	ADDQ         R10, R9
+	VMOVUPS      Y8, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y0, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y1, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y2, (R9)
+	ADDQ         R10, R9
+	VMOVUPS      Y5, (R9)
 	ADDQ         $0x20, AX
 	ADDQ         $0x20, DI
 	ADDQ         $0x20, CX
 	SUBQ         $0x08, SI
 	JNZ          whole
-	ADDQ         skip+120(FP), CX
-	MOVQ         group+112(FP), SI
+	ADDQ         skip+144(FP), CX
+	MOVQ         group+136(FP), SI
 	JMP          whole
 
 part:
 	ADDQ         $0x08, BX
 	JZ           done
 	XORQ         SI, SI
-	MOVQ         $0x00000008, R8
+	MOVQ         $0x00000008, R9
 	SUBQ         $0x00, BX
 	CMOVQLT      SI, BX
-	CMPQ         BX, R8
-	CMOVQGT      R8, BX
+	CMPQ         BX, R9
+	CMOVQGT      R9, BX
 	NEGQ         BX
 	LEAQ         lanes<>+32(SB), SI
 	VMOVUPS      (SI)(BX*4), Y0
@@ -16820,20 +16037,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
 	VMOVAPS      Y5, Y3
 	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
-	MOVQ         DX, SI
-	IMUL3Q       $0x00, SI, BX
-	ADDQ         CX, BX
-	VMASKMOVPS   Y7, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y1, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y2, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y3, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y0, (BX)
+	VMASKMOVPS   Y7, Y0, (R8)
+	VMASKMOVPS   Y9, Y0, 32(R8)
+	VMASKMOVPS   Y1, Y0, 64(R8)
+	VMASKMOVPS   Y2, Y0, 96(R8)
+	VMASKMOVPS   Y3, Y0, 128(R8)
+	VMASKMOVPS   Y6, Y0, 160(R8)
 	MOVQ         48(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         56(SP), BX
@@ -16869,20 +16078,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
 	VMOVAPS      Y5, Y3
 	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
-	MOVQ         DX, SI
-	IMUL3Q       $0x06, SI, BX
-	ADDQ         CX, BX
-	VMASKMOVPS   Y7, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y1, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y2, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y3, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y0, (BX)
+	VMASKMOVPS   Y7, Y0, 192(R8)
+	VMASKMOVPS   Y9, Y0, 224(R8)
+	VMASKMOVPS   Y1, Y0, 256(R8)
+	VMASKMOVPS   Y2, Y0, 288(R8)
+	VMASKMOVPS   Y3, Y0, 320(R8)
+	VMASKMOVPS   Y6, Y0, 352(R8)
 	MOVQ         96(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         104(SP), BX
@@ -16918,20 +16119,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
 	VMOVAPS      Y5, Y3
 	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
-	MOVQ         DX, SI
-	IMUL3Q       $0x0c, SI, BX
-	ADDQ         CX, BX
-	VMASKMOVPS   Y7, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y1, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y2, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y3, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y0, (BX)
+	VMASKMOVPS   Y7, Y0, 384(R8)
+	VMASKMOVPS   Y9, Y0, 416(R8)
+	VMASKMOVPS   Y1, Y0, 448(R8)
+	VMASKMOVPS   Y2, Y0, 480(R8)
+	VMASKMOVPS   Y3, Y0, 512(R8)
+	VMASKMOVPS   Y6, Y0, 544(R8)
 	MOVQ         144(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         152(SP), BX
@@ -16967,20 +16160,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
 	VMOVAPS      Y5, Y3
 	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
-	MOVQ         DX, SI
-	IMUL3Q       $0x12, SI, BX
-	ADDQ         CX, BX
-	VMASKMOVPS   Y7, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y1, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y2, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y3, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y0, (BX)
+	VMASKMOVPS   Y7, Y0, 576(R8)
+	VMASKMOVPS   Y9, Y0, 608(R8)
+	VMASKMOVPS   Y1, Y0, 640(R8)
+	VMASKMOVPS   Y2, Y0, 672(R8)
+	VMASKMOVPS   Y3, Y0, 704(R8)
+	VMASKMOVPS   Y6, Y0, 736(R8)
 	MOVQ         192(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         200(SP), BX
@@ -17016,20 +16201,12 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
 	VMOVAPS      Y5, Y3
 	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
-	MOVQ         DX, SI
-	IMUL3Q       $0x18, SI, BX
-	ADDQ         CX, BX
-	VMASKMOVPS   Y7, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y9, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y1, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y2, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y3, Y0, (BX)
-	ADDQ         SI, BX
-	VMASKMOVPS   Y6, Y0, (BX)
+	VMASKMOVPS   Y7, Y0, 768(R8)
+	VMASKMOVPS   Y9, Y0, 800(R8)
+	VMASKMOVPS   Y1, Y0, 832(R8)
+	VMASKMOVPS   Y2, Y0, 864(R8)
+	VMASKMOVPS   Y3, Y0, 896(R8)
+	VMASKMOVPS   Y6, Y0, 928(R8)
 	MOVQ         240(SP), BX
 	VMASKMOVPS   (BX)(AX*1), Y0, Y1
 	MOVQ         248(SP), BX
@@ -17065,35 +16242,18 @@ part:
 	VFMADD231PS  f3fc00000<>+0(SB), Y4, Y2
 	VMOVAPS      Y5, Y3
 	VFNMADD231PS f3fc00000<>+0(SB), Y4, Y3
-	MOVQ         DX, BX
-	IMUL3Q       $0x1e, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   Y7, Y0, (AX)
-	ADDQ         BX, AX
-	VMASKMOVPS   Y9, Y0, (AX)
-	ADDQ         BX, AX
-	VMASKMOVPS   Y1, Y0, (AX)
-	ADDQ         BX, AX
-	VMASKMOVPS   Y2, Y0, (AX)
-	ADDQ         BX, AX
-	VMASKMOVPS   Y3, Y0, (AX)
-	ADDQ         BX, AX
-	VMASKMOVPS   Y6, Y0, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x00, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y0, Y1
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y2
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y3
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y4
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y5
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y6
+	VMASKMOVPS   Y7, Y0, 960(R8)
+	VMASKMOVPS   Y9, Y0, 992(R8)
+	VMASKMOVPS   Y1, Y0, 1024(R8)
+	VMASKMOVPS   Y2, Y0, 1056(R8)
+	VMASKMOVPS   Y3, Y0, 1088(R8)
+	VMASKMOVPS   Y6, Y0, 1120(R8)
+	VMASKMOVPS   (R8), Y0, Y1
+	VMASKMOVPS   192(R8), Y0, Y2
+	VMASKMOVPS   384(R8), Y0, Y3
+	VMASKMOVPS   576(R8), Y0, Y4
+	VMASKMOVPS   768(R8), Y0, Y5
+	VMASKMOVPS   960(R8), Y0, Y6
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -17128,21 +16288,12 @@ part:
 	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
 	VMASKMOVPS   Y6, Y0, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x01, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y0, Y1
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y2
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y3
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y4
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y5
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y6
+	VMASKMOVPS   32(R8), Y0, Y1
+	VMASKMOVPS   224(R8), Y0, Y2
+	VMASKMOVPS   416(R8), Y0, Y3
+	VMASKMOVPS   608(R8), Y0, Y4
+	VMASKMOVPS   800(R8), Y0, Y5
+	VMASKMOVPS   992(R8), Y0, Y6
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -17177,21 +16328,12 @@ part:
 	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
 	VMASKMOVPS   Y6, Y0, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x02, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y0, Y1
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y2
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y3
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y4
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y5
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y6
+	VMASKMOVPS   64(R8), Y0, Y1
+	VMASKMOVPS   256(R8), Y0, Y2
+	VMASKMOVPS   448(R8), Y0, Y3
+	VMASKMOVPS   640(R8), Y0, Y4
+	VMASKMOVPS   832(R8), Y0, Y5
+	VMASKMOVPS   1024(R8), Y0, Y6
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -17226,21 +16368,12 @@ part:
 	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
 	VMASKMOVPS   Y6, Y0, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x03, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y0, Y1
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y2
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y3
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y4
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y5
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y6
+	VMASKMOVPS   96(R8), Y0, Y1
+	VMASKMOVPS   288(R8), Y0, Y2
+	VMASKMOVPS   480(R8), Y0, Y3
+	VMASKMOVPS   672(R8), Y0, Y4
+	VMASKMOVPS   864(R8), Y0, Y5
+	VMASKMOVPS   1056(R8), Y0, Y6
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -17275,21 +16408,12 @@ part:
 	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
 	VMASKMOVPS   Y6, Y0, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x04, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y0, Y1
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y2
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y3
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y4
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y5
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y6
+	VMASKMOVPS   128(R8), Y0, Y1
+	VMASKMOVPS   320(R8), Y0, Y2
+	VMASKMOVPS   512(R8), Y0, Y3
+	VMASKMOVPS   704(R8), Y0, Y4
+	VMASKMOVPS   896(R8), Y0, Y5
+	VMASKMOVPS   1088(R8), Y0, Y6
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -17324,21 +16448,12 @@ part:
 	VMASKMOVPS   Y3, Y0, (AX)
 	ADDQ         BX, AX
 	VMASKMOVPS   Y6, Y0, (AX)
-	MOVQ         DX, BX
-	IMUL3Q       $0x05, BX, AX
-	ADDQ         CX, AX
-	VMASKMOVPS   (AX), Y0, Y1
-	IMUL3Q       $0x06, DX, BX
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y2
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y3
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y4
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y5
-	ADDQ         BX, AX
-	VMASKMOVPS   (AX), Y0, Y6
+	VMASKMOVPS   160(R8), Y0, Y1
+	VMASKMOVPS   352(R8), Y0, Y2
+	VMASKMOVPS   544(R8), Y0, Y3
+	VMASKMOVPS   736(R8), Y0, Y4
+	VMASKMOVPS   928(R8), Y0, Y5
+	VMASKMOVPS   1120(R8), Y0, Y6
 	VMOVAPS      Y5, Y7
 	VFNMADD231PS f40340000<>+0(SB), Y3, Y7
 	VFMADD231PS  f3fa20000<>+0(SB), Y1, Y7
@@ -17378,10 +16493,10 @@ done:
 	VZEROUPPER
 	RET
 
-// func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+// func outputGradient4AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-136
-	MOVQ    from_base+72(FP), AX
+TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-160
+	MOVQ    from_base+96(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    zero_base+48(FP), DX
 	MOVLQSX (AX), BX
@@ -17465,31 +16580,32 @@ TEXT ·outputGradient4AVX2(SB), NOSPLIT, $128-136
 	CMOVQLT DX, BX
 	MOVQ    BX, 120(SP)
 	MOVQ    dst_base+0(FP), CX
-	MOVQ    plane+96(FP), DX
+	MOVQ    plane+120(FP), DX
 	SHLQ    $0x02, DX
-	SHLQ    $0x02, skip+120(FP)
-	MOVQ    channels+104(FP), BX
-	MOVQ    group+112(FP), SI
+	SHLQ    $0x02, skip+144(FP)
+	MOVQ    channels+128(FP), BX
+	MOVQ    group+136(FP), SI
 	XORQ    AX, AX
-	MOVQ    ahead+128(FP), DI
+	MOVQ    ahead+152(FP), DI
 	SHLQ    $0x02, DI
 	ADDQ    AX, DI
+	MOVQ    buffer_base+72(FP), R8
 
 whole:
 	SUBQ        $0x08, BX
 	JL          part
-	MOVQ        (SP), R8
-	VMOVUPS     (R8)(AX*1), Y0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        8(SP), R8
-	VMOVUPS     (R8)(AX*1), Y1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        16(SP), R8
-	VMOVUPS     (R8)(AX*1), Y2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        24(SP), R8
-	VMOVUPS     (R8)(AX*1), Y3
-	PREFETCHT0  (R8)(DI*1)
+	MOVQ        (SP), R9
+	VMOVUPS     (R9)(AX*1), Y0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        8(SP), R9
+	VMOVUPS     (R9)(AX*1), Y1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        16(SP), R9
+	VMOVUPS     (R9)(AX*1), Y2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        24(SP), R9
+	VMOVUPS     (R9)(AX*1), Y3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17502,32 +16618,24 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x00, R9, R8
-	ADDQ        CX, R8
 	VMOVUPS     Y0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        32(SP), R8
-	VMOVUPS     (R8)(AX*1), Y0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        40(SP), R8
-	VMOVUPS     (R8)(AX*1), Y1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        48(SP), R8
-	VMOVUPS     (R8)(AX*1), Y2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        56(SP), R8
-	VMOVUPS     (R8)(AX*1), Y3
-	PREFETCHT0  (R8)(DI*1)
+	VMOVUPS     Y2, 32(R8)
+	VMOVUPS     Y4, 64(R8)
+	VMOVUPS     Y5, 96(R8)
+	VMOVUPS     Y1, 128(R8)
+	VMOVUPS     Y3, 160(R8)
+	MOVQ        32(SP), R9
+	VMOVUPS     (R9)(AX*1), Y0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        40(SP), R9
+	VMOVUPS     (R9)(AX*1), Y1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        48(SP), R9
+	VMOVUPS     (R9)(AX*1), Y2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        56(SP), R9
+	VMOVUPS     (R9)(AX*1), Y3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17540,32 +16648,24 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x06, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        64(SP), R8
-	VMOVUPS     (R8)(AX*1), Y0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        72(SP), R8
-	VMOVUPS     (R8)(AX*1), Y1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        80(SP), R8
-	VMOVUPS     (R8)(AX*1), Y2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        88(SP), R8
-	VMOVUPS     (R8)(AX*1), Y3
-	PREFETCHT0  (R8)(DI*1)
+	VMOVUPS     Y0, 192(R8)
+	VMOVUPS     Y2, 224(R8)
+	VMOVUPS     Y4, 256(R8)
+	VMOVUPS     Y5, 288(R8)
+	VMOVUPS     Y1, 320(R8)
+	VMOVUPS     Y3, 352(R8)
+	MOVQ        64(SP), R9
+	VMOVUPS     (R9)(AX*1), Y0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        72(SP), R9
+	VMOVUPS     (R9)(AX*1), Y1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        80(SP), R9
+	VMOVUPS     (R9)(AX*1), Y2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        88(SP), R9
+	VMOVUPS     (R9)(AX*1), Y3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17578,32 +16678,24 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x0c, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        96(SP), R8
-	VMOVUPS     (R8)(AX*1), Y0
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        104(SP), R8
-	VMOVUPS     (R8)(AX*1), Y1
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        112(SP), R8
-	VMOVUPS     (R8)(AX*1), Y2
-	PREFETCHT0  (R8)(DI*1)
-	MOVQ        120(SP), R8
-	VMOVUPS     (R8)(AX*1), Y3
-	PREFETCHT0  (R8)(DI*1)
+	VMOVUPS     Y0, 384(R8)
+	VMOVUPS     Y2, 416(R8)
+	VMOVUPS     Y4, 448(R8)
+	VMOVUPS     Y5, 480(R8)
+	VMOVUPS     Y1, 512(R8)
+	VMOVUPS     Y3, 544(R8)
+	MOVQ        96(SP), R9
+	VMOVUPS     (R9)(AX*1), Y0
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        104(SP), R9
+	VMOVUPS     (R9)(AX*1), Y1
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        112(SP), R9
+	VMOVUPS     (R9)(AX*1), Y2
+	PREFETCHT0  (R9)(DI*1)
+	MOVQ        120(SP), R9
+	VMOVUPS     (R9)(AX*1), Y3
+	PREFETCHT0  (R9)(DI*1)
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17616,31 +16708,16 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x12, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x00, R9, R8
-	ADDQ        CX, R8
+	VMOVUPS     Y0, 576(R8)
+	VMOVUPS     Y2, 608(R8)
+	VMOVUPS     Y4, 640(R8)
+	VMOVUPS     Y5, 672(R8)
+	VMOVUPS     Y1, 704(R8)
+	VMOVUPS     Y3, 736(R8)
 	VMOVUPS     (R8), Y0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y3
+	VMOVUPS     192(R8), Y1
+	VMOVUPS     384(R8), Y2
+	VMOVUPS     576(R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17653,32 +16730,25 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x00, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x01, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Y0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y3
+	MOVQ        DX, R10
+	IMUL3Q      $0x00, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Y0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Y2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y3, (R9)
+	VMOVUPS     32(R8), Y0
+	VMOVUPS     224(R8), Y1
+	VMOVUPS     416(R8), Y2
+	VMOVUPS     608(R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17691,32 +16761,25 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x01, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x02, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Y0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y3
+	MOVQ        DX, R10
+	IMUL3Q      $0x01, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Y0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Y2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y3, (R9)
+	VMOVUPS     64(R8), Y0
+	VMOVUPS     256(R8), Y1
+	VMOVUPS     448(R8), Y2
+	VMOVUPS     640(R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17729,32 +16792,25 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x02, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x03, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Y0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y3
+	MOVQ        DX, R10
+	IMUL3Q      $0x02, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Y0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Y2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y3, (R9)
+	VMOVUPS     96(R8), Y0
+	VMOVUPS     288(R8), Y1
+	VMOVUPS     480(R8), Y2
+	VMOVUPS     672(R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17767,32 +16823,25 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x03, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x04, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Y0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y3
+	MOVQ        DX, R10
+	IMUL3Q      $0x03, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Y0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Y2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y3, (R9)
+	VMOVUPS     128(R8), Y0
+	VMOVUPS     320(R8), Y1
+	VMOVUPS     512(R8), Y2
+	VMOVUPS     704(R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17805,32 +16854,25 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x04, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
-	MOVQ        DX, R9
-	IMUL3Q      $0x05, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     (R8), Y0
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y1
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y2
-	ADDQ        R9, R8
-	VMOVUPS     (R8), Y3
+	MOVQ        DX, R10
+	IMUL3Q      $0x04, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Y0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Y2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y3, (R9)
+	VMOVUPS     160(R8), Y0
+	VMOVUPS     352(R8), Y1
+	VMOVUPS     544(R8), Y2
+	VMOVUPS     736(R8), Y3
 	VMOVAPS     Y0, Y4
 	VFMADD231PS f3f100000<>+0(SB), Y2, Y4
 	VMULPS      f3f400000<>+0(SB), Y1, Y5
@@ -17843,39 +16885,39 @@ whole:
 	VSUBPS      Y5, Y4, Y4
 	VADDPS      Y1, Y6, Y5
 	VSUBPS      Y1, Y6, Y1
-	MOVQ        DX, R9
-	IMUL3Q      $0x05, R9, R8
-	ADDQ        CX, R8
-	VMOVUPS     Y0, (R8)
-	IMUL3Q      $0x06, DX, R9
-	ADDQ        R9, R8
-	VMOVUPS     Y2, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y4, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y5, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y1, (R8)
-	ADDQ        R9, R8
-	VMOVUPS     Y3, (R8)
+	MOVQ        DX, R10
+	IMUL3Q      $0x05, R10, R9
+	ADDQ        CX, R9
+	VMOVUPS     Y0, (R9)
+	IMUL3Q      $0x06, DX, R10
+	ADDQ        R10, R9
+	VMOVUPS     Y2, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y4, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y5, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y1, (R9)
+	ADDQ        R10, R9
+	VMOVUPS     Y3, (R9)
 	ADDQ        $0x20, AX
 	ADDQ        $0x20, DI
 	ADDQ        $0x20, CX
 	SUBQ        $0x08, SI
 	JNZ         whole
-	ADDQ        skip+120(FP), CX
-	MOVQ        group+112(FP), SI
+	ADDQ        skip+144(FP), CX
+	MOVQ        group+136(FP), SI
 	JMP         whole
 
 part:
 	ADDQ        $0x08, BX
 	JZ          done
 	XORQ        SI, SI
-	MOVQ        $0x00000008, R8
+	MOVQ        $0x00000008, R9
 	SUBQ        $0x00, BX
 	CMOVQLT     SI, BX
-	CMPQ        BX, R8
-	CMOVQGT     R8, BX
+	CMPQ        BX, R9
+	CMOVQGT     R9, BX
 	NEGQ        BX
 	LEAQ        lanes<>+32(SB), SI
 	VMOVUPS     (SI)(BX*4), Y0
@@ -17903,20 +16945,12 @@ part:
 	VSUBPS      Y6, Y5, Y5
 	VADDPS      Y2, Y7, Y6
 	VSUBPS      Y2, Y7, Y2
-	MOVQ        DX, SI
-	IMUL3Q      $0x00, SI, BX
-	ADDQ        CX, BX
-	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y3, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y6, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y4, Y0, (BX)
+	VMASKMOVPS  Y1, Y0, (R8)
+	VMASKMOVPS  Y3, Y0, 32(R8)
+	VMASKMOVPS  Y5, Y0, 64(R8)
+	VMASKMOVPS  Y6, Y0, 96(R8)
+	VMASKMOVPS  Y2, Y0, 128(R8)
+	VMASKMOVPS  Y4, Y0, 160(R8)
 	MOVQ        32(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	PREFETCHT0  (BX)(DI*1)
@@ -17941,20 +16975,12 @@ part:
 	VSUBPS      Y6, Y5, Y5
 	VADDPS      Y2, Y7, Y6
 	VSUBPS      Y2, Y7, Y2
-	MOVQ        DX, SI
-	IMUL3Q      $0x06, SI, BX
-	ADDQ        CX, BX
-	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y3, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y6, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y4, Y0, (BX)
+	VMASKMOVPS  Y1, Y0, 192(R8)
+	VMASKMOVPS  Y3, Y0, 224(R8)
+	VMASKMOVPS  Y5, Y0, 256(R8)
+	VMASKMOVPS  Y6, Y0, 288(R8)
+	VMASKMOVPS  Y2, Y0, 320(R8)
+	VMASKMOVPS  Y4, Y0, 352(R8)
 	MOVQ        64(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	PREFETCHT0  (BX)(DI*1)
@@ -17979,20 +17005,12 @@ part:
 	VSUBPS      Y6, Y5, Y5
 	VADDPS      Y2, Y7, Y6
 	VSUBPS      Y2, Y7, Y2
-	MOVQ        DX, SI
-	IMUL3Q      $0x0c, SI, BX
-	ADDQ        CX, BX
-	VMASKMOVPS  Y1, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y3, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y5, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y6, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y2, Y0, (BX)
-	ADDQ        SI, BX
-	VMASKMOVPS  Y4, Y0, (BX)
+	VMASKMOVPS  Y1, Y0, 384(R8)
+	VMASKMOVPS  Y3, Y0, 416(R8)
+	VMASKMOVPS  Y5, Y0, 448(R8)
+	VMASKMOVPS  Y6, Y0, 480(R8)
+	VMASKMOVPS  Y2, Y0, 512(R8)
+	VMASKMOVPS  Y4, Y0, 544(R8)
 	MOVQ        96(SP), BX
 	VMASKMOVPS  (BX)(AX*1), Y0, Y1
 	PREFETCHT0  (BX)(DI*1)
@@ -18017,31 +17035,16 @@ part:
 	VSUBPS      Y6, Y5, Y5
 	VADDPS      Y2, Y7, Y6
 	VSUBPS      Y2, Y7, Y2
-	MOVQ        DX, BX
-	IMUL3Q      $0x12, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  Y1, Y0, (AX)
-	ADDQ        BX, AX
-	VMASKMOVPS  Y3, Y0, (AX)
-	ADDQ        BX, AX
-	VMASKMOVPS  Y5, Y0, (AX)
-	ADDQ        BX, AX
-	VMASKMOVPS  Y6, Y0, (AX)
-	ADDQ        BX, AX
-	VMASKMOVPS  Y2, Y0, (AX)
-	ADDQ        BX, AX
-	VMASKMOVPS  Y4, Y0, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x00, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y0, Y1
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y2
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y3
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y4
+	VMASKMOVPS  Y1, Y0, 576(R8)
+	VMASKMOVPS  Y3, Y0, 608(R8)
+	VMASKMOVPS  Y5, Y0, 640(R8)
+	VMASKMOVPS  Y6, Y0, 672(R8)
+	VMASKMOVPS  Y2, Y0, 704(R8)
+	VMASKMOVPS  Y4, Y0, 736(R8)
+	VMASKMOVPS  (R8), Y0, Y1
+	VMASKMOVPS  192(R8), Y0, Y2
+	VMASKMOVPS  384(R8), Y0, Y3
+	VMASKMOVPS  576(R8), Y0, Y4
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -18069,17 +17072,10 @@ part:
 	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
 	VMASKMOVPS  Y4, Y0, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x01, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y0, Y1
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y2
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y3
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y4
+	VMASKMOVPS  32(R8), Y0, Y1
+	VMASKMOVPS  224(R8), Y0, Y2
+	VMASKMOVPS  416(R8), Y0, Y3
+	VMASKMOVPS  608(R8), Y0, Y4
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -18107,17 +17103,10 @@ part:
 	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
 	VMASKMOVPS  Y4, Y0, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x02, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y0, Y1
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y2
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y3
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y4
+	VMASKMOVPS  64(R8), Y0, Y1
+	VMASKMOVPS  256(R8), Y0, Y2
+	VMASKMOVPS  448(R8), Y0, Y3
+	VMASKMOVPS  640(R8), Y0, Y4
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -18145,17 +17134,10 @@ part:
 	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
 	VMASKMOVPS  Y4, Y0, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x03, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y0, Y1
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y2
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y3
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y4
+	VMASKMOVPS  96(R8), Y0, Y1
+	VMASKMOVPS  288(R8), Y0, Y2
+	VMASKMOVPS  480(R8), Y0, Y3
+	VMASKMOVPS  672(R8), Y0, Y4
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -18183,17 +17165,10 @@ part:
 	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
 	VMASKMOVPS  Y4, Y0, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x04, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y0, Y1
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y2
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y3
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y4
+	VMASKMOVPS  128(R8), Y0, Y1
+	VMASKMOVPS  320(R8), Y0, Y2
+	VMASKMOVPS  512(R8), Y0, Y3
+	VMASKMOVPS  704(R8), Y0, Y4
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6
@@ -18221,17 +17196,10 @@ part:
 	VMASKMOVPS  Y2, Y0, (AX)
 	ADDQ        BX, AX
 	VMASKMOVPS  Y4, Y0, (AX)
-	MOVQ        DX, BX
-	IMUL3Q      $0x05, BX, AX
-	ADDQ        CX, AX
-	VMASKMOVPS  (AX), Y0, Y1
-	IMUL3Q      $0x06, DX, BX
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y2
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y3
-	ADDQ        BX, AX
-	VMASKMOVPS  (AX), Y0, Y4
+	VMASKMOVPS  160(R8), Y0, Y1
+	VMASKMOVPS  352(R8), Y0, Y2
+	VMASKMOVPS  544(R8), Y0, Y3
+	VMASKMOVPS  736(R8), Y0, Y4
 	VMOVAPS     Y1, Y5
 	VFMADD231PS f3f100000<>+0(SB), Y3, Y5
 	VMULPS      f3f400000<>+0(SB), Y2, Y6

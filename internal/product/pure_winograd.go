@@ -80,7 +80,7 @@ func bothGo(a [][]float32, x *[36]float32) (y [36]float32) {
 
 func spreadGo(a [][]float32) spreadKernel {
 	in, out := len(a[0])*len(a[0]), len(a)*len(a)
-	return func(dst, src, zero []float32, from []int32, plane, channels, group, skip, _ int) {
+	return func(dst, src, zero, _ []float32, from []int32, plane, channels, group, skip, _ int) {
 		var x [36]float32
 		for c := range channels {
 			for i, f := range from[:in] {

@@ -122,12 +122,12 @@ func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []fl
 // input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func input2AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func outputGradient2AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
@@ -147,12 +147,12 @@ func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count
 // input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func input4AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func outputGradient4AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
@@ -222,12 +222,12 @@ func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []floa
 // input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func input2AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func outputGradient2AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
@@ -247,12 +247,12 @@ func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count i
 // input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func input4AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+func outputGradient4AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
 // output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //

@@ -168,6 +168,7 @@ func TestTransformsAgreeWithTheirTwins(t *testing.T) {
 		for _, m := range []int{2, 4} {
 			set, twin := winogradKernels(m), winogradGo[m]
 			side := m + 2
+			buffer := make([]float32, bufferSize)
 			for range 50 {
 				channels := 1 + r.IntN(60)
 				group, skip := set.lanes*(1+r.IntN(3)), r.IntN(3)*16
@@ -175,14 +176,14 @@ func TestTransformsAgreeWithTheirTwins(t *testing.T) {
 				x, zero := random(r, 40*channels), make([]float32, channels)
 				from := offsets(r, side*side, 40, channels, true)
 				got, want := guarded(side*side*distance), guarded(side*side*distance)
-				set.input(got, x, zero, from, distance, channels, group, skip, channels)
-				twin.input(want, x, zero, from, distance, channels, group, skip, channels)
+				set.input(got, x, zero, buffer, from, distance, channels, group, skip, channels)
+				twin.input(want, x, zero, buffer, from, distance, channels, group, skip, channels)
 				sameAs(t, "input", got, want)
 
 				from = offsets(r, m*m, 40, channels, true)
 				got, want = guarded(side*side*distance), guarded(side*side*distance)
-				set.outputGradient(got, x, zero, from, distance, channels, group, skip, channels)
-				twin.outputGradient(want, x, zero, from, distance, channels, group, skip, channels)
+				set.outputGradient(got, x, zero, buffer, from, distance, channels, group, skip, channels)
+				twin.outputGradient(want, x, zero, buffer, from, distance, channels, group, skip, channels)
 				sameAs(t, "output gradient", got, want)
 
 				distance = plane(channels)

@@ -18,10 +18,14 @@ type winogradSet struct {
 
 // spreadKernel transforms the square of src at the offsets from, a negative one being zeros, into planes of dst. After each group of channels it
 // skips some floats. What lies ahead floats further it fetches into the cache.
-type spreadKernel func(dst, src, zero []float32, from []int32, plane, channels, group, skip, ahead int)
+//
+// buffer is for its own use: bufferSize floats.
+type spreadKernel func(dst, src, zero, buffer []float32, from []int32, plane, channels, group, skip, ahead int)
 
 // collectKernel transforms planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
 type collectKernel func(dst, spill, src []float32, place []int32, plane, channels, ahead int)
+
+const bufferSize = 36 * 16
 
 // convertKernel transforms planes of count floats, from apart, into others that are to apart.
 type convertKernel func(dst, src []float32, to, from, count int)

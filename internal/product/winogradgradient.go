@@ -47,7 +47,7 @@ func (w *winogradGradient) tilePlane() int { return plane(w.tile.rows * w.tile.c
 
 // ownSize is the floats a worker has for itself: a tile in all planes, and in the nine taps.
 func (w *winogradGradient) ownSize() int {
-	return w.t*w.t*w.tilePlane() + 9*w.tile.rows*w.tile.columns
+	return max(bufferSize, w.t*w.t*w.tilePlane()+9*w.tile.rows*w.tile.columns)
 }
 
 func (w *winogradGradient) Scratch(threads int) int {
@@ -66,12 +66,13 @@ func (w *winogradGradient) run(on *pool.Pool, scratch, dw, x, dy []float32) {
 	w.dw, w.x, w.dy, w.v, w.g, w.own = nil, nil, nil, nil, nil, nil
 }
 
-func (w *winogradGradient) runInput(_, task int) {
+func (w *winogradGradient) runInput(worker, task int) {
+	buffer := w.own[worker*w.ownSize():]
 	columns := w.tile.columns
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group, w.m*w.c)
-		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns, w.m*w.o)
+		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group, w.m*w.c)
+		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, buffer, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns, w.m*w.o)
 	}
 }
 

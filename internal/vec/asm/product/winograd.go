@@ -201,6 +201,18 @@ func (p planes) each(elements [][2]int, f func(n int, m Mem)) {
 	}
 }
 
+// nearby is a square of registers in memory that stays in the cache.
+type nearby struct {
+	base        reg.Register
+	side, bytes int
+}
+
+func (b nearby) each(elements [][2]int, f func(n int, m Mem)) {
+	for n, e := range elements {
+		f(n, Mem{Base: b.base, Disp: b.bytes * (b.side*e[0] + e[1])})
+	}
+}
+
 // list has addresses in memory, to which the vector's offset in bytes is added.
 type list struct {
 	addresses Mem
@@ -305,7 +317,7 @@ func (w width) loop(left reg.GPVirtual, body func(mask *columns)) {
 func (w width) spread(m int, what string) {
 	f := winograd[m][what]
 	name := fmt.Sprintf("%s%d%s", what, m, w.name)
-	kernel(name, "func(dst, src, zero []float32, from []int32, plane, channels, group, skip, ahead int)",
+	kernel(name, "func(dst, src, zero, buffer []float32, from []int32, plane, channels, group, skip, ahead int)",
 		fmt.Sprintf("%s transforms the square of src at the offsets from, a negative one being zeros, into %d planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.", name, f.out*f.out))
 	l := list{addresses: addresses("from", "src", "zero", f.in*f.in), offset: GP64(), side: f.in}
 	p := planes{Load(Param("dst").Base(), GP64()), Load(Param("plane"), GP64()), f.out}
@@ -316,8 +328,9 @@ func (w width) spread(m int, what string) {
 	Load(Param("group"), inGroup)
 	XORQ(l.offset, l.offset)
 	l.look(Load(Param("ahead"), GP64()), f.in-m)
+	between := nearby{Load(Param("buffer").Base(), GP64()), f.out, 4 * w.lanes} // the planes are far away from each other
 	w.loop(left, func(mask *columns) {
-		both(f, w, l, p, p, mask)
+		both(f, w, l, between, p, mask)
 		if mask != nil {
 			return
 		}
