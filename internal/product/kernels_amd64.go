@@ -89,3 +89,24 @@ func transpose8(dst, src []float32, to, from, squares int) {
 	}
 	transpose8AVX2(dst, src, to, from, squares)
 }
+
+// copyRows sets dst[k·to+j] = src[k·from+j] for k < rows and j < columns, unless there is no kernel for so many columns.
+func copyRows(dst, src []float32, to, from, rows, columns int) bool {
+	if level == levelGo {
+		return false
+	}
+	_, _ = dst[(rows-1)*to+columns-1], src[(rows-1)*from+columns-1]
+	switch columns {
+	case 8:
+		copy8AVX2(dst, src, to, from, rows)
+	case 16:
+		copy16AVX2(dst, src, to, from, rows)
+	case 24:
+		copy24AVX2(dst, src, to, from, rows)
+	case 32:
+		copy32AVX2(dst, src, to, from, rows)
+	default:
+		return false
+	}
+	return true
+}

@@ -4650,6 +4650,116 @@ square:
 	VZEROUPPER
 	RET
 
+// func copy8AVX2(dst []float32, src []float32, to int, from int, rows int)
+// Requires: AVX, MMX+
+TEXT ·copy8AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ rows+64(FP), DX
+	MOVQ to+48(FP), BX
+	MOVQ from+56(FP), SI
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+	MOVQ SI, DI
+	SHLQ $0x04, DI
+
+row:
+	VMOVUPS    (CX), Y0
+	PREFETCHT0 (CX)(DI*1)
+	VMOVUPS    Y0, (AX)
+	ADDQ       SI, CX
+	ADDQ       BX, AX
+	DECQ       DX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func copy16AVX2(dst []float32, src []float32, to int, from int, rows int)
+// Requires: AVX, MMX+
+TEXT ·copy16AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ rows+64(FP), DX
+	MOVQ to+48(FP), BX
+	MOVQ from+56(FP), SI
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+	MOVQ SI, DI
+	SHLQ $0x04, DI
+
+row:
+	VMOVUPS    (CX), Y0
+	PREFETCHT0 (CX)(DI*1)
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(AX)
+	ADDQ       SI, CX
+	ADDQ       BX, AX
+	DECQ       DX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func copy24AVX2(dst []float32, src []float32, to int, from int, rows int)
+// Requires: AVX, MMX+
+TEXT ·copy24AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ rows+64(FP), DX
+	MOVQ to+48(FP), BX
+	MOVQ from+56(FP), SI
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+	MOVQ SI, DI
+	SHLQ $0x04, DI
+
+row:
+	VMOVUPS    (CX), Y0
+	PREFETCHT0 (CX)(DI*1)
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(AX)
+	VMOVUPS    64(CX), Y0
+	PREFETCHT0 64(CX)(DI*1)
+	VMOVUPS    Y0, 64(AX)
+	ADDQ       SI, CX
+	ADDQ       BX, AX
+	DECQ       DX
+	JNZ        row
+	VZEROUPPER
+	RET
+
+// func copy32AVX2(dst []float32, src []float32, to int, from int, rows int)
+// Requires: AVX, MMX+
+TEXT ·copy32AVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ src_base+24(FP), CX
+	MOVQ rows+64(FP), DX
+	MOVQ to+48(FP), BX
+	MOVQ from+56(FP), SI
+	SHLQ $0x02, BX
+	SHLQ $0x02, SI
+	MOVQ SI, DI
+	SHLQ $0x04, DI
+
+row:
+	VMOVUPS    (CX), Y0
+	PREFETCHT0 (CX)(DI*1)
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(AX)
+	VMOVUPS    64(CX), Y0
+	PREFETCHT0 64(CX)(DI*1)
+	VMOVUPS    Y0, 64(AX)
+	VMOVUPS    96(CX), Y0
+	VMOVUPS    Y0, 96(AX)
+	ADDQ       SI, CX
+	ADDQ       BX, AX
+	DECQ       DX
+	JNZ        row
+	VZEROUPPER
+	RET
+
 // func depthwise9AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·depthwise9AVX512(SB), NOSPLIT, $0-185

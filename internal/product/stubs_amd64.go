@@ -69,6 +69,26 @@ func groups8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place 
 //go:noescape
 func transpose8AVX2(dst []float32, src []float32, to int, from int, squares int)
 
+// copy8AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 8.
+//
+//go:noescape
+func copy8AVX2(dst []float32, src []float32, to int, from int, rows int)
+
+// copy16AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 16.
+//
+//go:noescape
+func copy16AVX2(dst []float32, src []float32, to int, from int, rows int)
+
+// copy24AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 24.
+//
+//go:noescape
+func copy24AVX2(dst []float32, src []float32, to int, from int, rows int)
+
+// copy32AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 32.
+//
+//go:noescape
+func copy32AVX2(dst []float32, src []float32, to int, from int, rows int)
+
 // depthwise9AVX512 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 32 channels; negative offsets are rows of zeros.
 //
 //go:noescape

@@ -230,6 +230,26 @@ func TestAVX2KernelsDoWithoutAVX512(t *testing.T) {
 	}
 }
 
+func TestCopiesAgreeWithPlainOnes(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 30))
+	eachLevel(func() {
+		for _, columns := range []int{7, 8, 16, 24, 32} {
+			for rows := 1; rows < 5; rows++ {
+				src := random(r, rows*40)
+				got, want := guarded(rows*35), guarded(rows*35)
+				for k := range rows {
+					copy(want[k*35:][:columns], src[k*40:])
+				}
+				if copyRows(got, src, 35, 40, rows, columns) {
+					sameAs(t, "copy", got, want)
+				} else if columns%8 == 0 {
+					t.Errorf("no kernel for %d columns", columns)
+				}
+			}
+		}
+	})
+}
+
 func TestTransposeAgreesWithItsTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
 	if best < levelAVX2 {

@@ -90,6 +90,9 @@ func (w *winogradGradient) runTask(worker, task int) {
 	w.set.kernelGradient(taps, sums, rows*columns, distance, rows*columns)
 	high, wide := min(rows, w.c-i), min(columns, w.o-j)
 	for t := range 9 {
+		if w.first == 0 && copyRows(w.dw[(t*w.c+i)*w.o+j:], taps[t*rows*columns:], w.o, columns, high, wide) {
+			continue
+		}
 		for r := range high {
 			dst, src := w.dw[(t*w.c+i+r)*w.o+j:][:wide], taps[(t*rows+r)*columns:][:wide]
 			if w.first == 0 {

@@ -21,6 +21,9 @@ func main() {
 		}
 	}
 	transpose()
+	for _, columns := range []int{8, 16, 24, 32} {
+		copyRows(columns)
+	}
 	for _, w := range []width{zmm, ymm} {
 		for _, taps := range []int{9, 4, 2, 1} {
 			w.depthwise(taps)
