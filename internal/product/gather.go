@@ -7,6 +7,7 @@ import "github.com/bregman-ml/bregman/internal/pool"
 type gather struct {
 	tile
 	place, from      []int32 // of the rows in a block; from for each tap, stride apart
+	lastFrom         []int32 // of those in the last block, which must not look for rows that are not there
 	stride           int     // rows in a block, as tiles
 	firstTap, taps   int     // of the taps in the packed panels, those used here
 	rows, last       int     // in a block, and in the last one
@@ -40,8 +41,11 @@ func newGather(t tile, place []int32, from [][]int32, perImage, perBlock, images
 	g.place = padOffsets(place, g.stride)
 	for _, f := range from {
 		g.from = append(g.from, padOffsets(f, g.stride)...)
+		g.lastFrom = append(g.lastFrom, padOffsets(f[:g.last], g.stride)...)
 	}
-	g.from = append(g.from, make([]int32, g.stride)...) // there may be no tap
+	if g.last == g.rows {
+		g.lastFrom = g.from
+	}
 	if len(from) == 1 && len(from[0]) > t.rows {
 		g.ahead = max(0, int(from[0][t.rows]-from[0][0]))
 	}
@@ -105,12 +109,12 @@ const blockDepth = 512
 
 // run computes tiles of a panel from some taps.
 func (g *gather) run(c, a, zero, b []float32, first, last, tap, taps, depth, columns int, add bool) {
-	from := g.from[tap*g.stride:]
 	perBlock := g.stride / g.tile.rows
 	for s := first; s < last; s++ {
 		block, i := s/perBlock, s%perBlock*g.tile.rows
 		rows := min(g.tile.rows, g.rowsOf(block)-i)
-		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], from[i:], g.stride, taps, depth, g.ahead, rows, columns, add)
+		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], g.fromOf(block)[tap*g.stride+i:], g.stride,
+			taps, depth, g.ahead, rows, columns, add)
 	}
 }
 
@@ -121,7 +125,7 @@ func (g *gather) sideBySide(w *work, first, last, from, to int) {
 	perBlock := g.stride / g.tile.rows
 	for s := first; s < last; s++ {
 		block, i := s/perBlock, s%perBlock*g.tile.rows
-		g.tile.groups(c[block*g.cBlock:], a[block*g.aBlock:], w.zero, b, g.place[i:], g.from[i:], g.stride, g.taps, w.depth,
+		g.tile.groups(c[block*g.cBlock:], a[block*g.aBlock:], w.zero, b, g.place[i:], g.fromOf(block)[i:], g.stride, g.taps, w.depth,
 			min(g.tile.rows, g.rowsOf(block)-i), to-from, w.panel)
 	}
 }
@@ -150,6 +154,14 @@ func (g *gather) rowsOf(block int) int {
 		return g.last
 	}
 	return g.rows
+}
+
+// fromOf is where the left rows of a block are.
+func (g *gather) fromOf(block int) []int32 {
+	if block == g.blocks-1 {
+		return g.lastFrom
+	}
+	return g.from
 }
 
 // split sets the tasks for a pool: so many tiles and panels each that workers have a few tasks each, but a task is worth taking.
