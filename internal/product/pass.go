@@ -44,14 +44,13 @@ func (p *pass) add(pixels int, list []int, out func(n, pixel int) int, in func(n
 	perBlock := p.tile.imagesPerBlock(pixels, images)
 	// Tiles of the same pixel in several images meet the same taps, and skip those outside the image. That pays where much of an image
 	// is border.
-	abreast := pixels <= 64 && len(list) > 1 && images > 1
-	if abreast {
-		if images*pixels <= 2048 {
-			perBlock = images
-		} else if images%p.tile.rows == 0 {
-			perBlock = p.tile.rows
-		} else {
-			abreast = false
+	abreast := false
+	if pixels <= 64 && len(list) > 1 && images > 1 {
+		switch {
+		case images*pixels <= 2048 && images <= maxBlock:
+			abreast, perBlock = true, images
+		case images%p.tile.rows == 0:
+			abreast, perBlock = true, p.tile.rows
 		}
 	}
 	place := make([]int32, perBlock*pixels)
