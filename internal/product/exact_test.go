@@ -194,6 +194,7 @@ func checkConv(t *testing.T, on *pool.Pool, r *rand.Rand, c Conv) {
 		ex.add(i, dy[o], w[k])
 		ew.add(k, x[i], dy[o])
 	})
+	defer func() { winogradSquare = automatic }()
 	for _, square := range []int{0, 2, 4} {
 		winogradSquare = square
 		compare := exact.compare
