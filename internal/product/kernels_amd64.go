@@ -51,11 +51,9 @@ func tiles() []tile {
 func depthwiseKernels() depthwiseSet {
 	switch level {
 	case levelAVX512:
-		return depthwiseSet{32, depthwise9AVX512, depthwise4AVX512, depthwise2AVX512, depthwise1AVX512, depthwiseGradient9AVX512,
-			[2]linesKernel{depthwiseLines1AVX512, depthwiseLines2AVX512}, [2]linesGradientKernel{depthwiseLinesGradient1AVX512, depthwiseLinesGradient2AVX512}, depthwiseLinesBackAVX512}
+		return depthwiseAVX512
 	case levelAVX2:
-		return depthwiseSet{8, depthwise9AVX2, depthwise4AVX2, depthwise2AVX2, depthwise1AVX2, depthwiseGradient9AVX2,
-			[2]linesKernel{depthwiseLines1AVX2, depthwiseLines2AVX2}, [2]linesGradientKernel{depthwiseLinesGradient1AVX2, depthwiseLinesGradient2AVX2}, depthwiseLinesBackAVX2}
+		return depthwiseAVX2
 	}
 	return depthwiseGo
 }

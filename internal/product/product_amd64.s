@@ -5112,6 +5112,1630 @@ taps:
 	VZEROUPPER
 	RET
 
+// func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·depthwiseLines1AVX512(SB), NOSPLIT, $0-160
+	MOVQ      channels+152(FP), AX
+	MOVQ      $-1, CX
+	BZHIQ     AX, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	SHRQ      $0x10, CX
+	MOVQ      y_base+0(FP), AX
+	MOVQ      step+144(FP), CX
+	SHLQ      $0x02, CX
+	MOVQ      CX, BX
+	SHLQ      $0x03, BX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      tap+120(FP), SI
+	SHLQ      $0x02, SI
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z 64(DX), K2, Z1
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMOVUPS.Z 64(DX), K2, Z3
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z4
+	VMOVUPS.Z 64(DX), K2, Z5
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z6
+	VMOVUPS.Z 64(DX), K2, Z7
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z8
+	VMOVUPS.Z 64(DX), K2, Z9
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z10
+	VMOVUPS.Z 64(DX), K2, Z11
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z12
+	VMOVUPS.Z 64(DX), K2, Z13
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z14
+	VMOVUPS.Z 64(DX), K2, Z15
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z16
+	VMOVUPS.Z 64(DX), K2, Z17
+	ADDQ      SI, DX
+	MOVQ      from_base+96(FP), R9
+
+line:
+	MOVQ        x_base+24(FP), DX
+	MOVQ        zero_base+48(FP), R10
+	MOVLQSX     (R9), SI
+	TESTQ       SI, SI
+	LEAQ        (DX)(SI*4), SI
+	CMOVQLT     R10, SI
+	MOVLQSX     4(R9), DI
+	TESTQ       DI, DI
+	LEAQ        (DX)(DI*4), DI
+	CMOVQLT     R10, DI
+	MOVLQSX     8(R9), R8
+	TESTQ       R8, R8
+	LEAQ        (DX)(R8*4), R8
+	CMOVQLT     R10, R8
+	ADDQ        $0x0c, R9
+	MOVQ        wide+136(FP), DX
+	VMOVUPS.Z   (SI), K1, Z19
+	VMOVUPS.Z   64(SI), K2, Z18
+	ADDQ        CX, SI
+	VMULPS      Z2, Z19, Z20
+	VMULPS      Z0, Z19, Z22
+	VMULPS      Z3, Z18, Z21
+	VMULPS      Z1, Z18, Z23
+	VMOVUPS.Z   (DI), K1, Z18
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z19
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Z8, Z18, Z20
+	VFMADD231PS Z6, Z18, Z22
+	VFMADD231PS Z9, Z19, Z21
+	VFMADD231PS Z7, Z19, Z23
+	VMOVUPS.Z   (R8), K1, Z18
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z19
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Z14, Z18, Z20
+	VFMADD231PS Z12, Z18, Z22
+	VFMADD231PS Z15, Z19, Z21
+	VFMADD231PS Z13, Z19, Z23
+	DECQ        DX
+	JZ          end
+
+pixel:
+	VMOVAPS     Z20, Z18
+	VMOVAPS     Z21, Z19
+	VMOVAPS     Z22, Z20
+	VMOVAPS     Z23, Z21
+	VMOVUPS.Z   (SI), K1, Z22
+	VMOVUPS.Z   64(SI), K2, Z23
+	ADDQ        CX, SI
+	VFMADD231PS Z4, Z22, Z18
+	VFMADD231PS Z2, Z22, Z20
+	VMULPS      Z0, Z22, Z22
+	VFMADD231PS Z5, Z23, Z19
+	VFMADD231PS Z3, Z23, Z21
+	VMULPS      Z1, Z23, Z23
+	VMOVUPS.Z   (DI), K1, Z24
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z25
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Z10, Z24, Z18
+	VFMADD231PS Z8, Z24, Z20
+	VFMADD231PS Z6, Z24, Z22
+	VFMADD231PS Z11, Z25, Z19
+	VFMADD231PS Z9, Z25, Z21
+	VFMADD231PS Z7, Z25, Z23
+	VMOVUPS.Z   (R8), K1, Z24
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z25
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Z16, Z24, Z18
+	VFMADD231PS Z14, Z24, Z20
+	VFMADD231PS Z12, Z24, Z22
+	VFMADD231PS Z17, Z25, Z19
+	VFMADD231PS Z15, Z25, Z21
+	VFMADD231PS Z13, Z25, Z23
+	VMOVUPS     Z18, K1, (AX)
+	PREFETCHT0  (AX)(BX*1)
+	VMOVUPS     Z19, K2, 64(AX)
+	PREFETCHT0  64(AX)(BX*1)
+	ADDQ        CX, AX
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VMOVUPS    Z20, K1, (AX)
+	PREFETCHT0 (AX)(BX*1)
+	VMOVUPS    Z21, K2, 64(AX)
+	PREFETCHT0 64(AX)(BX*1)
+	ADDQ       CX, AX
+	DECQ       lines+128(FP)
+	JNZ        line
+	VZEROUPPER
+	RET
+
+// func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·depthwiseLines2AVX512(SB), NOSPLIT, $0-160
+	MOVQ      channels+152(FP), AX
+	MOVQ      $-1, CX
+	BZHIQ     AX, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	SHRQ      $0x10, CX
+	MOVQ      y_base+0(FP), AX
+	MOVQ      step+144(FP), CX
+	SHLQ      $0x02, CX
+	MOVQ      CX, BX
+	SHLQ      $0x03, BX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      tap+120(FP), SI
+	SHLQ      $0x02, SI
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS.Z 64(DX), K2, Z1
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z2
+	VMOVUPS.Z 64(DX), K2, Z3
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z4
+	VMOVUPS.Z 64(DX), K2, Z5
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z6
+	VMOVUPS.Z 64(DX), K2, Z7
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z8
+	VMOVUPS.Z 64(DX), K2, Z9
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z10
+	VMOVUPS.Z 64(DX), K2, Z11
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z12
+	VMOVUPS.Z 64(DX), K2, Z13
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z14
+	VMOVUPS.Z 64(DX), K2, Z15
+	ADDQ      SI, DX
+	VMOVUPS.Z (DX), K1, Z16
+	VMOVUPS.Z 64(DX), K2, Z17
+	ADDQ      SI, DX
+	MOVQ      from_base+96(FP), R9
+
+line:
+	MOVQ    x_base+24(FP), DX
+	MOVQ    zero_base+48(FP), R10
+	MOVLQSX (R9), SI
+	TESTQ   SI, SI
+	LEAQ    (DX)(SI*4), SI
+	CMOVQLT R10, SI
+	MOVLQSX 4(R9), DI
+	TESTQ   DI, DI
+	LEAQ    (DX)(DI*4), DI
+	CMOVQLT R10, DI
+	MOVLQSX 8(R9), R8
+	TESTQ   R8, R8
+	LEAQ    (DX)(R8*4), R8
+	CMOVQLT R10, R8
+	ADDQ    $0x0c, R9
+	MOVQ    wide+136(FP), DX
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+
+pixel:
+	VMOVUPS.Z   (SI), K1, Z20
+	VMOVUPS.Z   64(SI), K2, Z21
+	ADDQ        CX, SI
+	VFMADD231PS Z2, Z20, Z18
+	VFMADD231PS Z3, Z21, Z19
+	VMOVUPS.Z   (DI), K1, Z20
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z21
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Z8, Z20, Z18
+	VFMADD231PS Z9, Z21, Z19
+	VMOVUPS.Z   (R8), K1, Z20
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z21
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Z14, Z20, Z18
+	VFMADD231PS Z15, Z21, Z19
+	VMOVUPS.Z   (SI), K1, Z20
+	VMOVUPS.Z   64(SI), K2, Z21
+	ADDQ        CX, SI
+	VFMADD231PS Z4, Z20, Z18
+	VMULPS      Z0, Z20, Z20
+	VFMADD231PS Z5, Z21, Z19
+	VMULPS      Z1, Z21, Z21
+	VMOVUPS.Z   (DI), K1, Z22
+	PREFETCHT0  (DI)(BX*1)
+	VMOVUPS.Z   64(DI), K2, Z23
+	PREFETCHT0  64(DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Z10, Z22, Z18
+	VFMADD231PS Z6, Z22, Z20
+	VFMADD231PS Z11, Z23, Z19
+	VFMADD231PS Z7, Z23, Z21
+	VMOVUPS.Z   (R8), K1, Z22
+	PREFETCHT0  (R8)(BX*1)
+	VMOVUPS.Z   64(R8), K2, Z23
+	PREFETCHT0  64(R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Z16, Z22, Z18
+	VFMADD231PS Z12, Z22, Z20
+	VFMADD231PS Z17, Z23, Z19
+	VFMADD231PS Z13, Z23, Z21
+	VMOVUPS     Z18, K1, (AX)
+	PREFETCHT0  (AX)(BX*1)
+	VMOVUPS     Z19, K2, 64(AX)
+	PREFETCHT0  64(AX)(BX*1)
+	ADDQ        CX, AX
+	VMOVAPS     Z20, Z18
+	VMOVAPS     Z21, Z19
+	DECQ        DX
+	JNZ         pixel
+	DECQ        lines+128(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·depthwiseLinesBackAVX512(SB), NOSPLIT, $0-184
+	MOVQ      channels+176(FP), AX
+	MOVQ      $-1, CX
+	BZHIQ     AX, CX, CX
+	KMOVW     CX, K1
+	SHRQ      $0x10, CX
+	KMOVW     CX, K2
+	SHRQ      $0x10, CX
+	MOVQ      zero_base+48(FP), AX
+	MOVQ      w_base+72(FP), DX
+	MOVQ      row_base+120(FP), BX
+	MOVLQSX   (BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z0
+	VMOVUPS.Z 64(CX), K2, Z1
+	MOVLQSX   4(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z2
+	VMOVUPS.Z 64(CX), K2, Z3
+	MOVLQSX   8(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z4
+	VMOVUPS.Z 64(CX), K2, Z5
+	MOVLQSX   12(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z6
+	VMOVUPS.Z 64(CX), K2, Z7
+	MOVLQSX   16(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z8
+	VMOVUPS.Z 64(CX), K2, Z9
+	MOVLQSX   20(BX), CX
+	TESTQ     CX, CX
+	LEAQ      (DX)(CX*4), CX
+	CMOVQLT   AX, CX
+	VMOVUPS.Z (CX), K1, Z10
+	VMOVUPS.Z 64(CX), K2, Z11
+	MOVQ      step+168(FP), CX
+	SHLQ      $0x02, CX
+	SHLQ      $0x02, line+152(FP)
+	MOVQ      dx_base+0(FP), DX
+	MOVQ      from_base+96(FP), BX
+
+line:
+	MOVQ      dy_base+24(FP), SI
+	MOVLQSX   (BX), R8
+	TESTQ     R8, R8
+	LEAQ      (SI)(R8*4), R8
+	CMOVQLT   AX, R8
+	MOVLQSX   4(BX), R9
+	TESTQ     R9, R9
+	LEAQ      (SI)(R9*4), R9
+	CMOVQLT   AX, R9
+	ADDQ      $0x08, BX
+	MOVQ      DX, DI
+	ADDQ      line+152(FP), DX
+	VMOVUPS.Z (R8), K1, Z12
+	VMOVUPS.Z 64(R8), K2, Z13
+	ADDQ      CX, R8
+	VMOVUPS.Z (R9), K1, Z14
+	VMOVUPS.Z 64(R9), K2, Z15
+	ADDQ      CX, R9
+	MOVQ      wide+160(FP), SI
+	DECQ      SI
+	JZ        end
+
+pair:
+	VMOVUPS.Z   (R8), K1, Z16
+	VMOVUPS.Z   64(R8), K2, Z17
+	ADDQ        CX, R8
+	VMOVUPS.Z   (R9), K1, Z18
+	VMOVUPS.Z   64(R9), K2, Z19
+	ADDQ        CX, R9
+	VMULPS      Z2, Z12, Z20
+	VMULPS      Z4, Z12, Z12
+	VFMADD231PS Z8, Z14, Z20
+	VFMADD231PS Z10, Z14, Z12
+	VFMADD231PS Z0, Z16, Z12
+	VFMADD231PS Z6, Z18, Z12
+	VMULPS      Z3, Z13, Z14
+	VMULPS      Z5, Z13, Z13
+	VFMADD231PS Z9, Z15, Z14
+	VFMADD231PS Z11, Z15, Z13
+	VFMADD231PS Z1, Z17, Z13
+	VFMADD231PS Z7, Z19, Z13
+	VMOVUPS     Z20, K1, (DI)
+	VMOVUPS     Z14, K2, 64(DI)
+	ADDQ        CX, DI
+	VMOVUPS     Z12, K1, (DI)
+	VMOVUPS     Z13, K2, 64(DI)
+	ADDQ        CX, DI
+	VMOVAPS     Z16, Z12
+	VMOVAPS     Z17, Z13
+	VMOVAPS     Z18, Z14
+	VMOVAPS     Z19, Z15
+	DECQ        SI
+	JNZ         pair
+
+end:
+	VMULPS      Z2, Z12, Z20
+	VMULPS      Z4, Z12, Z12
+	VFMADD231PS Z8, Z14, Z20
+	VFMADD231PS Z10, Z14, Z12
+	VMULPS      Z3, Z13, Z14
+	VMULPS      Z5, Z13, Z13
+	VFMADD231PS Z9, Z15, Z14
+	VFMADD231PS Z11, Z15, Z13
+	VMOVUPS     Z20, K1, (DI)
+	VMOVUPS     Z14, K2, 64(DI)
+	ADDQ        CX, DI
+	VMOVUPS     Z12, K1, (DI)
+	VMOVUPS     Z13, K2, 64(DI)
+	ADDQ        CX, DI
+	DECQ        lines+144(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise9AVX2(SB), NOSPLIT, $0-185
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       channels+176(FP), CX
+	XORQ       DX, DX
+	MOVQ       $0x00000008, BX
+	SUBQ       $0x00, CX
+	CMOVQLT    DX, CX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	NEGQ       CX
+	LEAQ       lanes<>+32(SB), DX
+	VMOVUPS    (DX)(CX*4), Y0
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap_base+144(FP), BX
+	MOVLQSX    (BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVLQSX    4(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y2
+	MOVLQSX    8(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y3
+	MOVLQSX    12(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y4
+	MOVLQSX    16(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y5
+	MOVLQSX    20(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y6
+	MOVLQSX    24(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y7
+	MOVLQSX    28(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y8
+	MOVLQSX    32(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y9
+	MOVQ       y_base+0(FP), DX
+	MOVQ       x_base+24(FP), BX
+	MOVQ       place_base+96(FP), SI
+	MOVQ       from_base+120(FP), DI
+	MOVQ       pixels+168(FP), R8
+	MOVB       add+184(FP), R9
+
+pixel:
+	MOVLQSX    (SI), R10
+	LEAQ       (DX)(R10*4), R10
+	VXORPS     Y10, Y10, Y10
+	TESTB      R9, R9
+	JZ         taps
+	VMASKMOVPS (R10), Y0, Y10
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y1, Y10
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y2, Y10
+	MOVLQSX     8(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y3, Y10
+	MOVLQSX     12(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y4, Y10
+	MOVLQSX     16(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y5, Y10
+	MOVLQSX     20(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y6, Y10
+	MOVLQSX     24(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y7, Y10
+	MOVLQSX     28(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y8, Y10
+	MOVLQSX     32(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y11
+	VFMADD231PS Y11, Y9, Y10
+	VMASKMOVPS  Y10, Y0, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x24, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwise4AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise4AVX2(SB), NOSPLIT, $0-185
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       channels+176(FP), CX
+	XORQ       DX, DX
+	MOVQ       $0x00000008, BX
+	SUBQ       $0x00, CX
+	CMOVQLT    DX, CX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	NEGQ       CX
+	LEAQ       lanes<>+32(SB), DX
+	VMOVUPS    (DX)(CX*4), Y0
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap_base+144(FP), BX
+	MOVLQSX    (BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVLQSX    4(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y2
+	MOVLQSX    8(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y3
+	MOVLQSX    12(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y4
+	MOVQ       y_base+0(FP), DX
+	MOVQ       x_base+24(FP), BX
+	MOVQ       place_base+96(FP), SI
+	MOVQ       from_base+120(FP), DI
+	MOVQ       pixels+168(FP), R8
+	MOVB       add+184(FP), R9
+
+pixel:
+	MOVLQSX    (SI), R10
+	LEAQ       (DX)(R10*4), R10
+	VXORPS     Y5, Y5, Y5
+	TESTB      R9, R9
+	JZ         taps
+	VMASKMOVPS (R10), Y0, Y5
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y6
+	VFMADD231PS Y6, Y1, Y5
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y6
+	VFMADD231PS Y6, Y2, Y5
+	MOVLQSX     8(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y6
+	VFMADD231PS Y6, Y3, Y5
+	MOVLQSX     12(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y6
+	VFMADD231PS Y6, Y4, Y5
+	VMASKMOVPS  Y5, Y0, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x10, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise2AVX2(SB), NOSPLIT, $0-185
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       channels+176(FP), CX
+	XORQ       DX, DX
+	MOVQ       $0x00000008, BX
+	SUBQ       $0x00, CX
+	CMOVQLT    DX, CX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	NEGQ       CX
+	LEAQ       lanes<>+32(SB), DX
+	VMOVUPS    (DX)(CX*4), Y0
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap_base+144(FP), BX
+	MOVLQSX    (BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVLQSX    4(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y2
+	MOVQ       y_base+0(FP), DX
+	MOVQ       x_base+24(FP), BX
+	MOVQ       place_base+96(FP), SI
+	MOVQ       from_base+120(FP), DI
+	MOVQ       pixels+168(FP), R8
+	MOVB       add+184(FP), R9
+
+pixel:
+	MOVLQSX    (SI), R10
+	LEAQ       (DX)(R10*4), R10
+	VXORPS     Y3, Y3, Y3
+	TESTB      R9, R9
+	JZ         taps
+	VMASKMOVPS (R10), Y0, Y3
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y4
+	VFMADD231PS Y4, Y1, Y3
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y4
+	VFMADD231PS Y4, Y2, Y3
+	VMASKMOVPS  Y3, Y0, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x08, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise1AVX2(SB), NOSPLIT, $0-185
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       channels+176(FP), CX
+	XORQ       DX, DX
+	MOVQ       $0x00000008, BX
+	SUBQ       $0x00, CX
+	CMOVQLT    DX, CX
+	CMPQ       CX, BX
+	CMOVQGT    BX, CX
+	NEGQ       CX
+	LEAQ       lanes<>+32(SB), DX
+	VMOVUPS    (DX)(CX*4), Y0
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap_base+144(FP), CX
+	MOVLQSX    (CX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVQ       y_base+0(FP), DX
+	MOVQ       x_base+24(FP), BX
+	MOVQ       place_base+96(FP), SI
+	MOVQ       from_base+120(FP), DI
+	MOVQ       pixels+168(FP), R8
+	MOVB       add+184(FP), R9
+
+pixel:
+	MOVLQSX    (SI), R10
+	LEAQ       (DX)(R10*4), R10
+	VXORPS     Y2, Y2, Y2
+	TESTB      R9, R9
+	JZ         taps
+	VMASKMOVPS (R10), Y0, Y2
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VMASKMOVPS  (CX), Y0, Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMASKMOVPS  Y2, Y0, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x04, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·depthwiseLines1AVX2(SB), NOSPLIT, $0-160
+	MOVQ       channels+152(FP), AX
+	XORQ       CX, CX
+	MOVQ       $0x00000008, DX
+	SUBQ       $0x00, AX
+	CMOVQLT    CX, AX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
+	NEGQ       AX
+	LEAQ       lanes<>+32(SB), CX
+	VMOVUPS    (CX)(AX*4), Y0
+	MOVQ       y_base+0(FP), AX
+	MOVQ       step+144(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       CX, BX
+	SHLQ       $0x03, BX
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap+120(FP), SI
+	SHLQ       $0x02, SI
+	VMASKMOVPS (DX), Y0, Y1
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y2
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y3
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y4
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y5
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y6
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y7
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y8
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y9
+	ADDQ       SI, DX
+	MOVQ       from_base+96(FP), R9
+
+line:
+	MOVQ        x_base+24(FP), DX
+	MOVQ        zero_base+48(FP), R10
+	MOVLQSX     (R9), SI
+	TESTQ       SI, SI
+	LEAQ        (DX)(SI*4), SI
+	CMOVQLT     R10, SI
+	MOVLQSX     4(R9), DI
+	TESTQ       DI, DI
+	LEAQ        (DX)(DI*4), DI
+	CMOVQLT     R10, DI
+	MOVLQSX     8(R9), R8
+	TESTQ       R8, R8
+	LEAQ        (DX)(R8*4), R8
+	CMOVQLT     R10, R8
+	ADDQ        $0x0c, R9
+	MOVQ        wide+136(FP), DX
+	VMASKMOVPS  (SI), Y0, Y10
+	ADDQ        CX, SI
+	VMULPS      Y2, Y10, Y11
+	VMULPS      Y1, Y10, Y12
+	VMASKMOVPS  (DI), Y0, Y10
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y5, Y10, Y11
+	VFMADD231PS Y4, Y10, Y12
+	VMASKMOVPS  (R8), Y0, Y10
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y8, Y10, Y11
+	VFMADD231PS Y7, Y10, Y12
+	DECQ        DX
+	JZ          end
+
+pixel:
+	VMOVAPS     Y11, Y10
+	VMOVAPS     Y12, Y11
+	VMASKMOVPS  (SI), Y0, Y12
+	ADDQ        CX, SI
+	VFMADD231PS Y3, Y12, Y10
+	VFMADD231PS Y2, Y12, Y11
+	VMULPS      Y1, Y12, Y12
+	VMASKMOVPS  (DI), Y0, Y13
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y6, Y13, Y10
+	VFMADD231PS Y5, Y13, Y11
+	VFMADD231PS Y4, Y13, Y12
+	VMASKMOVPS  (R8), Y0, Y13
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y9, Y13, Y10
+	VFMADD231PS Y8, Y13, Y11
+	VFMADD231PS Y7, Y13, Y12
+	VMASKMOVPS  Y10, Y0, (AX)
+	PREFETCHT0  (AX)(BX*1)
+	ADDQ        CX, AX
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VMASKMOVPS Y11, Y0, (AX)
+	PREFETCHT0 (AX)(BX*1)
+	ADDQ       CX, AX
+	DECQ       lines+128(FP)
+	JNZ        line
+	VZEROUPPER
+	RET
+
+// func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·depthwiseLines2AVX2(SB), NOSPLIT, $0-160
+	MOVQ       channels+152(FP), AX
+	XORQ       CX, CX
+	MOVQ       $0x00000008, DX
+	SUBQ       $0x00, AX
+	CMOVQLT    CX, AX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
+	NEGQ       AX
+	LEAQ       lanes<>+32(SB), CX
+	VMOVUPS    (CX)(AX*4), Y0
+	MOVQ       y_base+0(FP), AX
+	MOVQ       step+144(FP), CX
+	SHLQ       $0x02, CX
+	MOVQ       CX, BX
+	SHLQ       $0x03, BX
+	MOVQ       w_base+72(FP), DX
+	MOVQ       tap+120(FP), SI
+	SHLQ       $0x02, SI
+	VMASKMOVPS (DX), Y0, Y1
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y2
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y3
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y4
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y5
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y6
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y7
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y8
+	ADDQ       SI, DX
+	VMASKMOVPS (DX), Y0, Y9
+	ADDQ       SI, DX
+	MOVQ       from_base+96(FP), R9
+
+line:
+	MOVQ    x_base+24(FP), DX
+	MOVQ    zero_base+48(FP), R10
+	MOVLQSX (R9), SI
+	TESTQ   SI, SI
+	LEAQ    (DX)(SI*4), SI
+	CMOVQLT R10, SI
+	MOVLQSX 4(R9), DI
+	TESTQ   DI, DI
+	LEAQ    (DX)(DI*4), DI
+	CMOVQLT R10, DI
+	MOVLQSX 8(R9), R8
+	TESTQ   R8, R8
+	LEAQ    (DX)(R8*4), R8
+	CMOVQLT R10, R8
+	ADDQ    $0x0c, R9
+	MOVQ    wide+136(FP), DX
+	VXORPS  Y10, Y10, Y10
+
+pixel:
+	VMASKMOVPS  (SI), Y0, Y11
+	ADDQ        CX, SI
+	VFMADD231PS Y2, Y11, Y10
+	VMASKMOVPS  (DI), Y0, Y11
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y5, Y11, Y10
+	VMASKMOVPS  (R8), Y0, Y11
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y8, Y11, Y10
+	VMASKMOVPS  (SI), Y0, Y11
+	ADDQ        CX, SI
+	VFMADD231PS Y3, Y11, Y10
+	VMULPS      Y1, Y11, Y11
+	VMASKMOVPS  (DI), Y0, Y12
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y6, Y12, Y10
+	VFMADD231PS Y4, Y12, Y11
+	VMASKMOVPS  (R8), Y0, Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y9, Y12, Y10
+	VFMADD231PS Y7, Y12, Y11
+	VMASKMOVPS  Y10, Y0, (AX)
+	PREFETCHT0  (AX)(BX*1)
+	ADDQ        CX, AX
+	VMOVAPS     Y11, Y10
+	DECQ        DX
+	JNZ         pixel
+	DECQ        lines+128(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLinesBackAVX2(SB), NOSPLIT, $0-184
+	MOVQ       channels+176(FP), AX
+	XORQ       CX, CX
+	MOVQ       $0x00000008, DX
+	SUBQ       $0x00, AX
+	CMOVQLT    CX, AX
+	CMPQ       AX, DX
+	CMOVQGT    DX, AX
+	NEGQ       AX
+	LEAQ       lanes<>+32(SB), CX
+	VMOVUPS    (CX)(AX*4), Y0
+	MOVQ       zero_base+48(FP), AX
+	MOVQ       w_base+72(FP), DX
+	MOVQ       row_base+120(FP), BX
+	MOVLQSX    (BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y1
+	MOVLQSX    4(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y2
+	MOVLQSX    8(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y3
+	MOVLQSX    12(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y4
+	MOVLQSX    16(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y5
+	MOVLQSX    20(BX), CX
+	TESTQ      CX, CX
+	LEAQ       (DX)(CX*4), CX
+	CMOVQLT    AX, CX
+	VMASKMOVPS (CX), Y0, Y6
+	MOVQ       step+168(FP), CX
+	SHLQ       $0x02, CX
+	SHLQ       $0x02, line+152(FP)
+	MOVQ       dx_base+0(FP), DX
+	MOVQ       from_base+96(FP), BX
+
+line:
+	MOVQ       dy_base+24(FP), SI
+	MOVLQSX    (BX), R8
+	TESTQ      R8, R8
+	LEAQ       (SI)(R8*4), R8
+	CMOVQLT    AX, R8
+	MOVLQSX    4(BX), R9
+	TESTQ      R9, R9
+	LEAQ       (SI)(R9*4), R9
+	CMOVQLT    AX, R9
+	ADDQ       $0x08, BX
+	MOVQ       DX, DI
+	ADDQ       line+152(FP), DX
+	VMASKMOVPS (R8), Y0, Y7
+	ADDQ       CX, R8
+	VMASKMOVPS (R9), Y0, Y8
+	ADDQ       CX, R9
+	MOVQ       wide+160(FP), SI
+	DECQ       SI
+	JZ         end
+
+pair:
+	VMASKMOVPS  (R8), Y0, Y9
+	ADDQ        CX, R8
+	VMASKMOVPS  (R9), Y0, Y10
+	ADDQ        CX, R9
+	VMULPS      Y2, Y7, Y11
+	VMULPS      Y3, Y7, Y7
+	VFMADD231PS Y5, Y8, Y11
+	VFMADD231PS Y6, Y8, Y7
+	VFMADD231PS Y1, Y9, Y7
+	VFMADD231PS Y4, Y10, Y7
+	VMASKMOVPS  Y11, Y0, (DI)
+	ADDQ        CX, DI
+	VMASKMOVPS  Y7, Y0, (DI)
+	ADDQ        CX, DI
+	VMOVAPS     Y9, Y7
+	VMOVAPS     Y10, Y8
+	DECQ        SI
+	JNZ         pair
+
+end:
+	VMULPS      Y2, Y7, Y11
+	VMULPS      Y3, Y7, Y7
+	VFMADD231PS Y5, Y8, Y11
+	VFMADD231PS Y6, Y8, Y7
+	VMASKMOVPS  Y11, Y0, (DI)
+	ADDQ        CX, DI
+	VMASKMOVPS  Y7, Y0, (DI)
+	ADDQ        CX, DI
+	DECQ        lines+144(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwise9FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise9FullAVX2(SB), NOSPLIT, $0-185
+	MOVQ    zero_base+48(FP), AX
+	MOVQ    channels+176(FP), CX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    tap_base+144(FP), BX
+	MOVLQSX (BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y0
+	MOVLQSX 4(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y1
+	MOVLQSX 8(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y2
+	MOVLQSX 12(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y3
+	MOVLQSX 16(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y4
+	MOVLQSX 20(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y5
+	MOVLQSX 24(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y6
+	MOVLQSX 28(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y7
+	MOVLQSX 32(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y8
+	MOVQ    y_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    place_base+96(FP), SI
+	MOVQ    from_base+120(FP), DI
+	MOVQ    pixels+168(FP), R8
+	MOVB    add+184(FP), R9
+
+pixel:
+	MOVLQSX (SI), R10
+	LEAQ    (DX)(R10*4), R10
+	VXORPS  Y9, Y9, Y9
+	TESTB   R9, R9
+	JZ      taps
+	VMOVUPS (R10), Y9
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y0, Y9
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y1, Y9
+	MOVLQSX     8(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y2, Y9
+	MOVLQSX     12(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y3, Y9
+	MOVLQSX     16(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y4, Y9
+	MOVLQSX     20(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y5, Y9
+	MOVLQSX     24(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y6, Y9
+	MOVLQSX     28(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y7, Y9
+	MOVLQSX     32(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y8, Y9
+	VMOVUPS     Y9, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x24, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwise4FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise4FullAVX2(SB), NOSPLIT, $0-185
+	MOVQ    zero_base+48(FP), AX
+	MOVQ    channels+176(FP), CX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    tap_base+144(FP), BX
+	MOVLQSX (BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y0
+	MOVLQSX 4(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y1
+	MOVLQSX 8(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y2
+	MOVLQSX 12(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y3
+	MOVQ    y_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    place_base+96(FP), SI
+	MOVQ    from_base+120(FP), DI
+	MOVQ    pixels+168(FP), R8
+	MOVB    add+184(FP), R9
+
+pixel:
+	MOVLQSX (SI), R10
+	LEAQ    (DX)(R10*4), R10
+	VXORPS  Y4, Y4, Y4
+	TESTB   R9, R9
+	JZ      taps
+	VMOVUPS (R10), Y4
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y0, Y4
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y1, Y4
+	MOVLQSX     8(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y2, Y4
+	MOVLQSX     12(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y3, Y4
+	VMOVUPS     Y4, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x10, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwise2FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise2FullAVX2(SB), NOSPLIT, $0-185
+	MOVQ    zero_base+48(FP), AX
+	MOVQ    channels+176(FP), CX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    tap_base+144(FP), BX
+	MOVLQSX (BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y0
+	MOVLQSX 4(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y1
+	MOVQ    y_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    place_base+96(FP), SI
+	MOVQ    from_base+120(FP), DI
+	MOVQ    pixels+168(FP), R8
+	MOVB    add+184(FP), R9
+
+pixel:
+	MOVLQSX (SI), R10
+	LEAQ    (DX)(R10*4), R10
+	VXORPS  Y2, Y2, Y2
+	TESTB   R9, R9
+	JZ      taps
+	VMOVUPS (R10), Y2
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y0, Y2
+	MOVLQSX     4(DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y1, Y2
+	VMOVUPS     Y2, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x08, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwise1FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwise1FullAVX2(SB), NOSPLIT, $0-185
+	MOVQ    zero_base+48(FP), AX
+	MOVQ    channels+176(FP), CX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    tap_base+144(FP), CX
+	MOVLQSX (CX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y0
+	MOVQ    y_base+0(FP), DX
+	MOVQ    x_base+24(FP), BX
+	MOVQ    place_base+96(FP), SI
+	MOVQ    from_base+120(FP), DI
+	MOVQ    pixels+168(FP), R8
+	MOVB    add+184(FP), R9
+
+pixel:
+	MOVLQSX (SI), R10
+	LEAQ    (DX)(R10*4), R10
+	VXORPS  Y1, Y1, Y1
+	TESTB   R9, R9
+	JZ      taps
+	VMOVUPS (R10), Y1
+
+taps:
+	MOVLQSX     (DI), CX
+	TESTQ       CX, CX
+	LEAQ        (BX)(CX*4), CX
+	CMOVQLT     AX, CX
+	VFMADD231PS (CX), Y0, Y1
+	VMOVUPS     Y1, (R10)
+	ADDQ        $0x04, SI
+	ADDQ        $0x04, DI
+	DECQ        R8
+	JNZ         pixel
+	VZEROUPPER
+	RET
+
+// func depthwiseLines1FullAVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·depthwiseLines1FullAVX2(SB), NOSPLIT, $0-160
+	MOVQ    channels+152(FP), AX
+	MOVQ    y_base+0(FP), AX
+	MOVQ    step+144(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    CX, BX
+	SHLQ    $0x03, BX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    tap+120(FP), SI
+	SHLQ    $0x02, SI
+	VMOVUPS (DX), Y0
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y1
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y2
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y3
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y4
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y5
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y6
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y7
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y8
+	ADDQ    SI, DX
+	MOVQ    from_base+96(FP), R9
+
+line:
+	MOVQ        x_base+24(FP), DX
+	MOVQ        zero_base+48(FP), R10
+	MOVLQSX     (R9), SI
+	TESTQ       SI, SI
+	LEAQ        (DX)(SI*4), SI
+	CMOVQLT     R10, SI
+	MOVLQSX     4(R9), DI
+	TESTQ       DI, DI
+	LEAQ        (DX)(DI*4), DI
+	CMOVQLT     R10, DI
+	MOVLQSX     8(R9), R8
+	TESTQ       R8, R8
+	LEAQ        (DX)(R8*4), R8
+	CMOVQLT     R10, R8
+	ADDQ        $0x0c, R9
+	MOVQ        wide+136(FP), DX
+	VMOVUPS     (SI), Y9
+	ADDQ        CX, SI
+	VMULPS      Y1, Y9, Y10
+	VMULPS      Y0, Y9, Y11
+	VMOVUPS     (DI), Y9
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y4, Y9, Y10
+	VFMADD231PS Y3, Y9, Y11
+	VMOVUPS     (R8), Y9
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y7, Y9, Y10
+	VFMADD231PS Y6, Y9, Y11
+	DECQ        DX
+	JZ          end
+
+pixel:
+	VMOVAPS     Y10, Y9
+	VMOVAPS     Y11, Y10
+	VMOVUPS     (SI), Y11
+	ADDQ        CX, SI
+	VFMADD231PS Y2, Y11, Y9
+	VFMADD231PS Y1, Y11, Y10
+	VMULPS      Y0, Y11, Y11
+	VMOVUPS     (DI), Y12
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y5, Y12, Y9
+	VFMADD231PS Y4, Y12, Y10
+	VFMADD231PS Y3, Y12, Y11
+	VMOVUPS     (R8), Y12
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y8, Y12, Y9
+	VFMADD231PS Y7, Y12, Y10
+	VFMADD231PS Y6, Y12, Y11
+	VMOVUPS     Y9, (AX)
+	PREFETCHT0  (AX)(BX*1)
+	ADDQ        CX, AX
+	DECQ        DX
+	JNZ         pixel
+
+end:
+	VMOVUPS    Y10, (AX)
+	PREFETCHT0 (AX)(BX*1)
+	ADDQ       CX, AX
+	DECQ       lines+128(FP)
+	JNZ        line
+	VZEROUPPER
+	RET
+
+// func depthwiseLines2FullAVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·depthwiseLines2FullAVX2(SB), NOSPLIT, $0-160
+	MOVQ    channels+152(FP), AX
+	MOVQ    y_base+0(FP), AX
+	MOVQ    step+144(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    CX, BX
+	SHLQ    $0x03, BX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    tap+120(FP), SI
+	SHLQ    $0x02, SI
+	VMOVUPS (DX), Y0
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y1
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y2
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y3
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y4
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y5
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y6
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y7
+	ADDQ    SI, DX
+	VMOVUPS (DX), Y8
+	ADDQ    SI, DX
+	MOVQ    from_base+96(FP), R9
+
+line:
+	MOVQ    x_base+24(FP), DX
+	MOVQ    zero_base+48(FP), R10
+	MOVLQSX (R9), SI
+	TESTQ   SI, SI
+	LEAQ    (DX)(SI*4), SI
+	CMOVQLT R10, SI
+	MOVLQSX 4(R9), DI
+	TESTQ   DI, DI
+	LEAQ    (DX)(DI*4), DI
+	CMOVQLT R10, DI
+	MOVLQSX 8(R9), R8
+	TESTQ   R8, R8
+	LEAQ    (DX)(R8*4), R8
+	CMOVQLT R10, R8
+	ADDQ    $0x0c, R9
+	MOVQ    wide+136(FP), DX
+	VXORPS  Y9, Y9, Y9
+
+pixel:
+	VMOVUPS     (SI), Y10
+	ADDQ        CX, SI
+	VFMADD231PS Y1, Y10, Y9
+	VMOVUPS     (DI), Y10
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y4, Y10, Y9
+	VMOVUPS     (R8), Y10
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y7, Y10, Y9
+	VMOVUPS     (SI), Y10
+	ADDQ        CX, SI
+	VFMADD231PS Y2, Y10, Y9
+	VMULPS      Y0, Y10, Y10
+	VMOVUPS     (DI), Y11
+	PREFETCHT0  (DI)(BX*1)
+	ADDQ        CX, DI
+	VFMADD231PS Y5, Y11, Y9
+	VFMADD231PS Y3, Y11, Y10
+	VMOVUPS     (R8), Y11
+	PREFETCHT0  (R8)(BX*1)
+	ADDQ        CX, R8
+	VFMADD231PS Y8, Y11, Y9
+	VFMADD231PS Y6, Y11, Y10
+	VMOVUPS     Y9, (AX)
+	PREFETCHT0  (AX)(BX*1)
+	ADDQ        CX, AX
+	VMOVAPS     Y10, Y9
+	DECQ        DX
+	JNZ         pixel
+	DECQ        lines+128(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
+// func depthwiseLinesBackFullAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·depthwiseLinesBackFullAVX2(SB), NOSPLIT, $0-184
+	MOVQ    channels+176(FP), AX
+	MOVQ    zero_base+48(FP), AX
+	MOVQ    w_base+72(FP), DX
+	MOVQ    row_base+120(FP), BX
+	MOVLQSX (BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y0
+	MOVLQSX 4(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y1
+	MOVLQSX 8(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y2
+	MOVLQSX 12(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y3
+	MOVLQSX 16(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y4
+	MOVLQSX 20(BX), CX
+	TESTQ   CX, CX
+	LEAQ    (DX)(CX*4), CX
+	CMOVQLT AX, CX
+	VMOVUPS (CX), Y5
+	MOVQ    step+168(FP), CX
+	SHLQ    $0x02, CX
+	SHLQ    $0x02, line+152(FP)
+	MOVQ    dx_base+0(FP), DX
+	MOVQ    from_base+96(FP), BX
+
+line:
+	MOVQ    dy_base+24(FP), SI
+	MOVLQSX (BX), R8
+	TESTQ   R8, R8
+	LEAQ    (SI)(R8*4), R8
+	CMOVQLT AX, R8
+	MOVLQSX 4(BX), R9
+	TESTQ   R9, R9
+	LEAQ    (SI)(R9*4), R9
+	CMOVQLT AX, R9
+	ADDQ    $0x08, BX
+	MOVQ    DX, DI
+	ADDQ    line+152(FP), DX
+	VMOVUPS (R8), Y6
+	ADDQ    CX, R8
+	VMOVUPS (R9), Y7
+	ADDQ    CX, R9
+	MOVQ    wide+160(FP), SI
+	DECQ    SI
+	JZ      end
+
+pair:
+	VMOVUPS     (R8), Y8
+	ADDQ        CX, R8
+	VMOVUPS     (R9), Y9
+	ADDQ        CX, R9
+	VMULPS      Y1, Y6, Y10
+	VMULPS      Y2, Y6, Y6
+	VFMADD231PS Y4, Y7, Y10
+	VFMADD231PS Y5, Y7, Y6
+	VFMADD231PS Y0, Y8, Y6
+	VFMADD231PS Y3, Y9, Y6
+	VMOVUPS     Y10, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        CX, DI
+	VMOVAPS     Y8, Y6
+	VMOVAPS     Y9, Y7
+	DECQ        SI
+	JNZ         pair
+
+end:
+	VMULPS      Y1, Y6, Y10
+	VMULPS      Y2, Y6, Y6
+	VFMADD231PS Y4, Y7, Y10
+	VFMADD231PS Y5, Y7, Y6
+	VMOVUPS     Y10, (DI)
+	ADDQ        CX, DI
+	VMOVUPS     Y6, (DI)
+	ADDQ        CX, DI
+	DECQ        lines+144(FP)
+	JNZ         line
+	VZEROUPPER
+	RET
+
 // func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·depthwiseGradient9AVX512(SB), NOSPLIT, $0-177
@@ -5332,153 +6956,6 @@ put8:
 	ADDQ    CX, AX
 
 done:
-	VZEROUPPER
-	RET
-
-// func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·depthwiseLines1AVX512(SB), NOSPLIT, $0-160
-	MOVQ      channels+152(FP), AX
-	MOVQ      $-1, CX
-	BZHIQ     AX, CX, CX
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	SHRQ      $0x10, CX
-	MOVQ      y_base+0(FP), AX
-	MOVQ      step+144(FP), CX
-	SHLQ      $0x02, CX
-	MOVQ      CX, BX
-	SHLQ      $0x03, BX
-	MOVQ      w_base+72(FP), DX
-	MOVQ      tap+120(FP), SI
-	SHLQ      $0x02, SI
-	VMOVUPS.Z (DX), K1, Z0
-	VMOVUPS.Z 64(DX), K2, Z1
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z2
-	VMOVUPS.Z 64(DX), K2, Z3
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z4
-	VMOVUPS.Z 64(DX), K2, Z5
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z6
-	VMOVUPS.Z 64(DX), K2, Z7
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z8
-	VMOVUPS.Z 64(DX), K2, Z9
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z10
-	VMOVUPS.Z 64(DX), K2, Z11
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z12
-	VMOVUPS.Z 64(DX), K2, Z13
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z14
-	VMOVUPS.Z 64(DX), K2, Z15
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z16
-	VMOVUPS.Z 64(DX), K2, Z17
-	ADDQ      SI, DX
-	MOVQ      from_base+96(FP), R9
-
-line:
-	MOVQ        x_base+24(FP), DX
-	MOVQ        zero_base+48(FP), R10
-	MOVLQSX     (R9), SI
-	TESTQ       SI, SI
-	LEAQ        (DX)(SI*4), SI
-	CMOVQLT     R10, SI
-	MOVLQSX     4(R9), DI
-	TESTQ       DI, DI
-	LEAQ        (DX)(DI*4), DI
-	CMOVQLT     R10, DI
-	MOVLQSX     8(R9), R8
-	TESTQ       R8, R8
-	LEAQ        (DX)(R8*4), R8
-	CMOVQLT     R10, R8
-	ADDQ        $0x0c, R9
-	MOVQ        wide+136(FP), DX
-	VMOVUPS.Z   (SI), K1, Z19
-	VMOVUPS.Z   64(SI), K2, Z18
-	ADDQ        CX, SI
-	VMULPS      Z2, Z19, Z20
-	VMULPS      Z0, Z19, Z22
-	VMULPS      Z3, Z18, Z21
-	VMULPS      Z1, Z18, Z23
-	VMOVUPS.Z   (DI), K1, Z18
-	PREFETCHT0  (DI)(BX*1)
-	VMOVUPS.Z   64(DI), K2, Z19
-	PREFETCHT0  64(DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Z8, Z18, Z20
-	VFMADD231PS Z6, Z18, Z22
-	VFMADD231PS Z9, Z19, Z21
-	VFMADD231PS Z7, Z19, Z23
-	VMOVUPS.Z   (R8), K1, Z18
-	PREFETCHT0  (R8)(BX*1)
-	VMOVUPS.Z   64(R8), K2, Z19
-	PREFETCHT0  64(R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Z14, Z18, Z20
-	VFMADD231PS Z12, Z18, Z22
-	VFMADD231PS Z15, Z19, Z21
-	VFMADD231PS Z13, Z19, Z23
-	DECQ        DX
-	JZ          end
-
-pixel:
-	VMOVAPS     Z20, Z18
-	VMOVAPS     Z21, Z19
-	VMOVAPS     Z22, Z20
-	VMOVAPS     Z23, Z21
-	VMOVUPS.Z   (SI), K1, Z22
-	VMOVUPS.Z   64(SI), K2, Z23
-	ADDQ        CX, SI
-	VFMADD231PS Z4, Z22, Z18
-	VFMADD231PS Z2, Z22, Z20
-	VMULPS      Z0, Z22, Z22
-	VFMADD231PS Z5, Z23, Z19
-	VFMADD231PS Z3, Z23, Z21
-	VMULPS      Z1, Z23, Z23
-	VMOVUPS.Z   (DI), K1, Z24
-	PREFETCHT0  (DI)(BX*1)
-	VMOVUPS.Z   64(DI), K2, Z25
-	PREFETCHT0  64(DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Z10, Z24, Z18
-	VFMADD231PS Z8, Z24, Z20
-	VFMADD231PS Z6, Z24, Z22
-	VFMADD231PS Z11, Z25, Z19
-	VFMADD231PS Z9, Z25, Z21
-	VFMADD231PS Z7, Z25, Z23
-	VMOVUPS.Z   (R8), K1, Z24
-	PREFETCHT0  (R8)(BX*1)
-	VMOVUPS.Z   64(R8), K2, Z25
-	PREFETCHT0  64(R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Z16, Z24, Z18
-	VFMADD231PS Z14, Z24, Z20
-	VFMADD231PS Z12, Z24, Z22
-	VFMADD231PS Z17, Z25, Z19
-	VFMADD231PS Z15, Z25, Z21
-	VFMADD231PS Z13, Z25, Z23
-	VMOVUPS     Z18, K1, (AX)
-	PREFETCHT0  (AX)(BX*1)
-	VMOVUPS     Z19, K2, 64(AX)
-	PREFETCHT0  64(AX)(BX*1)
-	ADDQ        CX, AX
-	DECQ        DX
-	JNZ         pixel
-
-end:
-	VMOVUPS    Z20, K1, (AX)
-	PREFETCHT0 (AX)(BX*1)
-	VMOVUPS    Z21, K2, 64(AX)
-	PREFETCHT0 64(AX)(BX*1)
-	ADDQ       CX, AX
-	DECQ       lines+128(FP)
-	JNZ        line
 	VZEROUPPER
 	RET
 
@@ -5727,132 +7204,6 @@ put8:
 	VMOVUPS Z16, K1, (AX)
 	VMOVUPS Z17, K2, 64(AX)
 	ADDQ    CX, AX
-	VZEROUPPER
-	RET
-
-// func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·depthwiseLines2AVX512(SB), NOSPLIT, $0-160
-	MOVQ      channels+152(FP), AX
-	MOVQ      $-1, CX
-	BZHIQ     AX, CX, CX
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	SHRQ      $0x10, CX
-	MOVQ      y_base+0(FP), AX
-	MOVQ      step+144(FP), CX
-	SHLQ      $0x02, CX
-	MOVQ      CX, BX
-	SHLQ      $0x03, BX
-	MOVQ      w_base+72(FP), DX
-	MOVQ      tap+120(FP), SI
-	SHLQ      $0x02, SI
-	VMOVUPS.Z (DX), K1, Z0
-	VMOVUPS.Z 64(DX), K2, Z1
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z2
-	VMOVUPS.Z 64(DX), K2, Z3
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z4
-	VMOVUPS.Z 64(DX), K2, Z5
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z6
-	VMOVUPS.Z 64(DX), K2, Z7
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z8
-	VMOVUPS.Z 64(DX), K2, Z9
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z10
-	VMOVUPS.Z 64(DX), K2, Z11
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z12
-	VMOVUPS.Z 64(DX), K2, Z13
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z14
-	VMOVUPS.Z 64(DX), K2, Z15
-	ADDQ      SI, DX
-	VMOVUPS.Z (DX), K1, Z16
-	VMOVUPS.Z 64(DX), K2, Z17
-	ADDQ      SI, DX
-	MOVQ      from_base+96(FP), R9
-
-line:
-	MOVQ    x_base+24(FP), DX
-	MOVQ    zero_base+48(FP), R10
-	MOVLQSX (R9), SI
-	TESTQ   SI, SI
-	LEAQ    (DX)(SI*4), SI
-	CMOVQLT R10, SI
-	MOVLQSX 4(R9), DI
-	TESTQ   DI, DI
-	LEAQ    (DX)(DI*4), DI
-	CMOVQLT R10, DI
-	MOVLQSX 8(R9), R8
-	TESTQ   R8, R8
-	LEAQ    (DX)(R8*4), R8
-	CMOVQLT R10, R8
-	ADDQ    $0x0c, R9
-	MOVQ    wide+136(FP), DX
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-
-pixel:
-	VMOVUPS.Z   (SI), K1, Z20
-	VMOVUPS.Z   64(SI), K2, Z21
-	ADDQ        CX, SI
-	VFMADD231PS Z2, Z20, Z18
-	VFMADD231PS Z3, Z21, Z19
-	VMOVUPS.Z   (DI), K1, Z20
-	PREFETCHT0  (DI)(BX*1)
-	VMOVUPS.Z   64(DI), K2, Z21
-	PREFETCHT0  64(DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Z8, Z20, Z18
-	VFMADD231PS Z9, Z21, Z19
-	VMOVUPS.Z   (R8), K1, Z20
-	PREFETCHT0  (R8)(BX*1)
-	VMOVUPS.Z   64(R8), K2, Z21
-	PREFETCHT0  64(R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Z14, Z20, Z18
-	VFMADD231PS Z15, Z21, Z19
-	VMOVUPS.Z   (SI), K1, Z20
-	VMOVUPS.Z   64(SI), K2, Z21
-	ADDQ        CX, SI
-	VFMADD231PS Z4, Z20, Z18
-	VMULPS      Z0, Z20, Z20
-	VFMADD231PS Z5, Z21, Z19
-	VMULPS      Z1, Z21, Z21
-	VMOVUPS.Z   (DI), K1, Z22
-	PREFETCHT0  (DI)(BX*1)
-	VMOVUPS.Z   64(DI), K2, Z23
-	PREFETCHT0  64(DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Z10, Z22, Z18
-	VFMADD231PS Z6, Z22, Z20
-	VFMADD231PS Z11, Z23, Z19
-	VFMADD231PS Z7, Z23, Z21
-	VMOVUPS.Z   (R8), K1, Z22
-	PREFETCHT0  (R8)(BX*1)
-	VMOVUPS.Z   64(R8), K2, Z23
-	PREFETCHT0  64(R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Z16, Z22, Z18
-	VFMADD231PS Z12, Z22, Z20
-	VFMADD231PS Z17, Z23, Z19
-	VFMADD231PS Z13, Z23, Z21
-	VMOVUPS     Z18, K1, (AX)
-	PREFETCHT0  (AX)(BX*1)
-	VMOVUPS     Z19, K2, 64(AX)
-	PREFETCHT0  64(AX)(BX*1)
-	ADDQ        CX, AX
-	VMOVAPS     Z20, Z18
-	VMOVAPS     Z21, Z19
-	DECQ        DX
-	JNZ         pixel
-	DECQ        lines+128(FP)
-	JNZ         line
 	VZEROUPPER
 	RET
 
@@ -6127,136 +7478,6 @@ put8:
 	VMOVUPS Z16, K1, (AX)
 	VMOVUPS Z17, K2, 64(AX)
 	ADDQ    CX, AX
-	VZEROUPPER
-	RET
-
-// func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·depthwiseLinesBackAVX512(SB), NOSPLIT, $0-184
-	MOVQ      channels+176(FP), AX
-	MOVQ      $-1, CX
-	BZHIQ     AX, CX, CX
-	KMOVW     CX, K1
-	SHRQ      $0x10, CX
-	KMOVW     CX, K2
-	SHRQ      $0x10, CX
-	MOVQ      zero_base+48(FP), AX
-	MOVQ      w_base+72(FP), DX
-	MOVQ      row_base+120(FP), BX
-	MOVLQSX   (BX), CX
-	TESTQ     CX, CX
-	LEAQ      (DX)(CX*4), CX
-	CMOVQLT   AX, CX
-	VMOVUPS.Z (CX), K1, Z0
-	VMOVUPS.Z 64(CX), K2, Z1
-	MOVLQSX   4(BX), CX
-	TESTQ     CX, CX
-	LEAQ      (DX)(CX*4), CX
-	CMOVQLT   AX, CX
-	VMOVUPS.Z (CX), K1, Z2
-	VMOVUPS.Z 64(CX), K2, Z3
-	MOVLQSX   8(BX), CX
-	TESTQ     CX, CX
-	LEAQ      (DX)(CX*4), CX
-	CMOVQLT   AX, CX
-	VMOVUPS.Z (CX), K1, Z4
-	VMOVUPS.Z 64(CX), K2, Z5
-	MOVLQSX   12(BX), CX
-	TESTQ     CX, CX
-	LEAQ      (DX)(CX*4), CX
-	CMOVQLT   AX, CX
-	VMOVUPS.Z (CX), K1, Z6
-	VMOVUPS.Z 64(CX), K2, Z7
-	MOVLQSX   16(BX), CX
-	TESTQ     CX, CX
-	LEAQ      (DX)(CX*4), CX
-	CMOVQLT   AX, CX
-	VMOVUPS.Z (CX), K1, Z8
-	VMOVUPS.Z 64(CX), K2, Z9
-	MOVLQSX   20(BX), CX
-	TESTQ     CX, CX
-	LEAQ      (DX)(CX*4), CX
-	CMOVQLT   AX, CX
-	VMOVUPS.Z (CX), K1, Z10
-	VMOVUPS.Z 64(CX), K2, Z11
-	MOVQ      step+168(FP), CX
-	SHLQ      $0x02, CX
-	SHLQ      $0x02, line+152(FP)
-	MOVQ      dx_base+0(FP), DX
-	MOVQ      from_base+96(FP), BX
-
-line:
-	MOVQ      dy_base+24(FP), SI
-	MOVLQSX   (BX), R8
-	TESTQ     R8, R8
-	LEAQ      (SI)(R8*4), R8
-	CMOVQLT   AX, R8
-	MOVLQSX   4(BX), R9
-	TESTQ     R9, R9
-	LEAQ      (SI)(R9*4), R9
-	CMOVQLT   AX, R9
-	ADDQ      $0x08, BX
-	MOVQ      DX, DI
-	ADDQ      line+152(FP), DX
-	VMOVUPS.Z (R8), K1, Z12
-	VMOVUPS.Z 64(R8), K2, Z13
-	ADDQ      CX, R8
-	VMOVUPS.Z (R9), K1, Z14
-	VMOVUPS.Z 64(R9), K2, Z15
-	ADDQ      CX, R9
-	MOVQ      wide+160(FP), SI
-	DECQ      SI
-	JZ        end
-
-pair:
-	VMOVUPS.Z   (R8), K1, Z16
-	VMOVUPS.Z   64(R8), K2, Z17
-	ADDQ        CX, R8
-	VMOVUPS.Z   (R9), K1, Z18
-	VMOVUPS.Z   64(R9), K2, Z19
-	ADDQ        CX, R9
-	VMULPS      Z2, Z12, Z20
-	VMULPS      Z4, Z12, Z12
-	VFMADD231PS Z8, Z14, Z20
-	VFMADD231PS Z10, Z14, Z12
-	VFMADD231PS Z0, Z16, Z12
-	VFMADD231PS Z6, Z18, Z12
-	VMULPS      Z3, Z13, Z14
-	VMULPS      Z5, Z13, Z13
-	VFMADD231PS Z9, Z15, Z14
-	VFMADD231PS Z11, Z15, Z13
-	VFMADD231PS Z1, Z17, Z13
-	VFMADD231PS Z7, Z19, Z13
-	VMOVUPS     Z20, K1, (DI)
-	VMOVUPS     Z14, K2, 64(DI)
-	ADDQ        CX, DI
-	VMOVUPS     Z12, K1, (DI)
-	VMOVUPS     Z13, K2, 64(DI)
-	ADDQ        CX, DI
-	VMOVAPS     Z16, Z12
-	VMOVAPS     Z17, Z13
-	VMOVAPS     Z18, Z14
-	VMOVAPS     Z19, Z15
-	DECQ        SI
-	JNZ         pair
-
-end:
-	VMULPS      Z2, Z12, Z20
-	VMULPS      Z4, Z12, Z12
-	VFMADD231PS Z8, Z14, Z20
-	VFMADD231PS Z10, Z14, Z12
-	VMULPS      Z3, Z13, Z14
-	VMULPS      Z5, Z13, Z13
-	VFMADD231PS Z9, Z15, Z14
-	VFMADD231PS Z11, Z15, Z13
-	VMOVUPS     Z20, K1, (DI)
-	VMOVUPS     Z14, K2, 64(DI)
-	ADDQ        CX, DI
-	VMOVUPS     Z12, K1, (DI)
-	VMOVUPS     Z13, K2, 64(DI)
-	ADDQ        CX, DI
-	DECQ        lines+144(FP)
-	JNZ         line
 	VZEROUPPER
 	RET
 
@@ -12414,342 +13635,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·depthwise9AVX2(SB), NOSPLIT, $0-185
-	MOVQ       zero_base+48(FP), AX
-	MOVQ       channels+176(FP), CX
-	XORQ       DX, DX
-	MOVQ       $0x00000008, BX
-	SUBQ       $0x00, CX
-	CMOVQLT    DX, CX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	NEGQ       CX
-	LEAQ       lanes<>+32(SB), DX
-	VMOVUPS    (DX)(CX*4), Y0
-	MOVQ       w_base+72(FP), DX
-	MOVQ       tap_base+144(FP), BX
-	MOVLQSX    (BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y1
-	MOVLQSX    4(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y2
-	MOVLQSX    8(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y3
-	MOVLQSX    12(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y4
-	MOVLQSX    16(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y5
-	MOVLQSX    20(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y6
-	MOVLQSX    24(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y7
-	MOVLQSX    28(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y8
-	MOVLQSX    32(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y9
-	MOVQ       y_base+0(FP), DX
-	MOVQ       x_base+24(FP), BX
-	MOVQ       place_base+96(FP), SI
-	MOVQ       from_base+120(FP), DI
-	MOVQ       pixels+168(FP), R8
-	MOVB       add+184(FP), R9
-
-pixel:
-	MOVLQSX    (SI), R10
-	LEAQ       (DX)(R10*4), R10
-	VXORPS     Y10, Y10, Y10
-	TESTB      R9, R9
-	JZ         taps
-	VMASKMOVPS (R10), Y0, Y10
-
-taps:
-	MOVLQSX     (DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y1, Y10
-	MOVLQSX     4(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y2, Y10
-	MOVLQSX     8(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y3, Y10
-	MOVLQSX     12(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y4, Y10
-	MOVLQSX     16(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y5, Y10
-	MOVLQSX     20(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y6, Y10
-	MOVLQSX     24(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y7, Y10
-	MOVLQSX     28(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y8, Y10
-	MOVLQSX     32(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y11
-	VFMADD231PS Y11, Y9, Y10
-	VMASKMOVPS  Y10, Y0, (R10)
-	ADDQ        $0x04, SI
-	ADDQ        $0x24, DI
-	DECQ        R8
-	JNZ         pixel
-	VZEROUPPER
-	RET
-
-// func depthwise4AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·depthwise4AVX2(SB), NOSPLIT, $0-185
-	MOVQ       zero_base+48(FP), AX
-	MOVQ       channels+176(FP), CX
-	XORQ       DX, DX
-	MOVQ       $0x00000008, BX
-	SUBQ       $0x00, CX
-	CMOVQLT    DX, CX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	NEGQ       CX
-	LEAQ       lanes<>+32(SB), DX
-	VMOVUPS    (DX)(CX*4), Y0
-	MOVQ       w_base+72(FP), DX
-	MOVQ       tap_base+144(FP), BX
-	MOVLQSX    (BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y1
-	MOVLQSX    4(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y2
-	MOVLQSX    8(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y3
-	MOVLQSX    12(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y4
-	MOVQ       y_base+0(FP), DX
-	MOVQ       x_base+24(FP), BX
-	MOVQ       place_base+96(FP), SI
-	MOVQ       from_base+120(FP), DI
-	MOVQ       pixels+168(FP), R8
-	MOVB       add+184(FP), R9
-
-pixel:
-	MOVLQSX    (SI), R10
-	LEAQ       (DX)(R10*4), R10
-	VXORPS     Y5, Y5, Y5
-	TESTB      R9, R9
-	JZ         taps
-	VMASKMOVPS (R10), Y0, Y5
-
-taps:
-	MOVLQSX     (DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y6
-	VFMADD231PS Y6, Y1, Y5
-	MOVLQSX     4(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y6
-	VFMADD231PS Y6, Y2, Y5
-	MOVLQSX     8(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y6
-	VFMADD231PS Y6, Y3, Y5
-	MOVLQSX     12(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y6
-	VFMADD231PS Y6, Y4, Y5
-	VMASKMOVPS  Y5, Y0, (R10)
-	ADDQ        $0x04, SI
-	ADDQ        $0x10, DI
-	DECQ        R8
-	JNZ         pixel
-	VZEROUPPER
-	RET
-
-// func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·depthwise2AVX2(SB), NOSPLIT, $0-185
-	MOVQ       zero_base+48(FP), AX
-	MOVQ       channels+176(FP), CX
-	XORQ       DX, DX
-	MOVQ       $0x00000008, BX
-	SUBQ       $0x00, CX
-	CMOVQLT    DX, CX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	NEGQ       CX
-	LEAQ       lanes<>+32(SB), DX
-	VMOVUPS    (DX)(CX*4), Y0
-	MOVQ       w_base+72(FP), DX
-	MOVQ       tap_base+144(FP), BX
-	MOVLQSX    (BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y1
-	MOVLQSX    4(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y2
-	MOVQ       y_base+0(FP), DX
-	MOVQ       x_base+24(FP), BX
-	MOVQ       place_base+96(FP), SI
-	MOVQ       from_base+120(FP), DI
-	MOVQ       pixels+168(FP), R8
-	MOVB       add+184(FP), R9
-
-pixel:
-	MOVLQSX    (SI), R10
-	LEAQ       (DX)(R10*4), R10
-	VXORPS     Y3, Y3, Y3
-	TESTB      R9, R9
-	JZ         taps
-	VMASKMOVPS (R10), Y0, Y3
-
-taps:
-	MOVLQSX     (DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y4
-	VFMADD231PS Y4, Y1, Y3
-	MOVLQSX     4(DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y4
-	VFMADD231PS Y4, Y2, Y3
-	VMASKMOVPS  Y3, Y0, (R10)
-	ADDQ        $0x04, SI
-	ADDQ        $0x08, DI
-	DECQ        R8
-	JNZ         pixel
-	VZEROUPPER
-	RET
-
-// func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·depthwise1AVX2(SB), NOSPLIT, $0-185
-	MOVQ       zero_base+48(FP), AX
-	MOVQ       channels+176(FP), CX
-	XORQ       DX, DX
-	MOVQ       $0x00000008, BX
-	SUBQ       $0x00, CX
-	CMOVQLT    DX, CX
-	CMPQ       CX, BX
-	CMOVQGT    BX, CX
-	NEGQ       CX
-	LEAQ       lanes<>+32(SB), DX
-	VMOVUPS    (DX)(CX*4), Y0
-	MOVQ       w_base+72(FP), DX
-	MOVQ       tap_base+144(FP), CX
-	MOVLQSX    (CX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y1
-	MOVQ       y_base+0(FP), DX
-	MOVQ       x_base+24(FP), BX
-	MOVQ       place_base+96(FP), SI
-	MOVQ       from_base+120(FP), DI
-	MOVQ       pixels+168(FP), R8
-	MOVB       add+184(FP), R9
-
-pixel:
-	MOVLQSX    (SI), R10
-	LEAQ       (DX)(R10*4), R10
-	VXORPS     Y2, Y2, Y2
-	TESTB      R9, R9
-	JZ         taps
-	VMASKMOVPS (R10), Y0, Y2
-
-taps:
-	MOVLQSX     (DI), CX
-	TESTQ       CX, CX
-	LEAQ        (BX)(CX*4), CX
-	CMOVQLT     AX, CX
-	VMASKMOVPS  (CX), Y0, Y3
-	VFMADD231PS Y3, Y1, Y2
-	VMASKMOVPS  Y2, Y0, (R10)
-	ADDQ        $0x04, SI
-	ADDQ        $0x04, DI
-	DECQ        R8
-	JNZ         pixel
-	VZEROUPPER
-	RET
-
 // func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
 // Requires: AVX, CMOV, FMA3
 TEXT ·depthwiseGradient9AVX2(SB), NOSPLIT, $0-177
@@ -12939,116 +13824,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·depthwiseLines1AVX2(SB), NOSPLIT, $0-160
-	MOVQ       channels+152(FP), AX
-	XORQ       CX, CX
-	MOVQ       $0x00000008, DX
-	SUBQ       $0x00, AX
-	CMOVQLT    CX, AX
-	CMPQ       AX, DX
-	CMOVQGT    DX, AX
-	NEGQ       AX
-	LEAQ       lanes<>+32(SB), CX
-	VMOVUPS    (CX)(AX*4), Y0
-	MOVQ       y_base+0(FP), AX
-	MOVQ       step+144(FP), CX
-	SHLQ       $0x02, CX
-	MOVQ       CX, BX
-	SHLQ       $0x03, BX
-	MOVQ       w_base+72(FP), DX
-	MOVQ       tap+120(FP), SI
-	SHLQ       $0x02, SI
-	VMASKMOVPS (DX), Y0, Y1
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y2
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y3
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y4
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y5
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y6
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y7
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y8
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y9
-	ADDQ       SI, DX
-	MOVQ       from_base+96(FP), R9
-
-line:
-	MOVQ        x_base+24(FP), DX
-	MOVQ        zero_base+48(FP), R10
-	MOVLQSX     (R9), SI
-	TESTQ       SI, SI
-	LEAQ        (DX)(SI*4), SI
-	CMOVQLT     R10, SI
-	MOVLQSX     4(R9), DI
-	TESTQ       DI, DI
-	LEAQ        (DX)(DI*4), DI
-	CMOVQLT     R10, DI
-	MOVLQSX     8(R9), R8
-	TESTQ       R8, R8
-	LEAQ        (DX)(R8*4), R8
-	CMOVQLT     R10, R8
-	ADDQ        $0x0c, R9
-	MOVQ        wide+136(FP), DX
-	VMASKMOVPS  (SI), Y0, Y10
-	ADDQ        CX, SI
-	VMULPS      Y2, Y10, Y11
-	VMULPS      Y1, Y10, Y12
-	VMASKMOVPS  (DI), Y0, Y10
-	PREFETCHT0  (DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Y5, Y10, Y11
-	VFMADD231PS Y4, Y10, Y12
-	VMASKMOVPS  (R8), Y0, Y10
-	PREFETCHT0  (R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Y8, Y10, Y11
-	VFMADD231PS Y7, Y10, Y12
-	DECQ        DX
-	JZ          end
-
-pixel:
-	VMOVAPS     Y11, Y10
-	VMOVAPS     Y12, Y11
-	VMASKMOVPS  (SI), Y0, Y12
-	ADDQ        CX, SI
-	VFMADD231PS Y3, Y12, Y10
-	VFMADD231PS Y2, Y12, Y11
-	VMULPS      Y1, Y12, Y12
-	VMASKMOVPS  (DI), Y0, Y13
-	PREFETCHT0  (DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Y6, Y13, Y10
-	VFMADD231PS Y5, Y13, Y11
-	VFMADD231PS Y4, Y13, Y12
-	VMASKMOVPS  (R8), Y0, Y13
-	PREFETCHT0  (R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Y9, Y13, Y10
-	VFMADD231PS Y8, Y13, Y11
-	VFMADD231PS Y7, Y13, Y12
-	VMASKMOVPS  Y10, Y0, (AX)
-	PREFETCHT0  (AX)(BX*1)
-	ADDQ        CX, AX
-	DECQ        DX
-	JNZ         pixel
-
-end:
-	VMASKMOVPS Y11, Y0, (AX)
-	PREFETCHT0 (AX)(BX*1)
-	ADDQ       CX, AX
-	DECQ       lines+128(FP)
-	JNZ        line
-	VZEROUPPER
-	RET
-
 // func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·depthwiseLinesGradient1AVX2(SB), NOSPLIT, $0-161
@@ -13225,103 +14000,6 @@ put7:
 put8:
 	VMASKMOVPS Y9, Y0, (AX)
 	ADDQ       CX, AX
-	VZEROUPPER
-	RET
-
-// func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·depthwiseLines2AVX2(SB), NOSPLIT, $0-160
-	MOVQ       channels+152(FP), AX
-	XORQ       CX, CX
-	MOVQ       $0x00000008, DX
-	SUBQ       $0x00, AX
-	CMOVQLT    CX, AX
-	CMPQ       AX, DX
-	CMOVQGT    DX, AX
-	NEGQ       AX
-	LEAQ       lanes<>+32(SB), CX
-	VMOVUPS    (CX)(AX*4), Y0
-	MOVQ       y_base+0(FP), AX
-	MOVQ       step+144(FP), CX
-	SHLQ       $0x02, CX
-	MOVQ       CX, BX
-	SHLQ       $0x03, BX
-	MOVQ       w_base+72(FP), DX
-	MOVQ       tap+120(FP), SI
-	SHLQ       $0x02, SI
-	VMASKMOVPS (DX), Y0, Y1
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y2
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y3
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y4
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y5
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y6
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y7
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y8
-	ADDQ       SI, DX
-	VMASKMOVPS (DX), Y0, Y9
-	ADDQ       SI, DX
-	MOVQ       from_base+96(FP), R9
-
-line:
-	MOVQ    x_base+24(FP), DX
-	MOVQ    zero_base+48(FP), R10
-	MOVLQSX (R9), SI
-	TESTQ   SI, SI
-	LEAQ    (DX)(SI*4), SI
-	CMOVQLT R10, SI
-	MOVLQSX 4(R9), DI
-	TESTQ   DI, DI
-	LEAQ    (DX)(DI*4), DI
-	CMOVQLT R10, DI
-	MOVLQSX 8(R9), R8
-	TESTQ   R8, R8
-	LEAQ    (DX)(R8*4), R8
-	CMOVQLT R10, R8
-	ADDQ    $0x0c, R9
-	MOVQ    wide+136(FP), DX
-	VXORPS  Y10, Y10, Y10
-
-pixel:
-	VMASKMOVPS  (SI), Y0, Y11
-	ADDQ        CX, SI
-	VFMADD231PS Y2, Y11, Y10
-	VMASKMOVPS  (DI), Y0, Y11
-	PREFETCHT0  (DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Y5, Y11, Y10
-	VMASKMOVPS  (R8), Y0, Y11
-	PREFETCHT0  (R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Y8, Y11, Y10
-	VMASKMOVPS  (SI), Y0, Y11
-	ADDQ        CX, SI
-	VFMADD231PS Y3, Y11, Y10
-	VMULPS      Y1, Y11, Y11
-	VMASKMOVPS  (DI), Y0, Y12
-	PREFETCHT0  (DI)(BX*1)
-	ADDQ        CX, DI
-	VFMADD231PS Y6, Y12, Y10
-	VFMADD231PS Y4, Y12, Y11
-	VMASKMOVPS  (R8), Y0, Y12
-	PREFETCHT0  (R8)(BX*1)
-	ADDQ        CX, R8
-	VFMADD231PS Y9, Y12, Y10
-	VFMADD231PS Y7, Y12, Y11
-	VMASKMOVPS  Y10, Y0, (AX)
-	PREFETCHT0  (AX)(BX*1)
-	ADDQ        CX, AX
-	VMOVAPS     Y11, Y10
-	DECQ        DX
-	JNZ         pixel
-	DECQ        lines+128(FP)
-	JNZ         line
 	VZEROUPPER
 	RET
 
@@ -13517,113 +14195,6 @@ put7:
 put8:
 	VMASKMOVPS Y9, Y0, (AX)
 	ADDQ       CX, AX
-	VZEROUPPER
-	RET
-
-// func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
-// Requires: AVX, CMOV, FMA3
-TEXT ·depthwiseLinesBackAVX2(SB), NOSPLIT, $0-184
-	MOVQ       channels+176(FP), AX
-	XORQ       CX, CX
-	MOVQ       $0x00000008, DX
-	SUBQ       $0x00, AX
-	CMOVQLT    CX, AX
-	CMPQ       AX, DX
-	CMOVQGT    DX, AX
-	NEGQ       AX
-	LEAQ       lanes<>+32(SB), CX
-	VMOVUPS    (CX)(AX*4), Y0
-	MOVQ       zero_base+48(FP), AX
-	MOVQ       w_base+72(FP), DX
-	MOVQ       row_base+120(FP), BX
-	MOVLQSX    (BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y1
-	MOVLQSX    4(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y2
-	MOVLQSX    8(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y3
-	MOVLQSX    12(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y4
-	MOVLQSX    16(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y5
-	MOVLQSX    20(BX), CX
-	TESTQ      CX, CX
-	LEAQ       (DX)(CX*4), CX
-	CMOVQLT    AX, CX
-	VMASKMOVPS (CX), Y0, Y6
-	MOVQ       step+168(FP), CX
-	SHLQ       $0x02, CX
-	SHLQ       $0x02, line+152(FP)
-	MOVQ       dx_base+0(FP), DX
-	MOVQ       from_base+96(FP), BX
-
-line:
-	MOVQ       dy_base+24(FP), SI
-	MOVLQSX    (BX), R8
-	TESTQ      R8, R8
-	LEAQ       (SI)(R8*4), R8
-	CMOVQLT    AX, R8
-	MOVLQSX    4(BX), R9
-	TESTQ      R9, R9
-	LEAQ       (SI)(R9*4), R9
-	CMOVQLT    AX, R9
-	ADDQ       $0x08, BX
-	MOVQ       DX, DI
-	ADDQ       line+152(FP), DX
-	VMASKMOVPS (R8), Y0, Y7
-	ADDQ       CX, R8
-	VMASKMOVPS (R9), Y0, Y8
-	ADDQ       CX, R9
-	MOVQ       wide+160(FP), SI
-	DECQ       SI
-	JZ         end
-
-pair:
-	VMASKMOVPS  (R8), Y0, Y9
-	ADDQ        CX, R8
-	VMASKMOVPS  (R9), Y0, Y10
-	ADDQ        CX, R9
-	VMULPS      Y2, Y7, Y11
-	VMULPS      Y3, Y7, Y7
-	VFMADD231PS Y5, Y8, Y11
-	VFMADD231PS Y6, Y8, Y7
-	VFMADD231PS Y1, Y9, Y7
-	VFMADD231PS Y4, Y10, Y7
-	VMASKMOVPS  Y11, Y0, (DI)
-	ADDQ        CX, DI
-	VMASKMOVPS  Y7, Y0, (DI)
-	ADDQ        CX, DI
-	VMOVAPS     Y9, Y7
-	VMOVAPS     Y10, Y8
-	DECQ        SI
-	JNZ         pair
-
-end:
-	VMULPS      Y2, Y7, Y11
-	VMULPS      Y3, Y7, Y7
-	VFMADD231PS Y5, Y8, Y11
-	VFMADD231PS Y6, Y8, Y7
-	VMASKMOVPS  Y11, Y0, (DI)
-	ADDQ        CX, DI
-	VMASKMOVPS  Y7, Y0, (DI)
-	ADDQ        CX, DI
-	DECQ        lines+144(FP)
-	JNZ         line
 	VZEROUPPER
 	RET
 

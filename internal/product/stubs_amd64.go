@@ -109,35 +109,105 @@ func depthwise2AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //go:noescape
 func depthwise1AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
-// depthwiseGradient9AVX512 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 32 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
-
 // depthwiseLines1AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
 //
 //go:noescape
 func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-
-// depthwiseLinesGradient1AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX512 does.
-//
-//go:noescape
-func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
 // depthwiseLines2AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
 //
 //go:noescape
 func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
 
-// depthwiseLinesGradient2AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX512 does.
-//
-//go:noescape
-func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-
 // depthwiseLinesBackAVX512 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 32 channels.
 //
 //go:noescape
 func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+
+// depthwise9AVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise4AVX2 sets or adds to y[place[p]+c] the sum of x[from[4·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise4AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise2AVX2 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise1AVX2 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwiseLines1AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLines2AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesBackAVX2 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+
+// depthwise9FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise9FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise4FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[4·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise4FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise2FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise1FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise1FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwiseLines1FullAVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines1FullAVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLines2FullAVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines2FullAVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesBackFullAVX2 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLinesBackFullAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+
+// depthwiseGradient9AVX512 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 32 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLinesGradient1AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLinesGradient2AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
 // input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
@@ -189,55 +259,20 @@ func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
 //go:noescape
 func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
 
-// depthwise9AVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwise9AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-
-// depthwise4AVX2 sets or adds to y[place[p]+c] the sum of x[from[4·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwise4AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-
-// depthwise2AVX2 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-
-// depthwise1AVX2 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
-
 // depthwiseGradient9AVX2 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 8 channels; negative offsets are rows of zeros.
 //
 //go:noescape
 func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
-
-// depthwiseLines1AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
-//
-//go:noescape
-func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
 
 // depthwiseLinesGradient1AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX2 does.
 //
 //go:noescape
 func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
-// depthwiseLines2AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
-//
-//go:noescape
-func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-
 // depthwiseLinesGradient2AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX2 does.
 //
 //go:noescape
 func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-
-// depthwiseLinesBackAVX2 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 8 channels.
-//
-//go:noescape
-func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
 
 // input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //

@@ -24,16 +24,20 @@ func main() {
 	for _, columns := range []int{8, 16, 24, 32} {
 		copyRows(columns)
 	}
-	for _, w := range []width{zmm, ymm} {
+	for _, w := range []width{zmm, ymm, whole} {
 		for _, taps := range []int{9, 4, 2, 1} {
 			w.depthwise(taps)
 		}
-		w.depthwiseGradient(9)
 		for _, stride := range []int{1, 2} {
 			w.depthwiseLines(stride)
-			w.depthwiseLinesGradient(stride)
 		}
 		w.depthwiseLinesBack()
+	}
+	for _, w := range []width{zmm, ymm} {
+		w.depthwiseGradient(9)
+		for _, stride := range []int{1, 2} {
+			w.depthwiseLinesGradient(stride)
+		}
 		for _, m := range []int{2, 4} {
 			w.spread(m, "input")
 			w.spread(m, "outputGradient")
