@@ -40,11 +40,17 @@ func (c Conv) Check() error {
 	if oh < 1 || ow < 1 {
 		return fmt.Errorf("convolution: a kernel of %d×%d, dilated %d×%d, does not fit an image of %d×%d with its padding", c.KH, c.KW, c.DilationH, c.DilationW, c.H, c.W)
 	}
-	if max(c.H*c.W*c.C, oh*ow*c.OutC) > math.MaxInt32/blockRows/2 {
+	if max(c.H*c.W*c.C, oh*ow*c.OutC) > maxImage {
 		return fmt.Errorf("convolution: images of %d×%d×%d are too large", c.H, c.W, max(c.C, c.OutC))
 	}
 	return nil
 }
+
+// Offsets are 32 bits, and at most maxBlock images share a table of them.
+const (
+	maxBlock = 384
+	maxImage = math.MaxInt32 / maxBlock
+)
 
 // OutSize returns the height and width of y.
 func (c Conv) OutSize() (oh, ow int) {

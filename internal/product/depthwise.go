@@ -9,6 +9,7 @@ type depthwiseSet struct {
 	gradient             depthwiseGradientKernel
 	lines                [2]linesKernel // by stride
 	linesGradient        [2]linesGradientKernel
+	linesBack            linesBackKernel // for stride two
 }
 
 // depthwiseKernel sets or adds to y[place[p]+c] the sum of x[from[T·p+t]+c]·w[tap[t]+c] over its T taps. Negative offsets are
@@ -112,9 +113,16 @@ func (d *depthwise) run(on *pool.Pool, _, c, a, w []float32) {
 
 func (d *depthwise) runTask(_, n int) {
 	c, a := d.c[n*d.cImage:], d.a[n*d.aImage:]
-	for i := range d.classes {
-		k := &d.classes[i]
-		for p := 0; p < len(k.place); p += k.line {
+	// Line by line: the classes write between each other's pixels.
+	for line, more := 0, true; more; line++ {
+		more = false
+		for i := range d.classes {
+			k := &d.classes[i]
+			p := line * k.line
+			if p >= len(k.place) {
+				continue
+			}
+			more = true
 			for j := 0; j < d.conv.C; j += d.set.lanes {
 				k.kernel(c[j:], a[j:], d.zero, d.w[j:], k.place[p:], k.from[p*k.taps:], k.tap, k.line, min(d.set.lanes, d.conv.C-j), k.add)
 			}

@@ -145,14 +145,17 @@ func randomConv(r *rand.Rand) Conv {
 		switch r.IntN(4) {
 		case 0:
 			c.Groups = 1 + r.IntN(5)
+			if r.IntN(2) > 0 {
+				in, out = 8*(1+r.IntN(2)), 8*(1+r.IntN(2))
+			}
 		case 1:
 			c.Groups = 1 + r.IntN(70)
 			in, out = 1, 1
 			if r.IntN(2) > 0 { // by lines
 				c.KH, c.KW, c.DilationH, c.DilationW, c.PadLeft, c.PadRight, c.StrideW = 3, 3, 1, 1, 1, 1, 1+r.IntN(2)
 				c.W *= c.StrideW
-				if r.IntN(2) > 0 {
-					c.StrideH = 1
+				if r.IntN(3) > 0 {
+					c.StrideH = c.StrideW
 				}
 			}
 		case 2: // the usual one
@@ -191,6 +194,7 @@ func checkConv(t *testing.T, on *pool.Pool, r *rand.Rand, c Conv) {
 		ex.add(i, dy[o], w[k])
 		ew.add(k, x[i], dy[o])
 	})
+	defer func() { winogradSquare = automatic }()
 	for _, square := range []int{0, 2, 4} {
 		winogradSquare = square
 		compare := exact.compare

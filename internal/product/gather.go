@@ -7,11 +7,13 @@ import "github.com/bregman-ml/bregman/internal/pool"
 type gather struct {
 	tile
 	place, from      []int32 // of the rows in a block; from for each tap, stride apart
+	lastFrom         []int32 // of those in the last block, which must not look for rows that are not there
 	stride           int     // rows in a block, as tiles
 	firstTap, taps   int     // of the taps in the packed panels, those used here
 	rows, last       int     // in a block, and in the last one
 	blocks           int
 	aBlock, cBlock   int // floats from block to block
+	ahead            int // floats from a row to that of the next tile, where rows follow each other
 	strips, perTask  int // tiles in all, and in a task
 	panels, panelsBy int // in all, and in a task
 }
@@ -39,8 +41,14 @@ func newGather(t tile, place []int32, from [][]int32, perImage, perBlock, images
 	g.place = padOffsets(place, g.stride)
 	for _, f := range from {
 		g.from = append(g.from, padOffsets(f, g.stride)...)
+		g.lastFrom = append(g.lastFrom, padOffsets(f[:g.last], g.stride)...)
 	}
-	g.from = append(g.from, make([]int32, g.stride)...) // there may be no tap
+	if g.last == g.rows {
+		g.lastFrom = g.from
+	}
+	if len(from) == 1 && len(from[0]) > t.rows {
+		g.ahead = max(0, int(from[0][t.rows]-from[0][0]))
+	}
 	g.strips = (g.blocks-1)*t.strips(g.rows) + t.strips(g.last)
 	return g
 }
@@ -57,6 +65,7 @@ func padOffsets(x []int32, n int) []int32 {
 // work is what a run multiplies with: where the matrices begin, panels of depth per tap.
 type work struct {
 	c, a, zero, panels []float32
+	groups             int
 	panelsPer, panel   int // panels per group, and floats in a panel of all taps
 	depth, columns     int // per group
 }
@@ -67,21 +76,30 @@ func (g *gather) span(w *work, first, last, from, to int) {
 		g.clear(w, first, last, from, to)
 		return
 	}
-	step := max(1, blockDepth/w.depth) // taps at a time, so that a panel stays in the cache
+	if w.groups > 1 && g.tile.groups != nil && w.columns == g.columns && g.taps <= mostTaps {
+		g.sideBySide(w, first, last, from, to)
+		return
+	}
 	for p := from; p < to; p++ {
-		group, j := p/w.panelsPer, p%w.panelsPer*g.columns
-		columns := min(g.columns, w.columns-j)
-		c, a := w.c[group*w.columns+j:], w.a[group*w.depth:]
-		for t := 0; t < g.taps; t += step {
-			taps := min(step, g.taps-t)
-			b := w.panels[p*w.panel+(g.firstTap+t)*w.depth*g.columns:]
-			for k := 0; k < w.depth; k += blockDepth {
-				depth := w.depth
-				if taps == 1 {
-					depth = min(blockDepth, w.depth-k)
-				}
-				g.run(c, a[k:], w.zero, b[k*g.columns:], first, last, t, taps, depth, columns, t+k > 0)
+		g.panel(w, first, last, p)
+	}
+}
+
+// panel computes the tiles first … last−1 of a panel.
+func (g *gather) panel(w *work, first, last, p int) {
+	step := max(1, blockDepth/w.depth) // taps at a time, so that their part of the panel stays in the cache
+	group, j := p/w.panelsPer, p%w.panelsPer*g.columns
+	columns := min(g.columns, w.columns-j)
+	c, a := w.c[group*w.columns+j:], w.a[group*w.depth:]
+	for t := 0; t < g.taps; t += step {
+		taps := min(step, g.taps-t)
+		b := w.panels[p*w.panel+(g.firstTap+t)*w.depth*g.columns:]
+		for k := 0; k < w.depth; k += blockDepth {
+			depth := w.depth
+			if taps == 1 {
+				depth = min(blockDepth, w.depth-k)
 			}
+			g.run(c, a[k:], w.zero, b[k*g.columns:], first, last, t, taps, depth, columns, t+k > 0)
 		}
 	}
 }
@@ -91,12 +109,24 @@ const blockDepth = 512
 
 // run computes tiles of a panel from some taps.
 func (g *gather) run(c, a, zero, b []float32, first, last, tap, taps, depth, columns int, add bool) {
-	from := g.from[tap*g.stride:]
 	perBlock := g.stride / g.tile.rows
 	for s := first; s < last; s++ {
 		block, i := s/perBlock, s%perBlock*g.tile.rows
 		rows := min(g.tile.rows, g.rowsOf(block)-i)
-		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], from[i:], g.stride, taps, depth, rows, columns, add)
+		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], g.fromOf(block)[tap*g.stride+i:], g.stride,
+			taps, depth, g.ahead, rows, columns, add)
+	}
+}
+
+// sideBySide is span for groups as wide as a tile: a panel is a group.
+func (g *gather) sideBySide(w *work, first, last, from, to int) {
+	c, a := w.c[from*g.columns:], w.a[from*w.depth:]
+	b := w.panels[from*w.panel+g.firstTap*w.depth*g.columns:]
+	perBlock := g.stride / g.tile.rows
+	for s := first; s < last; s++ {
+		block, i := s/perBlock, s%perBlock*g.tile.rows
+		g.tile.groups(c[block*g.cBlock:], a[block*g.aBlock:], w.zero, b, g.place[i:], g.fromOf(block)[i:], g.stride, g.taps, w.depth,
+			min(g.tile.rows, g.rowsOf(block)-i), to-from, w.panel)
 	}
 }
 
@@ -124,6 +154,14 @@ func (g *gather) rowsOf(block int) int {
 		return g.last
 	}
 	return g.rows
+}
+
+// fromOf is where the left rows of a block are.
+func (g *gather) fromOf(block int) []int32 {
+	if block == g.blocks-1 {
+		return g.lastFrom
+	}
+	return g.from
 }
 
 // split sets the tasks for a pool: so many tiles and panels each that workers have a few tasks each, but a task is worth taking.

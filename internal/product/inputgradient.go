@@ -17,6 +17,9 @@ func NewInputGradient(c Conv) *InputGradient {
 	if c.depthwise() && byLines(c, true) {
 		return &InputGradient{c, newDepthwiseLines(c, true)}
 	}
+	if c.depthwise() && byLinesBack(c) {
+		return &InputGradient{c, newDepthwiseBack(c)}
+	}
 	if c.depthwise() {
 		return &InputGradient{c, newDepthwise(c, true)}
 	}

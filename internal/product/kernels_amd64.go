@@ -27,13 +27,14 @@ var best = func() int {
 
 var (
 	tilesAVX512 = []tile{
-		{8, 32, 1, gather8x32AVX512, outer8x32AVX512},
-		{8, 16, 1.1, gather8x16AVX512, outer8x16AVX512},
-		{8, 8, 1.2, gather8x8AVX2, outer8x8AVX2},
+		{8, 32, 1, gather8x32AVX512, outer8x32AVX512, nil},
+		{8, 24, 1.03, gather8x24AVX512, outer8x24AVX512, nil},
+		{8, 16, 1.1, gather8x16AVX512, outer8x16AVX512, groups8x16AVX512},
+		{8, 8, 1.3, gather8x8AVX2, outer8x8AVX2, groups8x8AVX2},
 	}
 	tilesAVX2 = []tile{
-		{6, 16, 1, gather6x16AVX2, outer6x16AVX2},
-		{8, 8, 1.15, gather8x8AVX2, outer8x8AVX2},
+		{6, 16, 1, gather6x16AVX2, outer6x16AVX2, nil},
+		{8, 8, 1.2, gather8x8AVX2, outer8x8AVX2, groups8x8AVX2},
 	}
 )
 
@@ -50,11 +51,9 @@ func tiles() []tile {
 func depthwiseKernels() depthwiseSet {
 	switch level {
 	case levelAVX512:
-		return depthwiseSet{32, depthwise9AVX512, depthwise4AVX512, depthwise2AVX512, depthwise1AVX512, depthwiseGradient9AVX512,
-			[2]linesKernel{depthwiseLines1AVX512, depthwiseLines2AVX512}, [2]linesGradientKernel{depthwiseLinesGradient1AVX512, depthwiseLinesGradient2AVX512}}
+		return depthwiseAVX512
 	case levelAVX2:
-		return depthwiseSet{8, depthwise9AVX2, depthwise4AVX2, depthwise2AVX2, depthwise1AVX2, depthwiseGradient9AVX2,
-			[2]linesKernel{depthwiseLines1AVX2, depthwiseLines2AVX2}, [2]linesGradientKernel{depthwiseLinesGradient1AVX2, depthwiseLinesGradient2AVX2}}
+		return depthwiseAVX2
 	}
 	return depthwiseGo
 }
@@ -87,4 +86,25 @@ func transpose8(dst, src []float32, to, from, squares int) {
 		return
 	}
 	transpose8AVX2(dst, src, to, from, squares)
+}
+
+// copyRows sets dst[k·to+j] = src[k·from+j] for k < rows and j < columns, unless there is no kernel for so many columns.
+func copyRows(dst, src []float32, to, from, rows, columns int) bool {
+	if level == levelGo {
+		return false
+	}
+	_, _ = dst[(rows-1)*to+columns-1], src[(rows-1)*from+columns-1]
+	switch columns {
+	case 8:
+		copy8AVX2(dst, src, to, from, rows)
+	case 16:
+		copy16AVX2(dst, src, to, from, rows)
+	case 24:
+		copy24AVX2(dst, src, to, from, rows)
+	case 32:
+		copy32AVX2(dst, src, to, from, rows)
+	default:
+		return false
+	}
+	return true
 }

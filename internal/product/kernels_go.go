@@ -19,3 +19,5 @@ func winogradKernels(m int) winogradSet { return winogradGo[m] }
 func transpose8(dst, src []float32, to, from, squares int) {
 	transpose8Go(dst, src, to, from, squares)
 }
+
+func copyRows(dst, src []float32, to, from, rows, columns int) bool { return false }

@@ -13,6 +13,9 @@ func NewMatMul(m, n, k int, transA, transB bool) *MatMul {
 	if min(m, n, k) < 1 {
 		panic("product: a matrix without elements")
 	}
+	if max(n, k) > maxImage {
+		panic("product: a matrix with rows too long")
+	}
 	if transA {
 		return &MatMul{m, n, k, newOuter(Conv{N: k, H: 1, W: 1, C: m, KH: 1, KW: 1, OutC: n, StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}, transB)}
 	}

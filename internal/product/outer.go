@@ -20,9 +20,9 @@ type outer struct {
 	line             bool // no borders: the pixels are one line, which is cut into blocks
 	transposed       bool // dy is stored channel by channel
 	directX, directY bool
-	strideH, strideW int // in the packed images
-	perBlock         int // images, or pixels of the line
-	strip, panel     int // floats of an image, or of the line, in a strip and in a panel
+	merged           bool // few channels: a line of the kernel is one tap, whose channels are those of its pixels
+	perBlock         int  // images, or pixels of the line
+	strip, panel     int  // floats of an image, or of the line, in a strip and in a panel
 
 	first, count   int // the block under way
 	dw, x, dy      []float32
@@ -37,38 +37,46 @@ const blockPixels = 2048
 const lineBytes = 512 << 10
 
 func newOuter(c Conv, transposed bool) *outer {
-	o := &outer{conv: c, transposed: transposed, strideH: c.StrideH, strideW: c.StrideW}
+	o := &outer{conv: c, transposed: transposed}
 	o.in, o.out = c.groupChannels()
-	o.tile = tileFor(o.out)
-	o.strips, o.panels = o.tile.strips(o.in), o.tile.panels(o.out)
+	o.tile = tileFor(o.out, blockPixels)
 	o.outH, o.outW = c.OutSize()
-	padded := c.PadTop+c.PadBottom+c.PadLeft+c.PadRight > 0
-	if c.taps() == 1 && !padded {
-		o.strideH, o.strideW = 1, 1 // the pixels between are not packed
-		o.line = c.StrideH*c.StrideW*c.Groups == 1
-	}
-	o.high = (o.outH-1)*o.strideH + (c.KH-1)*c.DilationH + 1
-	o.wide = (o.outW-1)*o.strideW + (c.KW-1)*c.DilationW + 1
-	o.perBlock = min(c.N, max(1, blockPixels/(o.outH*o.outW)))
-	o.strip, o.panel = o.high*o.wide*o.tile.rows, o.outH*o.outW*o.tile.columns
+	o.high = (o.outH-1)*c.StrideH + (c.KH-1)*c.DilationH + 1
+	o.wide = (o.outW-1)*c.StrideW + (c.KW-1)*c.DilationW + 1
+	pixels := o.outH * o.outW
+	o.perBlock = min(c.N, max(1, blockPixels/pixels))
 	o.directY = c.Groups > 1
-	if o.line {
-		pixels := c.N * c.H * c.W
-		o.perBlock = min(pixels, max(512, lineBytes/4/(c.C+c.OutC)))
-		o.strip, o.panel = o.perBlock*o.tile.rows, o.perBlock*o.tile.columns
+	o.strip = o.high * o.wide * o.tile.rows
+	switch {
+	case c.taps() == 1 && c.PadTop+c.PadBottom+c.PadLeft+c.PadRight == 0:
 		// A power of two between pixels would put them all into a few sets of the cache.
-		o.directX, o.directY = c.C%512 != 0, c.OutC%512 != 0 && !transposed
+		o.directX = c.StrideW*c.C%512 != 0
+		o.directY = c.OutC%512 != 0 && !transposed
+		o.line = c.StrideH*c.StrideW*c.Groups == 1
+		fit := max(512, lineBytes/4/(c.C+c.OutC))
+		if o.line {
+			o.perBlock, pixels = min(c.N*c.H*c.W, fit), 1
+			o.strip = o.tile.rows
+		} else {
+			o.perBlock = min(c.N, max(1, fit/pixels))
+		}
+	case c.KW > 1 && c.DilationW == 1 && c.Groups == 1 && c.C < o.tile.rows/2:
+		o.merged = true
+		o.in *= c.KW
+		o.strip = o.high * o.wide * c.C
 	}
+	o.strips, o.panels = o.tile.strips(o.in), o.tile.panels(o.out)
+	o.panel = pixels * o.tile.columns
 	o.packTask, o.task = o.runPack, o.runTask
 	return o
 }
 
 func (o *outer) packedSizes() (x, y int) {
-	images := o.perBlock
-	if o.line {
-		images = 1
+	y = o.conv.Groups * o.panels * o.panel * o.perBlock
+	if o.merged {
+		return o.strip*o.perBlock + o.strips*o.tile.rows, y
 	}
-	return o.conv.Groups * o.strips * o.strip * images, o.conv.Groups * o.panels * o.panel * images
+	return o.conv.Groups * o.strips * o.strip * o.perBlock, y
 }
 
 // Scratch is how many floats of scratch memory a run on so many threads takes.
@@ -109,6 +117,8 @@ func (o *outer) runPack(_, task int) {
 		o.packLineX(from, to)
 	case o.line:
 		o.packLineY(from, to)
+	case task%2 == 0 && o.merged:
+		o.packMerged(n)
 	case task%2 == 0:
 		o.packX(n)
 	default:
@@ -126,7 +136,7 @@ func (o *outer) packLineX(from, to int) {
 			continue
 		}
 		c := s * o.tile.rows
-		packRows(o.packedX[s*o.strip+from*o.tile.rows:], o.x[(o.first+from)*o.conv.C+c:], o.conv.C, to-from, min(o.tile.rows, o.in-c), o.tile.rows)
+		packRows(o.packedX[(s*o.perBlock+from)*o.tile.rows:], o.x[(o.first+from)*o.conv.C+c:], o.conv.C, to-from, min(o.tile.rows, o.in-c), o.tile.rows)
 	}
 }
 
@@ -137,7 +147,7 @@ func (o *outer) packLineY(from, to int) {
 			continue
 		}
 		j := p * o.tile.columns
-		dst := o.packY[p*o.panel+from*o.tile.columns:]
+		dst := o.packY[(p*o.perBlock+from)*o.tile.columns:]
 		columns := min(o.tile.columns, o.out-j)
 		if o.transposed {
 			packColumns(dst, o.dy[j*pixels+o.first+from:], pixels, to-from, columns, o.tile.columns)
@@ -151,23 +161,40 @@ func (o *outer) packX(n int) {
 	c := o.conv
 	m := o.tile.rows
 	image := o.x[(o.first+n)*c.H*c.W*c.C:]
-	skipH, skipW := c.StrideH/o.strideH, c.StrideW/o.strideW // from a packed pixel to the next
 	left := min(c.PadLeft, o.wide)
-	inside := max(0, min(o.wide-left, (c.W+skipW-1)/skipW))
+	inside := max(0, min(o.wide-left, c.W))
 	for s := range c.Groups * o.strips {
+		if o.directX && o.fullStrip(s%o.strips) {
+			continue
+		}
 		from := s/o.strips*o.in + s%o.strips*m
 		channels := min(m, o.in-s%o.strips*m)
 		dst := o.packedX[(s*o.perBlock+n)*o.strip:]
 		for y := range o.high {
 			line := dst[y*o.wide*m:][:o.wide*m]
-			h := y*skipH - c.PadTop
+			h := y - c.PadTop
 			if h < 0 || h >= c.H || inside == 0 {
 				clear(line)
 				continue
 			}
 			clear(line[:left*m])
-			packRows(line[left*m:], image[h*c.W*c.C+from:], skipW*c.C, inside, channels, m)
+			packRows(line[left*m:], image[h*c.W*c.C+from:], c.C, inside, channels, m)
 			clear(line[(left+inside)*m:])
+		}
+	}
+}
+
+// packMerged copies an image with its borders.
+func (o *outer) packMerged(n int) {
+	c := o.conv
+	image, dst := o.x[(o.first+n)*c.H*c.W*c.C:], o.packedX[n*o.strip:]
+	left := min(c.PadLeft, o.wide) * c.C
+	inside := min(o.wide*c.C-left, c.W*c.C)
+	for y := range o.high {
+		line := dst[y*o.wide*c.C:][:o.wide*c.C]
+		clear(line)
+		if h := y - c.PadTop; h >= 0 && h < c.H {
+			copy(line[left:][:inside], image[h*c.W*c.C:])
 		}
 	}
 }
@@ -185,6 +212,25 @@ func (o *outer) packDY(n int) {
 	}
 }
 
+// lattice is where the pixels of x lie for a tap: the first, and the distances between images, lines and pixels.
+type lattice struct {
+	x                  []float32
+	image, line, pixel int
+}
+
+func (o *outer) lattice(group, strip int) lattice {
+	c, m := o.conv, o.tile.rows
+	switch {
+	case o.directX && o.fullStrip(strip) && o.line:
+		return lattice{o.x[o.first*c.C+strip*m:], 0, 0, c.C}
+	case o.directX && o.fullStrip(strip):
+		return lattice{o.x[o.first*c.H*c.W*c.C+group*o.in+strip*m:], c.H * c.W * c.C, c.StrideH * c.W * c.C, c.StrideW * c.C}
+	case o.merged:
+		return lattice{o.packedX[strip*m:], o.strip, c.StrideH * o.wide * c.C, c.StrideW * c.C}
+	}
+	return lattice{o.packedX[(group*o.strips+strip)*o.perBlock*o.strip:], o.strip, c.StrideH * o.wide * m, c.StrideW * m}
+}
+
 // runTask adds the block to one tile of each tap.
 func (o *outer) runTask(_, task int) {
 	c := o.conv
@@ -193,26 +239,24 @@ func (o *outer) runTask(_, task int) {
 	panel %= o.panels
 	i, j := strip*o.tile.rows, panel*o.tile.columns
 	images, high, wide := o.count, o.outH, o.outW
-	packed := o.perBlock
-	pixels := o.outH * o.outW // in a unit of the block
+	pixels := high * wide // in a unit of the block
 	if o.line {
-		images, high, wide, packed, pixels = 1, 1, o.count, 1, 1
+		images, high, wide, pixels = 1, 1, o.count, 1
 	}
-	a, pixel := o.packedX, o.strideW*o.tile.rows
-	if o.directX && o.fullStrip(strip) {
-		a, pixel = o.x[o.first*c.C+i:], c.C
-	} else {
-		a = a[(group*o.strips+strip)*packed*o.strip:]
-	}
+	a := o.lattice(group, strip)
 	b, next := o.packY, o.tile.columns
 	if o.directY && o.fullPanel(panel) {
 		b, next = o.dy[o.first*pixels*c.OutC+group*o.out+j:], c.OutC
 	} else {
-		b = b[(group*o.panels+panel)*packed*o.panel:]
+		b = b[(group*o.panels+panel)*o.perBlock*o.panel:]
 	}
-	for t := range c.taps() {
-		at := (t/c.KW*c.DilationH*o.wide + t%c.KW*c.DilationW) * o.tile.rows
-		o.tile.outer(o.dw[(t*o.in+i)*c.OutC+group*o.out+j:], a[at:], b, c.OutC, images, high, wide,
-			o.strip, o.strideH*o.wide*o.tile.rows, pixel, next, min(o.tile.rows, o.in-i), min(o.tile.columns, o.out-j), o.first > 0)
+	taps, lineTaps, each := c.taps(), c.KW, o.tile.rows
+	if o.merged {
+		taps, lineTaps, each = c.KH, 1, c.C
+	}
+	for t := range taps {
+		at := (t/lineTaps*c.DilationH*o.wide + t%lineTaps*c.DilationW) * each
+		o.tile.outer(o.dw[(t*o.in+i)*c.OutC+group*o.out+j:], a.x[at:], b, c.OutC, images, high, wide,
+			a.image, a.line, a.pixel, next, min(o.tile.rows, o.in-i), min(o.tile.columns, o.out-j), o.first > 0)
 	}
 }

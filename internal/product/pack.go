@@ -2,24 +2,11 @@ package product
 
 // packRows copies rows of so many columns, stride apart in src, into a panel: rows as wide as the panel, zeros on the right.
 func packRows(dst, src []float32, stride, rows, columns, panel int) {
-	if columns == panel {
-		switch panel {
-		case 32:
-			for k := range rows {
-				*(*[32]float32)(dst[k*32:]) = *(*[32]float32)(src[k*stride:])
-			}
-			return
-		case 16:
-			for k := range rows {
-				*(*[16]float32)(dst[k*16:]) = *(*[16]float32)(src[k*stride:])
-			}
-			return
-		case 8:
-			for k := range rows {
-				*(*[8]float32)(dst[k*8:]) = *(*[8]float32)(src[k*stride:])
-			}
-			return
-		}
+	if rows == 0 {
+		return
+	}
+	if columns == panel && copyRows(dst, src, panel, stride, rows, columns) {
+		return
 	}
 	for k := range rows {
 		row := dst[k*panel:][:panel]

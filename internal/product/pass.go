@@ -27,10 +27,10 @@ func newPass(c Conv, back bool) *pass {
 	if back {
 		p.depth, p.columns = p.columns, p.depth
 	}
-	p.tile = tileFor(p.columns)
+	p.tile = tileFor(p.columns, c.taps()*p.depth)
 	p.panels = p.tile.panels(p.columns)
 	p.panel = c.taps() * p.depth * p.tile.columns
-	p.zero = make([]float32, p.depth)
+	p.zero = make([]float32, p.depth*c.Groups)
 	p.packTask, p.task = p.runPack, p.runTask
 	return p
 }
@@ -44,14 +44,13 @@ func (p *pass) add(pixels int, list []int, out func(n, pixel int) int, in func(n
 	perBlock := p.tile.imagesPerBlock(pixels, images)
 	// Tiles of the same pixel in several images meet the same taps, and skip those outside the image. That pays where much of an image
 	// is border.
-	abreast := pixels <= 64 && len(list) > 1 && images > 1
-	if abreast {
-		if images*pixels <= 2048 {
-			perBlock = images
-		} else if images%p.tile.rows == 0 {
-			perBlock = p.tile.rows
-		} else {
-			abreast = false
+	abreast := false
+	if pixels <= 64 && len(list) > 1 && images > 1 {
+		switch {
+		case images*pixels <= 2048 && images <= maxBlock:
+			abreast, perBlock = true, images
+		case images%p.tile.rows == 0:
+			abreast, perBlock = true, p.tile.rows
 		}
 	}
 	place := make([]int32, perBlock*pixels)
@@ -82,7 +81,7 @@ func (p *pass) Scratch(threads int) int { return p.conv.Groups * p.panels * p.pa
 
 func (p *pass) run(on *pool.Pool, scratch, c, a, kernel []float32) {
 	p.kernel, p.packed = kernel, scratch[:p.Scratch(on.Threads())]
-	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
+	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, groups: p.conv.Groups, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
 	on.Each(p.conv.Groups*p.panels, p.packTask)
 	tasks := 0
 	for i, g := range p.classes {

@@ -134,6 +134,21 @@ func checkBad(t *testing.T, on *pool.Pool, r *rand.Rand, c Conv, bad float32) {
 	})
 }
 
+func TestWinogradsMethodIsUsedWhereItPays(t *testing.T) {
+	for _, l := range []struct {
+		conv Conv
+		want int
+	}{
+		{same(32, 64, 3, 64, 1, 1), 4}, {same(4, 512, 3, 512, 1, 1), 4}, {same(7, 64, 3, 64, 1, 1), 4},
+		{same(2, 512, 3, 512, 1, 1), 0}, // squares that are mostly border
+		{same(32, 64, 3, 64, 2, 1), 0}, {same(32, 64, 1, 64, 1, 1), 0}, {same(32, 3, 3, 64, 1, 1), 0}, {same(32, 64, 3, 64, 1, 8), 0},
+	} {
+		if m := winogradFor(l.conv); m != l.want {
+			t.Errorf("squares of %d for %+v, want %d", m, l.conv, l.want)
+		}
+	}
+}
+
 func TestShapesThatMakeNoSenseAreRefused(t *testing.T) {
 	good := same(8, 16, 3, 16, 1, 1)
 	if err := good.Check(); err != nil {

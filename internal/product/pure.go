@@ -8,8 +8,8 @@ const largestTile = 8 * 32
 
 // newGoTile returns a tile of any shape: tests want those of the assembly.
 func newGoTile(rows, columns int) tile {
-	return tile{rows, columns, 1,
-		func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, m, n int, add bool) {
+	t := tile{rows, columns, 1,
+		func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, _, m, n int, add bool) {
 			var sums [largestTile]float32
 			for t := range taps {
 				for i := range m {
@@ -44,7 +44,14 @@ func newGoTile(rows, columns int) tile {
 				putGo(c[i*stride:][:n], sums[i*columns:], add)
 			}
 		},
+		nil,
 	}
+	t.groups = func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, m, groups, panel int) {
+		for g := range groups {
+			t.gather(c[g*columns:], a[g*depth:], zero, b[g*panel:], place, from, stride, taps, depth, 0, m, columns, false)
+		}
+	}
+	return t
 }
 
 func putGo(dst, sum []float32, add bool) {
@@ -66,7 +73,7 @@ func transpose8Go(dst, src []float32, to, from, squares int) {
 }
 
 var depthwiseGo = depthwiseSet{8, depthwiseGoTaps(9), depthwiseGoTaps(4), depthwiseGoTaps(2), depthwiseGoTaps(1), depthwiseGradientGo,
-	[2]linesKernel{linesGo(1), linesGo(2)}, [2]linesGradientKernel{linesGradientGo(1), linesGradientGo(2)}}
+	[2]linesKernel{linesGo(1), linesGo(2)}, [2]linesGradientKernel{linesGradientGo(1), linesGradientGo(2)}, linesBackGo}
 
 func rowGo(x, zero []float32, from int32, n int) []float32 {
 	if from < 0 {
@@ -159,6 +166,31 @@ func linesGradientGo(stride int) linesGradientKernel {
 						sum[c] += v * g[c]
 					}
 				})
+			}
+		}
+	}
+}
+
+func linesBackGo(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int) {
+	for i := range lines {
+		for j := range 2 * wide {
+			out := dx[i*line+j*step:][:channels]
+			clear(out)
+			for r := range 2 {
+				y := zero
+				if f := from[2*i+r]; f >= 0 {
+					y = dy[f:]
+				}
+				for k := range 3 {
+					p := j + 1 - k // twice the pixel of dy
+					if p%2 != 0 || p/2 >= wide {
+						continue
+					}
+					weight := rowGo(w, zero, row[3*r+k], channels)
+					for c, v := range y[p/2*step:][:channels] {
+						out[c] += v * weight[c]
+					}
+				}
 			}
 		}
 	}

@@ -78,9 +78,9 @@ func bothGo(a [][]float32, x *[36]float32) (y [36]float32) {
 	return y
 }
 
-func spreadGo(a [][]float32) func(dst, src, zero []float32, from []int32, plane, channels, group, skip int) {
+func spreadGo(a [][]float32) spreadKernel {
 	in, out := len(a[0])*len(a[0]), len(a)*len(a)
-	return func(dst, src, zero []float32, from []int32, plane, channels, group, skip int) {
+	return func(dst, src, zero, _ []float32, from []int32, plane, channels, group, skip, _ int) {
 		var x [36]float32
 		for c := range channels {
 			for i, f := range from[:in] {
@@ -97,9 +97,9 @@ func spreadGo(a [][]float32) func(dst, src, zero []float32, from []int32, plane,
 	}
 }
 
-func collectGo(a [][]float32) func(dst, spill, src []float32, place []int32, plane, channels int) {
+func collectGo(a [][]float32) collectKernel {
 	in, out := len(a[0])*len(a[0]), len(a)*len(a)
-	return func(dst, spill, src []float32, place []int32, plane, channels int) {
+	return func(dst, spill, src []float32, place []int32, plane, channels, _ int) {
 		var x [36]float32
 		for c := range channels {
 			for i := range in {
@@ -115,7 +115,7 @@ func collectGo(a [][]float32) func(dst, spill, src []float32, place []int32, pla
 	}
 }
 
-func convertGo(a [][]float32) func(dst, src []float32, to, from, count int) {
+func convertGo(a [][]float32) convertKernel {
 	in, out := len(a[0])*len(a[0]), len(a)*len(a)
 	return func(dst, src []float32, to, from, count int) {
 		var x [36]float32

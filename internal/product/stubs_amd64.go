@@ -4,50 +4,90 @@
 
 package product
 
-// gather8x32AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x32AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather8x32AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x32AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer8x32AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
 func outer8x32AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
-// gather8x16AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x16AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer8x16AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
 func outer8x16AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
-// gather6x16AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// groups8x16AVX512 does what gather8x16AVX512 does for each group: depth floats further in a, a tile's width in c, panel floats in b. There are 1 to 9 taps.
 //
 //go:noescape
-func gather6x16AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func groups8x16AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, groups int, panel int)
+
+// gather8x24AVX512 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
+//
+//go:noescape
+func gather8x24AVX512(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
+
+// outer8x24AVX512 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
+//
+//go:noescape
+func outer8x24AVX512(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
+
+// gather6x16AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
+//
+//go:noescape
+func gather6x16AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer6x16AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
 func outer6x16AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
-// gather8x8AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.
+// gather8x8AVX2 sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.
 //
 //go:noescape
-func gather8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, columns int, add bool)
+func gather8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, ahead int, rows int, columns int, add bool)
 
 // outer8x8AVX2 sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].
 //
 //go:noescape
 func outer8x8AVX2(c []float32, a []float32, b []float32, stride int, images int, high int, wide int, image int, line int, pixel int, next int, rows int, columns int, add bool)
 
+// groups8x8AVX2 does what gather8x8AVX2 does for each group: depth floats further in a, a tile's width in c, panel floats in b. There are 1 to 9 taps.
+//
+//go:noescape
+func groups8x8AVX2(c []float32, a []float32, zero []float32, b []float32, place []int32, from []int32, stride int, taps int, depth int, rows int, groups int, panel int)
+
 // transpose8AVX2 sets dst[k·to+j] = src[j·from+k] for j < 8 and k < 8·squares.
 //
 //go:noescape
 func transpose8AVX2(dst []float32, src []float32, to int, from int, squares int)
+
+// copy8AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 8.
+//
+//go:noescape
+func copy8AVX2(dst []float32, src []float32, to int, from int, rows int)
+
+// copy16AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 16.
+//
+//go:noescape
+func copy16AVX2(dst []float32, src []float32, to int, from int, rows int)
+
+// copy24AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 24.
+//
+//go:noescape
+func copy24AVX2(dst []float32, src []float32, to int, from int, rows int)
+
+// copy32AVX2 sets dst[k·to+j] = src[k·from+j] for k < rows and j < 32.
+//
+//go:noescape
+func copy32AVX2(dst []float32, src []float32, to int, from int, rows int)
 
 // depthwise9AVX512 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 32 channels; negative offsets are rows of zeros.
 //
@@ -69,80 +109,20 @@ func depthwise2AVX512(y []float32, x []float32, zero []float32, w []float32, pla
 //go:noescape
 func depthwise1AVX512(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
-// depthwiseGradient9AVX512 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 32 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
-
 // depthwiseLines1AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
 //
 //go:noescape
 func depthwiseLines1AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-
-// depthwiseLinesGradient1AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX512 does.
-//
-//go:noescape
-func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
 // depthwiseLines2AVX512 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 32 channels.
 //
 //go:noescape
 func depthwiseLines2AVX512(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
 
-// depthwiseLinesGradient2AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX512 does.
+// depthwiseLinesBackAVX512 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 32 channels.
 //
 //go:noescape
-func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
-
-// input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
-//
-//go:noescape
-func input2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-
-// outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
-//
-//go:noescape
-func outputGradient2AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-
-// output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
-//
-//go:noescape
-func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
-
-// kernel2AVX512 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
-//
-//go:noescape
-func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
-
-// kernelGradient2AVX512 transforms 16 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
-//
-//go:noescape
-func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
-
-// input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
-//
-//go:noescape
-func input4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-
-// outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
-//
-//go:noescape
-func outputGradient4AVX512(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
-
-// output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
-//
-//go:noescape
-func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
-
-// kernel4AVX512 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
-//
-//go:noescape
-func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
-
-// kernelGradient4AVX512 transforms 36 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
-//
-//go:noescape
-func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
+func depthwiseLinesBackAVX512(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
 
 // depthwise9AVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
 //
@@ -164,45 +144,150 @@ func depthwise2AVX2(y []float32, x []float32, zero []float32, w []float32, place
 //go:noescape
 func depthwise1AVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
 
-// depthwiseGradient9AVX2 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 8 channels; negative offsets are rows of zeros.
-//
-//go:noescape
-func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
-
 // depthwiseLines1AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
 //
 //go:noescape
 func depthwiseLines1AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
-
-// depthwiseLinesGradient1AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX2 does.
-//
-//go:noescape
-func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
 // depthwiseLines2AVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
 //
 //go:noescape
 func depthwiseLines2AVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
 
+// depthwiseLinesBackAVX2 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLinesBackAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+
+// depthwise9FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[9·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise9FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise4FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[4·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise4FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise2FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[2·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise2FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwise1FullAVX2 sets or adds to y[place[p]+c] the sum of x[from[1·p+t]+c]·w[tap[t]+c] over the taps t, for at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwise1FullAVX2(y []float32, x []float32, zero []float32, w []float32, place []int32, from []int32, tap []int32, pixels int, channels int, add bool)
+
+// depthwiseLines1FullAVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 1 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines1FullAVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLines2FullAVX2 sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride 2 of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLines2FullAVX2(y []float32, x []float32, zero []float32, w []float32, from []int32, tap int, lines int, wide int, step int, channels int)
+
+// depthwiseLinesBackFullAVX2 sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most 8 channels.
+//
+//go:noescape
+func depthwiseLinesBackFullAVX2(dx []float32, dy []float32, zero []float32, w []float32, from []int32, row []int32, lines int, line int, wide int, step int, channels int)
+
+// depthwiseGradient9AVX512 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 32 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwiseGradient9AVX512(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLinesGradient1AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// depthwiseLinesGradient2AVX512 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX512 does.
+//
+//go:noescape
+func depthwiseLinesGradient2AVX512(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
+// input2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
+//
+//go:noescape
+func input2AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+
+// outputGradient2AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
+//
+//go:noescape
+func outputGradient2AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+
+// output2AVX512 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
+//
+//go:noescape
+func output2AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
+
+// kernel2AVX512 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel2AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient2AVX512 transforms 16 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient2AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// input4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
+//
+//go:noescape
+func input4AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+
+// outputGradient4AVX512 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
+//
+//go:noescape
+func outputGradient4AVX512(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
+
+// output4AVX512 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
+//
+//go:noescape
+func output4AVX512(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
+
+// kernel4AVX512 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
+//
+//go:noescape
+func kernel4AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// kernelGradient4AVX512 transforms 36 planes of count floats in src, which it spoils, into 9 in dst; to and from are the distances.
+//
+//go:noescape
+func kernelGradient4AVX512(dst []float32, src []float32, to int, from int, count int)
+
+// depthwiseGradient9AVX2 sets or adds to dw[t·stride+c] the sum of x[from[9·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most 8 channels; negative offsets are rows of zeros.
+//
+//go:noescape
+func depthwiseGradient9AVX2(dw []float32, x []float32, zero []float32, dy []float32, place []int32, from []int32, stride int, pixels int, channels int, rows int, add bool)
+
+// depthwiseLinesGradient1AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines1AVX2 does.
+//
+//go:noescape
+func depthwiseLinesGradient1AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
+
 // depthwiseLinesGradient2AVX2 sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines2AVX2 does.
 //
 //go:noescape
 func depthwiseLinesGradient2AVX2(dw []float32, x []float32, zero []float32, dy []float32, from []int32, tap int, lines int, wide int, step int, channels int, add bool)
 
-// input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+// input2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func input2AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats.
+// outputGradient2AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 16 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient2AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func outputGradient2AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// output2AVX2 transforms 16 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
 //go:noescape
-func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+func output2AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
 
 // kernel2AVX2 transforms 9 planes of count floats in src into 16 in dst; to and from are the distances.
 //
@@ -214,20 +299,20 @@ func kernel2AVX2(dst []float32, src []float32, to int, from int, count int)
 //go:noescape
 func kernelGradient2AVX2(dst []float32, src []float32, to int, from int, count int)
 
-// input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+// input4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func input4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func input4AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats.
+// outputGradient4AVX2 transforms the square of src at the offsets from, a negative one being zeros, into 36 planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.
 //
 //go:noescape
-func outputGradient4AVX2(dst []float32, src []float32, zero []float32, from []int32, plane int, channels int, group int, skip int)
+func outputGradient4AVX2(dst []float32, src []float32, zero []float32, buffer []float32, from []int32, plane int, channels int, group int, skip int, ahead int)
 
-// output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// output4AVX2 transforms 36 planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.
 //
 //go:noescape
-func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int)
+func output4AVX2(dst []float32, spill []float32, src []float32, place []int32, plane int, channels int, ahead int)
 
 // kernel4AVX2 transforms 9 planes of count floats in src into 36 in dst; to and from are the distances.
 //

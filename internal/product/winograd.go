@@ -17,17 +17,23 @@ type winogradSet struct {
 }
 
 // spreadKernel transforms the square of src at the offsets from, a negative one being zeros, into planes of dst. After each group of channels it
-// skips some floats.
-type spreadKernel func(dst, src, zero []float32, from []int32, plane, channels, group, skip int)
+// skips some floats. What lies ahead floats further it fetches into the cache.
+//
+// buffer is for its own use: bufferSize floats.
+type spreadKernel func(dst, src, zero, buffer []float32, from []int32, plane, channels, group, skip, ahead int)
 
 // collectKernel transforms planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
-type collectKernel func(dst, spill, src []float32, place []int32, plane, channels int)
+type collectKernel func(dst, spill, src []float32, place []int32, plane, channels, ahead int)
+
+const bufferSize = 36 * 16
 
 // convertKernel transforms planes of count floats, from apart, into others that are to apart.
 type convertKernel func(dst, src []float32, to, from, count int)
 
-// winogradSquare is the m that is used where the method pays, 0 for none. Tests switch it.
-var winogradSquare = 4
+// winogradSquare is the m for all convolutions that the method applies to, 0 for none. Tests set it.
+var winogradSquare = automatic
+
+const automatic = -1
 
 // winogradFor returns the m to use for a convolution, or 0: where the method does not apply or does not pay.
 func winogradFor(c Conv) int {
@@ -35,7 +41,39 @@ func winogradFor(c Conv) int {
 		max(c.PadTop, c.PadBottom, c.PadLeft, c.PadRight) > 2 || min(c.C, c.OutC) < 16 {
 		return 0
 	}
-	return winogradSquare
+	if winogradSquare != automatic {
+		return winogradSquare
+	}
+	best, least := 0, c.meetings()
+	for _, m := range []int{2, 4} {
+		if cost := winogradCost * winogradProducts(c, m); cost < least {
+			best, least = m, cost
+		}
+	}
+	return best
+}
+
+// winogradCost is what a multiplication by Winograd's method takes, with its part of the transforms, where a plain one takes 1.
+const winogradCost = 1.4
+
+// winogradProducts is how many multiplications an image takes for a pair of channels.
+func winogradProducts(c Conv, m int) float64 {
+	oh, ow := c.OutSize()
+	return float64((oh + m - 1) / m * ((ow + m - 1) / m) * (m + 2) * (m + 2))
+}
+
+// meetings is how many pairs of a pixel of x and one of y there are in an image: so many multiplications plain sums take.
+func (c Conv) meetings() float64 {
+	oh, ow := c.OutSize()
+	n := 0
+	for i := range oh * ow {
+		for t := range c.taps() {
+			if c.input(0, i/ow, i%ow, t) >= 0 {
+				n++
+			}
+		}
+	}
+	return float64(n)
 }
 
 // squares is how the images of a convolution are cut.

@@ -30,7 +30,7 @@ const gradientSquares = 128
 
 func newWinogradGradient(c Conv, m int) *winogradGradient {
 	w := &winogradGradient{squares: newSquares(c, m), set: winogradKernels(m), c: c.C, o: c.OutC}
-	w.tile = tileOf(c.OutC, w.set.lanes)
+	w.tile = tileOf(c.OutC, gradientSquares, w.set.lanes)
 	w.strips, w.panels = w.tile.strips(c.C), w.tile.panels(c.OutC)
 	for w.group = w.set.lanes; w.group%w.tile.rows != 0; {
 		w.group += w.set.lanes
@@ -47,7 +47,7 @@ func (w *winogradGradient) tilePlane() int { return plane(w.tile.rows * w.tile.c
 
 // ownSize is the floats a worker has for itself: a tile in all planes, and in the nine taps.
 func (w *winogradGradient) ownSize() int {
-	return w.t*w.t*w.tilePlane() + 9*w.tile.rows*w.tile.columns
+	return max(bufferSize, w.t*w.t*w.tilePlane()+9*w.tile.rows*w.tile.columns)
 }
 
 func (w *winogradGradient) Scratch(threads int) int {
@@ -66,12 +66,13 @@ func (w *winogradGradient) run(on *pool.Pool, scratch, dw, x, dy []float32) {
 	w.dw, w.x, w.dy, w.v, w.g, w.own = nil, nil, nil, nil, nil, nil
 }
 
-func (w *winogradGradient) runInput(_, task int) {
+func (w *winogradGradient) runInput(worker, task int) {
+	buffer := w.own[worker*w.ownSize():]
 	columns := w.tile.columns
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group)
-		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns)
+		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group, w.m*w.c)
+		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, buffer, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns, w.m*w.o)
 	}
 }
 
@@ -89,6 +90,9 @@ func (w *winogradGradient) runTask(worker, task int) {
 	w.set.kernelGradient(taps, sums, rows*columns, distance, rows*columns)
 	high, wide := min(rows, w.c-i), min(columns, w.o-j)
 	for t := range 9 {
+		if w.first == 0 && copyRows(w.dw[(t*w.c+i)*w.o+j:], taps[t*rows*columns:], w.o, columns, high, wide) {
+			continue
+		}
 		for r := range high {
 			dst, src := w.dw[(t*w.c+i+r)*w.o+j:][:wide], taps[(t*rows+r)*columns:][:wide]
 			if w.first == 0 {

@@ -57,11 +57,11 @@ func newWinograd(c Conv, back bool, m int) *winograd {
 	return w
 }
 
-// blockSquares is how many squares a block has: a few tasks for each worker.
+// blockSquares is how many squares a block has: two tasks for each worker.
 func (w *winograd) blockSquares(threads int) int {
-	parts := 2
+	parts := 1
 	if threads > 1 {
-		parts = max(2, (4*threads+w.panels-1)/w.panels)
+		parts = max(1, (2*threads+w.panels-1)/w.panels)
 	}
 	return min(w.count, parts*w.part)
 }
@@ -74,7 +74,7 @@ func (w *winograd) ownSizes() (packed, kernel, result int) {
 
 func (w *winograd) ownSize() int {
 	p, k, r := w.ownSizes()
-	return p + k + r
+	return max(bufferSize, p+k+r)
 }
 
 func (w *winograd) Scratch(threads int) int {
@@ -97,10 +97,11 @@ func (w *winograd) run(on *pool.Pool, scratch, y, x, kernel []float32) {
 // inputSquares is how many squares a task transforms.
 const inputSquares = 8
 
-func (w *winograd) runInput(_, task int) {
+func (w *winograd) runInput(worker, task int) {
+	buffer := w.own[worker*w.ownSize():]
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.c:], w.x[q/w.perImage*w.imageX:], w.zero, w.inList(q), w.vPlane, w.c, w.c+w.set.lanes, 0)
+		w.set.input(w.v[i*w.c:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.vPlane, w.c, w.c+w.set.lanes, 0, w.m*w.c)
 	}
 }
 
@@ -119,12 +120,12 @@ func (w *winograd) runTask(worker, task int) {
 		for p := range w.t * w.t {
 			for i := 0; i < count; i += w.tile.rows {
 				w.tile.gather(result[p*rPlane:], w.v[p*w.vPlane+first*w.c+k:], w.zero, kernel[p*kPlane:], w.place[i:], w.from[i:], 0,
-					1, depth, min(w.tile.rows, count-i), columns, k > 0)
+					1, depth, w.tile.rows*w.c, min(w.tile.rows, count-i), columns, k > 0)
 			}
 		}
 	}
 	for i := range count {
 		q := w.first + first + i
-		w.set.output(w.y[q/w.perImage*w.imageY+j:], w.spill, result[i*columns:], w.outList(q), rPlane, wide)
+		w.set.output(w.y[q/w.perImage*w.imageY+j:], w.spill, result[i*columns:], w.outList(q), rPlane, wide, w.m*w.o)
 	}
 }

@@ -25,7 +25,11 @@ func found(offset Mem, base, zero, at reg.Register) {
 
 // fma adds x·m to acc in the lanes that are channels.
 func (c columns) fma(m Mem, v int, x, acc reg.VecVirtual) {
-	if c.lanes == 16 {
+	if c.full {
+		VFMADD231PS(m, x, acc)
+		return
+	}
+	if c.masked() {
 		VFMADD231PS(m, x, c.masks[v], acc)
 		return
 	}

@@ -18,7 +18,11 @@ type lines struct {
 	c             columns
 	x             [3]reg.GPVirtual // the pixels under way
 	y, step, left reg.GPVirtual
+	ahead         reg.GPVirtual // some pixels further
 }
+
+// pixelsAhead is how far ahead pixels are fetched: with many channels the next one is on another page soon, which the machine does not foresee.
+const pixelsAhead = 8
 
 func (w width) newLines(y string) *lines {
 	l := &lines{width: w, vecs: w.channelVecs()}
@@ -27,6 +31,9 @@ func (w width) newLines(y string) *lines {
 	Load(Param(y).Base(), l.y)
 	Load(Param("step"), l.step)
 	SHLQ(Imm(2), l.step)
+	l.ahead = GP64()
+	MOVQ(l.step, l.ahead)
+	SHLQ(Imm(3), l.ahead)
 	for r := range l.x {
 		l.x[r] = GP64()
 	}
@@ -56,6 +63,9 @@ func (l *lines) column(f func(r, v int, x reg.VecVirtual)) {
 		xs := l.width.vecs(l.vecs)
 		for v, x := range xs {
 			l.c.load(Mem{Base: l.x[r], Disp: 4 * l.lanes * v}, v, x)
+			if r > 0 { // the first line has been here
+				PREFETCHT0(Mem{Base: l.x[r], Index: l.ahead, Scale: 1, Disp: 4 * l.lanes * v})
+			}
 		}
 		ADDQ(l.step, l.x[r])
 		for v, x := range xs {
@@ -81,6 +91,7 @@ func (l *lines) copy(dst, src vectors) {
 func (l *lines) loadY(dst vectors) {
 	for v := range dst {
 		l.c.load(Mem{Base: l.y, Disp: 4 * l.lanes * v}, v, dst[v])
+		PREFETCHT0(Mem{Base: l.y, Index: l.ahead, Scale: 1, Disp: 4 * l.lanes * v})
 	}
 	ADDQ(l.step, l.y)
 }
@@ -88,6 +99,7 @@ func (l *lines) loadY(dst vectors) {
 func (l *lines) storeY(src vectors) {
 	for v := range src {
 		l.c.store(src[v], v, Mem{Base: l.y, Disp: 4 * l.lanes * v})
+		PREFETCHT0(Mem{Base: l.y, Index: l.ahead, Scale: 1, Disp: 4 * l.lanes * v})
 	}
 	ADDQ(l.step, l.y)
 }
@@ -222,6 +234,96 @@ func (w width) depthwiseLinesGradient(stride int) {
 		}
 		ADDQ(tap, at)
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// depthwiseLinesBack writes the gradient in x for stride two. A line of x meets two lines of dy or one, an even pixel one pixel in each and an odd one two: in
+// one dimension dx[2j] = w₁·dy[j] and dx[2j+1] = w₂·dy[j] + w₀·dy[j+1].
+func (w width) depthwiseLinesBack() {
+	name := "depthwiseLinesBack" + w.name
+	kernel(name, "func(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int)",
+		fmt.Sprintf("%s sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most %d channels.", name, w.channelVecs()*w.lanes))
+	vecs := w.channelVecs()
+	c := w.loadColumns(Load(Param("channels"), GP64()), vecs)
+	zero, at := Load(Param("zero").Base(), GP64()), GP64()
+	var weights [2][3]vectors
+	{
+		base, row := Load(Param("w").Base(), GP64()), Load(Param("row").Base(), GP64())
+		for r := range 2 {
+			for k := range 3 {
+				found(Mem{Base: row, Disp: 4 * (3*r + k)}, base, zero, at)
+				weights[r][k] = w.vecs(vecs)
+				for v := range vecs {
+					c.load(Mem{Base: at, Disp: 4 * w.lanes * v}, v, weights[r][k][v])
+				}
+			}
+		}
+	}
+	step := Load(Param("step"), GP64())
+	SHLQ(Imm(2), step)
+	SHLQ(Imm(2), param("line"))
+	start, from, left := Load(Param("dx").Base(), GP64()), Load(Param("from").Base(), GP64()), GP64()
+	dx := GP64()
+	var y [2]reg.GPVirtual
+	now, next := [2]vectors{w.vecs(vecs), w.vecs(vecs)}, [2]vectors{w.vecs(vecs), w.vecs(vecs)}
+	even, odd := w.vecs(vecs), w.vecs(vecs)
+	load := func(dst [2]vectors) {
+		for r := range dst {
+			for v := range dst[r] {
+				c.load(Mem{Base: y[r], Disp: 4 * w.lanes * v}, v, dst[r][v])
+			}
+			ADDQ(step, y[r])
+		}
+	}
+	store := func(src vectors) {
+		for v := range src {
+			c.store(src[v], v, Mem{Base: dx, Disp: 4 * w.lanes * v})
+		}
+		ADDQ(step, dx)
+	}
+	pair := func(last bool) {
+		for v := range vecs {
+			VMULPS(weights[0][1][v], now[0][v], even[v])
+			VMULPS(weights[0][2][v], now[0][v], odd[v])
+			VFMADD231PS(weights[1][1][v], now[1][v], even[v])
+			VFMADD231PS(weights[1][2][v], now[1][v], odd[v])
+			if !last {
+				VFMADD231PS(weights[0][0][v], next[0][v], odd[v])
+				VFMADD231PS(weights[1][0][v], next[1][v], odd[v])
+			}
+		}
+		store(even)
+		store(odd)
+	}
+
+	Label("line")
+	base := Load(Param("dy").Base(), GP64())
+	for r := range y {
+		y[r] = GP64()
+		found(Mem{Base: from, Disp: 4 * r}, base, zero, y[r])
+	}
+	ADDQ(Imm(8), from)
+	MOVQ(start, dx)
+	ADDQ(param("line"), start)
+	load(now)
+	Load(Param("wide"), left)
+	DECQ(left)
+	JZ(LabelRef("end"))
+	Label("pair")
+	load(next)
+	pair(false)
+	for r := range now {
+		for v := range vecs {
+			VMOVAPS(next[r][v], now[r][v])
+		}
+	}
+	DECQ(left)
+	JNZ(LabelRef("pair"))
+	Label("end")
+	pair(true)
+	DECQ(param("lines"))
+	JNZ(LabelRef("line"))
 	VZEROUPPER()
 	RET()
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math/bits"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -14,14 +12,27 @@ const unroll = 4
 // offset per tap and row.
 func (s shape) gather() {
 	name := s.kernelName("gather")
-	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, columns int, add bool)",
-		name+" sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros.")
+	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, ahead, rows, columns int, add bool)",
+		name+" sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.")
 	acc := s.accumulators()
 	b := Load(Param("b").Base(), GP64())
 	row := make([]reg.GPVirtual, s.rows)
 	for i := range row {
 		row[i] = GP64()
 	}
+	// The results are stored after the sums: their lines come meanwhile.
+	{
+		c, place, at := Load(Param("c").Base(), GP64()), Load(Param("place").Base(), GP64()), GP64()
+		for i := range row {
+			MOVLQSX(Mem{Base: place, Disp: 4 * i}, at)
+			LEAQ(Mem{Base: c, Index: at, Scale: 4}, at)
+			for line := 0; line < 4*s.columns(); line += 64 {
+				PREFETCHT0(Mem{Base: at, Disp: line})
+			}
+		}
+	}
+	ahead := GP64()
+	SHLQ(Imm(2), param("ahead"))
 	whole := AllocLocal(8) // steps taken unroll at a time
 	k := GP64()
 	MOVQ(param("depth"), k)
@@ -54,7 +65,12 @@ func (s shape) gather() {
 	CMPQ(k, whole)
 	JE(LabelRef("rest"))
 
+	MOVQ(param("ahead"), ahead)
 	Label("steps")
+	for i := range row {
+		PREFETCHT0(Mem{Base: row[i], Index: ahead, Scale: 1})
+	}
+	ADDQ(Imm(4*unroll), ahead)
 	for u := range unroll {
 		s.step(acc, Mem{Base: b, Disp: 4 * u * s.columns()}, func(i int) Mem { return Mem{Base: row[i], Index: k, Scale: 4, Disp: 4 * u} })
 	}
@@ -80,7 +96,7 @@ func (s shape) gather() {
 	ADDQ(param("stride"), from)
 	MOVQ(from, paramBase("from"))
 	MOVQ(param("depth"), k)
-	SHLQ(Imm(uint64(bits.TrailingZeros(uint(4*s.columns())))), k)
+	IMUL3Q(I32(4*s.columns()), k, k)
 	ADDQ(k, b)
 	JMP(LabelRef("next"))
 

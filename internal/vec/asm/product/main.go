@@ -11,20 +11,31 @@ func main() {
 	ConstraintExpr("!purego")
 
 	for _, s := range []shape{
-		{8, 2, zmm}, {8, 1, zmm},
+		{8, 2, zmm}, {8, 1, zmm}, {8, 3, half},
 		{6, 2, ymm}, {8, 1, ymm},
 	} {
 		s.gather()
 		s.outer()
+		if s.vecs == 1 {
+			s.groups()
+		}
 	}
 	transpose()
-	for _, w := range []width{zmm, ymm} {
+	for _, columns := range []int{8, 16, 24, 32} {
+		copyRows(columns)
+	}
+	for _, w := range []width{zmm, ymm, whole} {
 		for _, taps := range []int{9, 4, 2, 1} {
 			w.depthwise(taps)
 		}
-		w.depthwiseGradient(9)
 		for _, stride := range []int{1, 2} {
 			w.depthwiseLines(stride)
+		}
+		w.depthwiseLinesBack()
+	}
+	for _, w := range []width{zmm, ymm} {
+		w.depthwiseGradient(9)
+		for _, stride := range []int{1, 2} {
 			w.depthwiseLinesGradient(stride)
 		}
 		for _, m := range []int{2, 4} {

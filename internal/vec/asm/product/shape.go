@@ -14,12 +14,22 @@ type width struct {
 	lanes int
 	name  string
 	vec   func() reg.VecVirtual
+	full  bool // all lanes are always there
 }
 
 var (
-	zmm = width{16, "AVX512", func() reg.VecVirtual { return ZMM() }}
-	ymm = width{8, "AVX2", func() reg.VecVirtual { return YMM() }}
+	zmm = width{16, "AVX512", func() reg.VecVirtual { return ZMM() }, false}
+	ymm = width{8, "AVX2", func() reg.VecVirtual { return YMM() }, false}
+
+	// half is ymm where there are thirty-two of them.
+	half = width{8, "AVX512", func() reg.VecVirtual { return YMM() }, false}
+
+	// whole is ymm without masks, which take many cycles per store on some machines that have nothing better.
+	whole = width{8, "FullAVX2", func() reg.VecVirtual { return YMM() }, true}
 )
+
+// masked says whether there are mask registers.
+func (w width) masked() bool { return w.name == "AVX512" }
 
 // vecs returns n registers.
 func (w width) vecs(n int) []reg.VecVirtual {
@@ -32,7 +42,7 @@ func (w width) vecs(n int) []reg.VecVirtual {
 
 // zero clears a register.
 func (w width) zero(v reg.VecVirtual) {
-	if w.lanes == 16 {
+	if w.masked() {
 		VPXORD(v, v, v)
 		return
 	}
@@ -48,7 +58,10 @@ type columns struct {
 // loadColumns makes the masks for vecs registers from the number of columns.
 func (w width) loadColumns(count reg.Register, vecs int) columns {
 	c := columns{w, make([]reg.Register, vecs)}
-	if w.lanes == 16 {
+	if w.full {
+		return c
+	}
+	if w.masked() {
 		bits := GP64()
 		MOVQ(I32(-1), bits)
 		BZHIQ(count, bits, bits)
@@ -56,7 +69,7 @@ func (w width) loadColumns(count reg.Register, vecs int) columns {
 			k := K()
 			KMOVW(bits.As32(), k)
 			c.masks[v] = k
-			SHRQ(Imm(16), bits)
+			SHRQ(Imm(uint64(w.lanes)), bits)
 		}
 		return c
 	}
@@ -81,7 +94,11 @@ func (w width) loadColumns(count reg.Register, vecs int) columns {
 
 // load reads register v of a row.
 func (c columns) load(m Mem, v int, dst reg.VecVirtual) {
-	if c.lanes == 16 {
+	if c.full {
+		VMOVUPS(m, dst)
+		return
+	}
+	if c.masked() {
 		VMOVUPS_Z(m, c.masks[v], dst)
 		return
 	}
@@ -90,7 +107,11 @@ func (c columns) load(m Mem, v int, dst reg.VecVirtual) {
 
 // store writes register v of a row.
 func (c columns) store(src reg.VecVirtual, v int, m Mem) {
-	if c.lanes == 16 {
+	if c.full {
+		VMOVUPS(src, m)
+		return
+	}
+	if c.masked() {
 		VMOVUPS(src, c.masks[v], m)
 		return
 	}

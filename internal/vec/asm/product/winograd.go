@@ -201,11 +201,25 @@ func (p planes) each(elements [][2]int, f func(n int, m Mem)) {
 	}
 }
 
+// nearby is a square of registers in memory that stays in the cache.
+type nearby struct {
+	base        reg.Register
+	side, bytes int
+}
+
+func (b nearby) each(elements [][2]int, f func(n int, m Mem)) {
+	for n, e := range elements {
+		f(n, Mem{Base: b.base, Disp: b.bytes * (b.side*e[0] + e[1])})
+	}
+}
+
 // list has addresses in memory, to which the vector's offset in bytes is added.
 type list struct {
 	addresses Mem
 	offset    reg.Register
 	side      int
+	ahead     reg.Register // the same vector of the pixel that is next on the right
+	fresh     int          // the first column whose such pixels are not in this square
 }
 
 func (l list) each(elements [][2]int, f func(n int, m Mem)) {
@@ -213,7 +227,23 @@ func (l list) each(elements [][2]int, f func(n int, m Mem)) {
 	for n, e := range elements {
 		MOVQ(l.addresses.Offset(8*(l.side*e[0]+e[1])), at)
 		f(n, Mem{Base: at, Index: l.offset, Scale: 1})
+		if l.ahead != nil && e[1] >= l.fresh {
+			PREFETCHT0(Mem{Base: at, Index: l.ahead, Scale: 1})
+		}
 	}
+}
+
+// look makes a list fetch the square on the right into the cache, so many floats away: images come from far.
+func (l *list) look(distance reg.Register, fresh int) {
+	l.fresh, l.ahead = fresh, distance
+	SHLQ(Imm(2), distance)
+	ADDQ(l.offset, distance)
+}
+
+// advance goes to the next vector.
+func (l *list) advance(bytes int) {
+	ADDQ(Imm(uint64(bytes)), l.offset)
+	ADDQ(Imm(uint64(bytes)), l.ahead)
 }
 
 // addresses makes a list from the offsets in a parameter; negative ones become the start of another slice.
@@ -287,9 +317,9 @@ func (w width) loop(left reg.GPVirtual, body func(mask *columns)) {
 func (w width) spread(m int, what string) {
 	f := winograd[m][what]
 	name := fmt.Sprintf("%s%d%s", what, m, w.name)
-	kernel(name, "func(dst, src, zero []float32, from []int32, plane, channels, group, skip int)",
-		fmt.Sprintf("%s transforms the square of src at the offsets from, a negative one being zeros, into %d planes of dst; after each group of channels it skips some floats.", name, f.out*f.out))
-	l := list{addresses("from", "src", "zero", f.in*f.in), GP64(), f.in}
+	kernel(name, "func(dst, src, zero, buffer []float32, from []int32, plane, channels, group, skip, ahead int)",
+		fmt.Sprintf("%s transforms the square of src at the offsets from, a negative one being zeros, into %d planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.", name, f.out*f.out))
+	l := list{addresses: addresses("from", "src", "zero", f.in*f.in), offset: GP64(), side: f.in}
 	p := planes{Load(Param("dst").Base(), GP64()), Load(Param("plane"), GP64()), f.out}
 	SHLQ(Imm(2), p.distance)
 	SHLQ(Imm(2), param("skip"))
@@ -297,12 +327,14 @@ func (w width) spread(m int, what string) {
 	Load(Param("channels"), left)
 	Load(Param("group"), inGroup)
 	XORQ(l.offset, l.offset)
+	l.look(Load(Param("ahead"), GP64()), f.in-m)
+	between := nearby{Load(Param("buffer").Base(), GP64()), f.out, 4 * w.lanes} // the planes are far away from each other
 	w.loop(left, func(mask *columns) {
-		both(f, w, l, p, p, mask)
+		both(f, w, l, between, p, mask)
 		if mask != nil {
 			return
 		}
-		ADDQ(Imm(uint64(4*w.lanes)), l.offset)
+		l.advance(4 * w.lanes)
 		ADDQ(Imm(uint64(4*w.lanes)), p.base)
 		SUBQ(Imm(uint64(w.lanes)), inGroup)
 		JNZ(LabelRef("whole"))
@@ -315,17 +347,18 @@ func (w width) spread(m int, what string) {
 func (w width) collect(m int, what string) {
 	f := winograd[m][what]
 	name := fmt.Sprintf("%s%d%s", what, m, w.name)
-	kernel(name, "func(dst, spill, src []float32, place []int32, plane, channels int)",
-		fmt.Sprintf("%s transforms %d planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.", name, f.in*f.in))
-	l := list{addresses("place", "dst", "spill", f.out*f.out), GP64(), f.out}
+	kernel(name, "func(dst, spill, src []float32, place []int32, plane, channels, ahead int)",
+		fmt.Sprintf("%s transforms %d planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.", name, f.in*f.in))
+	l := list{addresses: addresses("place", "dst", "spill", f.out*f.out), offset: GP64(), side: f.out}
 	p := planes{Load(Param("src").Base(), GP64()), Load(Param("plane"), GP64()), f.in}
 	SHLQ(Imm(2), p.distance)
 	left := GP64()
 	Load(Param("channels"), left)
 	XORQ(l.offset, l.offset)
+	l.look(Load(Param("ahead"), GP64()), 0)
 	w.loop(left, func(mask *columns) {
 		both(f, w, p, p, l, mask)
-		ADDQ(Imm(uint64(4*w.lanes)), l.offset)
+		l.advance(4 * w.lanes)
 		ADDQ(Imm(uint64(4*w.lanes)), p.base)
 	})
 }
