@@ -41,6 +41,8 @@ func main() {
 	integerPower()
 	integerPower32()
 	smallPower()
+	middlePower()
+	mirrorSteps()
 
 	each32()
 	sums32()
