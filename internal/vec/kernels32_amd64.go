@@ -81,21 +81,16 @@ func powInts32(dst, x []float32, k int, steps uint64, sign uint32) {
 	switch {
 	case !accelerated:
 		powInt32Go(dst, x, steps, sign)
-	case k <= mostSmall:
-		powSmall32AVX2(dst, x, steps, sign)
-	case k <= mostMiddle:
-		powMiddle32AVX2(dst, x, stepsOf(uint(k/2-1)), float32(k/2), uint64(k%2), sign)
+	case k <= mostFew:
+		powFew32AVX2(dst, x, k, sign)
 	default:
 		powInt32AVX2(dst, x, steps, sign)
 	}
 }
 
-// Powers up to mostSmall are multiplied in float32, those up to mostMiddle with what their square loses: their errors
-// are below 3.7e-7 of the result. Others are multiplied in float64.
-const (
-	mostSmall  = 7
-	mostMiddle = 12
-)
+// mostFew is the largest power that is multiplied in float32, with six roundings of 2⁻²⁴ at most, 3.6e-7 of the result.
+// Larger ones are multiplied in float64.
+const mostFew = 12
 
 // mirrorSteps32 takes the step in one pass where it has a kernel for the two powers, and says whether it has.
 func mirrorSteps32(dst, w, g []float32, rate float32, a, b Power) bool {
@@ -109,20 +104,10 @@ func mirrorSteps32(dst, w, g []float32, rate float32, a, b Power) bool {
 		stepSquare32AVX2(dst, w, g, rate)
 	case a.plan == squareRoot && b.plan == square:
 		stepSquareRoot32AVX2(dst, w, g, rate)
-	case a.plan == integer && b.plan == root && a.y <= mostMiddle && b.y == 1/a.y:
-		k := int(a.y)
-		if k <= mostSmall {
-			stepSmall32AVX2(dst, w, g, rate, k, a.steps)
-		} else {
-			stepMiddle32AVX2(dst, w, g, rate, k, stepsOf(uint(k/2-1)), float32(k/2), uint64(k%2))
-		}
-	case a.plan == root && b.plan == integer && b.y <= mostMiddle && a.y == 1/b.y:
-		k := int(b.y)
-		if k <= mostSmall {
-			stepSmallRoot32AVX2(dst, w, g, rate, k, b.steps)
-		} else {
-			stepMiddleRoot32AVX2(dst, w, g, rate, k, stepsOf(uint(k/2-1)), float32(k/2), uint64(k%2))
-		}
+	case a.plan == integer && b.plan == root && a.y <= mostFew && b.y == 1/a.y:
+		stepFew32AVX2(dst, w, g, rate, int(a.y))
+	case a.plan == root && b.plan == integer && b.y <= mostFew && a.y == 1/b.y:
+		stepFewRoot32AVX2(dst, w, g, rate, int(b.y))
 	default:
 		return false
 	}

@@ -154,15 +154,10 @@ func powIntAVX2(dst []float64, x []float64, steps uint64, sign uint64)
 //go:noescape
 func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
 
-// powSmall32AVX2 sets dst = |x|ᵏ, for the k ≤ 7 given by steps, | x&sign.
+// powFew32AVX2 sets dst = |x|ᵏ, 3 ≤ k ≤ 12, | x&sign.
 //
 //go:noescape
-func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
-
-// powMiddle32AVX2 sets dst = |x|ᵏ, for k = 2·half + odd between 8 and 12, and half−1 given by steps, | x&sign.
-//
-//go:noescape
-func powMiddle32AVX2(dst []float32, x []float32, steps uint64, half float32, odd uint64, sign uint32)
+func powFew32AVX2(dst []float32, x []float32, k int, sign uint32)
 
 // stepSame32AVX2 sets dst = the step of p = 2.
 //
@@ -184,25 +179,15 @@ func stepSquareRoot32AVX2(dst []float32, w []float32, g []float32, rate float32)
 //go:noescape
 func keep32AVX2(dst []float32, w []float32, change []float32, z []float32)
 
-// stepSmall32AVX2 sets dst = the step of p = 1 + k, 3 ≤ k ≤ 7.
+// stepFew32AVX2 sets dst = the step of p = 1 + k, 3 ≤ k ≤ 12.
 //
 //go:noescape
-func stepSmall32AVX2(dst []float32, w []float32, g []float32, rate float32, k int, steps uint64)
+func stepFew32AVX2(dst []float32, w []float32, g []float32, rate float32, k int)
 
-// stepSmallRoot32AVX2 sets dst = the step of p = 1 + 1/k, 3 ≤ k ≤ 7.
+// stepFewRoot32AVX2 sets dst = the step of p = 1 + 1/k, 3 ≤ k ≤ 12.
 //
 //go:noescape
-func stepSmallRoot32AVX2(dst []float32, w []float32, g []float32, rate float32, k int, steps uint64)
-
-// stepMiddle32AVX2 sets dst = the step of p = 1 + k, 8 ≤ k ≤ 12.
-//
-//go:noescape
-func stepMiddle32AVX2(dst []float32, w []float32, g []float32, rate float32, k int, steps uint64, half float32, odd uint64)
-
-// stepMiddleRoot32AVX2 sets dst = the step of p = 1 + 1/k, 8 ≤ k ≤ 12.
-//
-//go:noescape
-func stepMiddleRoot32AVX2(dst []float32, w []float32, g []float32, rate float32, k int, steps uint64, half float32, odd uint64)
+func stepFewRoot32AVX2(dst []float32, w []float32, g []float32, rate float32, k int)
 
 // add32AVX2 sets dst = a + b.
 //

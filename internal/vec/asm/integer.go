@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -13,16 +14,11 @@ import (
 // right thing by themselves.
 
 // withSign writes a kernel that sets dst = body(|x|) | x&sign, computing in w on elements from g.
-func withSign(g group, w format, name, args, doc string, body func(v reg.VecVirtual) reg.VecVirtual, prepare ...func()) {
+func withSign(g group, w format, name, args, doc string, body func(v reg.VecVirtual) reg.VecVirtual) {
 	var sign reg.VecVirtual
 	g.write(elementwise{
 		name: name, args: args + fmt.Sprintf(", sign uint%d", 8*w.size), doc: name + " sets dst = " + doc + " | x&sign.",
-		prepare: func() {
-			sign = w.broadcast("sign")
-			for _, p := range prepare {
-				p()
-			}
-		},
+		prepare: func() { sign = w.broadcast("sign") },
 		body: func(x reg.VecVirtual) reg.VecVirtual {
 			s, v := YMM(), YMM()
 			w.and(sign, x, s)
@@ -41,7 +37,7 @@ func integerPower() {
 }
 
 // integerPower32 multiplies in float64, two registers of four: the roundings of 63 multiplications would show in
-// float32. For a few of them see smallPower and middlePower.
+// float32. For a few of them see fewPower.
 func integerPower32() {
 	withSign(eights, single, "powInt32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", func(v reg.VecVirtual) reg.VecVirtual {
 		low, high := YMM(), YMM()
@@ -56,53 +52,94 @@ func integerPower32() {
 	})
 }
 
-// smallPower multiplies in float32, for k ≤ 7: k−1 times 2⁻²⁴ at most, since squaring doubles the error of
-// its argument and adds one of its own.
-func smallPower() {
-	signed32("powSmall32AVX2", ", steps uint64", "|x|ᵏ, for the k ≤ 7 given by steps,", 4, single.raise, nil)
+// fewPower multiplies in float32, for 3 ≤ k ≤ 12.
+func fewPower() {
+	var f few
+	signed32("powFew32AVX2", ", k int", "|x|ᵏ, 3 ≤ k ≤ 12,", 4, f.raise, func() { f.k = Load(Param("k"), GP64()) })
 }
 
-// middlePower multiplies in float32 for 8 ≤ k ≤ 12, where that alone would take too many roundings.
-func middlePower() {
-	var m middle
-	signed32("powMiddle32AVX2", ", steps uint64, half float32, odd uint64", middleDoc, 2,
-		func(v ...reg.VecVirtual) []reg.VecVirtual { return m.raise(v...) },
-		func() { m = middleOf() })
+// few is the k-th power of some multiplications in float32, for an argument k from leastFew to mostFew, with an error of
+// six times 2⁻²⁴ at most.
+//
+// A product adds the errors of its factors, and one of its own: by squaring and multiplying as raise does, the k-th power
+// has k−1 roundings. Beyond seven, what the first square loses is put back: x² = h + l, where l is exact, and
+// (h + l)ʲ = h^(j−1)·(h + j·l), up to (l/h)² ≤ 2⁻⁴⁸ times j². Where l is denormal, the power is zero.
+type few struct{ k reg.Register }
+
+const leastFew, mostFew = 3, 12
+
+// raise returns the k-th powers of v.
+func (f *few) raise(v ...reg.VecVirtual) []reg.VecVirtual {
+	raises++
+	label := func(what string, k int) string { return fmt.Sprint(what, k, "of", raises) }
+	var choose func(low, high int)
+	choose = func(low, high int) {
+		if low == high {
+			JMP(LabelRef(label("power", low)))
+			return
+		}
+		middle := (low + high) / 2
+		CMPQ(f.k, Imm(uint64(middle)))
+		JG(LabelRef(label("above", middle)))
+		choose(low, middle)
+		Label(label("above", middle))
+		choose(middle+1, high)
+	}
+	choose(leastFew, mostFew)
+	out := make([]reg.VecVirtual, len(v))
+	for i := range out {
+		out[i] = YMM()
+	}
+	for k := leastFew; k <= mostFew; k++ {
+		Label(label("power", k))
+		multiplications(k, v, out)
+		JMP(LabelRef(label("raised", 0)))
+	}
+	Label(label("raised", 0))
+	return out
 }
 
-const middleDoc = "|x|ᵏ, for k = 2·half + odd between 8 and 12, and half−1 given by steps,"
-
-// middle is the k-th power, k = 2j + odd, as h^(j−1)·(h + j·l)·x^odd with x² = h + l: what the square lost weighs j
-// times, and is put back. That leaves j−2 roundings of the power, one of the sum and one or two of the products:
-// j + odd times 2⁻²⁴, 3.6e-7 for k = 11 and 12. What l² would add is 2⁻⁴⁴.
-type middle struct {
-	half reg.VecVirtual
-	odd  reg.Register
-}
-
-func middleOf() middle { return middle{single.broadcast("half"), Load(Param("odd"), GP64())} }
-
-func (m middle) raise(v ...reg.VecVirtual) []reg.VecVirtual {
+// multiplications sets p = vᵏ.
+func multiplications(k int, v, p []reg.VecVirtual) {
+	if k <= 7 {
+		for i, x := range v {
+			power(k, x, p[i])
+		}
+		return
+	}
+	// h^(j−1)·x^odd has j−2+odd, the sum one, and their product one more: six at most. The sum takes as long as the power
+	// beside it. Beyond the largest number l is positive, and the sum infinite as it should be.
+	half := k / 2
 	h, sum := make([]reg.VecVirtual, len(v)), make([]reg.VecVirtual, len(v))
 	for i, x := range v {
 		h[i], sum[i] = YMM(), YMM()
 		VMULPS(x, x, h[i])
-		VMINPS(f32(math.MaxFloat32), h[i], sum[i]) // beyond, l is positive, and the sum infinite as it should be
+		VMINPS(f32(math.MaxFloat32), h[i], sum[i])
 		VFMSUB231PS(x, x, sum[i])
-		VFMADD213PS(h[i], m.half, sum[i])
+		VFMADD132PS(f32(float64(half)), h[i], sum[i])
 	}
-	p := single.raise(h...)
-	even := fmt.Sprint("even", raises)
 	for i := range v {
+		power(half-1, h[i], p[i])
+		if k%2 == 1 {
+			VMULPS(v[i], p[i], p[i])
+		}
 		VMULPS(sum[i], p[i], p[i])
 	}
-	TESTQ(m.odd, m.odd)
-	JZ(LabelRef(even))
-	for i, x := range v {
-		VMULPS(x, p[i], p[i])
+}
+
+// power sets p = xᵏ, k ≥ 2, as raise does, with k−1 roundings.
+func power(k int, x, p reg.VecVirtual) {
+	first := bits.Len(uint(k)) - 2
+	for digit := first; digit >= 0; digit-- {
+		if digit == first {
+			VMULPS(x, x, p)
+		} else {
+			VMULPS(p, p, p)
+		}
+		if k>>digit&1 == 1 {
+			VMULPS(x, p, p)
+		}
 	}
-	Label(even)
-	return p
 }
 
 // signed32 writes a kernel that sets dst = body(|x|) | x&sign, count registers at a time, then one, then what is left:

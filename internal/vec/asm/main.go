@@ -40,8 +40,7 @@ func main() {
 	tenthPower()
 	integerPower()
 	integerPower32()
-	smallPower()
-	middlePower()
+	fewPower()
 	mirrorSteps()
 
 	each32()

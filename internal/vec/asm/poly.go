@@ -2,7 +2,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -10,23 +9,14 @@ import (
 // then with x⁴. It takes as many multiply-adds as Horner's rule and a few squarings, in a chain of
 // length log₂ of the degree, which is what a short slice waits for.
 func (w format) poly(x reg.VecVirtual, c []float64) reg.VecVirtual {
-	terms := make([]Op, len(c))
-	for j := range c {
-		terms[j] = w.constant(c[j])
-	}
-	return w.polyOf(x, terms)
-}
-
-// polyOf is poly with coefficients in memory.
-func (w format) polyOf(x reg.VecVirtual, c []Op) reg.VecVirtual {
 	level := make([]reg.VecVirtual, 0, len(c))
 	for j := 0; j < len(c); j += 2 {
 		t := YMM()
 		if j+1 == len(c) {
-			w.move(c[j], t)
+			w.move(w.constant(c[j]), t)
 		} else {
-			w.move(c[j+1], t)
-			w.fma213(c[j], x, t)
+			w.move(w.constant(c[j+1]), t)
+			w.fma213(w.constant(c[j]), x, t)
 		}
 		level = append(level, t)
 	}

@@ -70,15 +70,33 @@ func root64() {
 // f·Q is a quarter at most, and its roundings add 2⁻²⁵ or so. Where x is a power of 2ᵏ, the root is exact.
 func root32() {
 	var r roots
-	withSign(eights, single, "root32AVX2", ", k int", "|x|^(1/k)", func(v reg.VecVirtual) reg.VecVirtual {
-		return r.of(v)
-	}, func() { r = rootsOf("k") })
+	var sign reg.VecVirtual
+	eights.write(elementwise{
+		name: "root32AVX2", args: ", k int, sign uint32", doc: "root32AVX2 sets dst = |x|^(1/k) | x&sign.",
+		fill: 1,
+		prepare: func() {
+			sign = single.broadcast("sign")
+			r = rootsOf("k", append(rootRows, terms(2)...)...)
+		},
+		body: func(x reg.VecVirtual) reg.VecVirtual {
+			keep := YMM()
+			VANDPS(sign, x, keep)
+			out := r.of(x)
+			VORPS(keep, out, out)
+			return out
+		},
+	})
 }
 
 const rootTerms = 8
 
-// roots is the part of the table of root32 for one k: rows of eight lanes.
-type roots struct{ table reg.Register }
+// roots is the part of the table of root32 for one k: rows of eight lanes, some of them kept in registers. The loads are
+// what a root would wait for otherwise.
+type roots struct {
+	table reg.Register
+	kept  map[int]reg.VecVirtual
+	one   Op
+}
 
 // The rows, in bytes from the first.
 const (
@@ -91,92 +109,117 @@ const (
 	rowEnd = rowTerms + 32*rootTerms
 )
 
+// rootRows are the rows of the factors, and terms those of the first n coefficients.
+var rootRows = []int{rowInverse, rowFactors, rowFactorsHigh}
+
+func terms(n int) (rows []int) {
+	for j := range n {
+		rows = append(rows, rowTerms+32*j)
+	}
+	return rows
+}
+
 const leastRoot, mostRoot = 3, 16
 
-// rootsOf returns the table for the k in an argument.
-func rootsOf(name string) roots {
+// rootsOf returns the table for the k in an argument, with these rows in registers, and one more for 1.
+func rootsOf(name string, keep ...int) roots {
 	t, k := GP64(), Load(Param(name), GP64())
 	LEAQ(rootTable(), t)
 	IMUL3Q(U32(rowEnd), k, k)
 	ADDQ(k, t)
 	SUBQ(U32(leastRoot*rowEnd), t)
-	return roots{t}
+	r := roots{t, map[int]reg.VecVirtual{}, f32(1)}
+	for _, offset := range keep {
+		v := YMM()
+		VMOVUPS(r.at(offset), v)
+		r.kept[offset] = v
+	}
+	if len(keep) > 0 {
+		one := YMM()
+		VMOVUPS(f32(1), one)
+		r.one = one
+	}
+	return r
 }
 
-func (r roots) row(offset int) Mem { return Mem{Base: r.table, Disp: offset} }
+func (r roots) term(j int) Op { return r.at(rowTerms + 32*j) }
 
-// of returns |x|^(1/k) for any x. Small weights are common, zeros and denormals among them.
+func (r roots) at(offset int) Op {
+	if v, ok := r.kept[offset]; ok {
+		return v
+	}
+	return Mem{Base: r.table, Disp: offset}
+}
+
+// of returns |x|^(1/k) for any x, which it overwrites. Small weights are common, zeros and denormals among them.
 func (r roots) of(x reg.VecVirtual) reg.VecVirtual {
-	out, twice, normal, lanes := YMM(), YMM(), YMM(), GP32()
-	VPADDD(x, x, twice) // without the sign: the exponent is the top byte
-	VPADDD(bits32(0x81000000), twice, normal)
+	out, e, normal, lanes := YMM(), YMM(), YMM(), GP32()
+	VPADDD(x, x, e) // without the sign: the exponent is the top byte
+	VPADDD(bits32(0x81000000), e, normal)
 	VPCMPGTD(bits32(0x81ffffff), normal, normal) // false where the top byte is 0 or 255
 	VMOVMSKPS(normal, lanes)
 	CMPL(lanes, U32(255))
 	JNE(LabelRef("unusual"))
-	e := YMM()
-	VPSRLD(Imm(24), twice, e)
-	factor := r.factor(e)
-	VMOVAPS(r.times(factor, x), out)
+	VPSRLD(Imm(24), e, e)
+	r.times(r.factor(e), x, out)
 	JMP(LabelRef("rooted"))
 
 	// Denormals are n·2⁻¹⁴⁹, and the conversion of n is normal. Infinities and NaN are their own roots.
 	Label("unusual")
-	v, zero, t := YMM(), YMM(), YMM()
-	VANDPS(bits32(1<<31-1), x, v)
-	VXORPS(zero, zero, zero)
-	VPCMPEQD(zero, v, zero)
+	v, n, t := x, YMM(), YMM()
+	VANDPS(bits32(sign32-1), x, v)
 	VPCMPGTD(bits32(0x7fffff), v, normal)
-	VCVTDQ2PS(v, t)
-	n := blend(normal, v, t)
-	e = YMM()
+	VCVTDQ2PS(v, n)
+	VBLENDVPS(normal, v, n, n)
 	VPSRLD(Imm(23), n, e)
-	VPANDN(r.row(rowLift), normal, t)
+	VPANDN(r.at(rowLift), normal, t)
 	VPADDD(t, e, e)
-	factor = r.factor(e)
-	VPANDN(r.row(rowLower), normal, t)
+	factor := r.factor(e)
+	VPANDN(r.at(rowLower), normal, t)
 	VPSUBD(t, factor, factor)
-	root := r.times(factor, n)
-	VPANDN(root, zero, root)
-	infinite := zero
-	VPCMPGTD(bits32(0x7f7fffff), v, infinite)
-	VBLENDVPS(infinite, v, root, out)
+	r.times(factor, n, out)
+	mask := YMM()
+	VXORPS(mask, mask, mask)
+	VPCMPEQD(mask, v, mask)
+	VPANDN(out, mask, out)
+	VPCMPGTD(bits32(0x7f7fffff), v, mask)
+	VBLENDVPS(mask, v, out, out)
 	Label("rooted")
 	return out
 }
 
-// factor returns 2^((e−127)/k).
+// factor returns 2^((e−127)/k), and overwrites e.
 func (r roots) factor(e reg.VecVirtual) reg.VecVirtual {
-	q, rest, high, index, factor := YMM(), YMM(), YMM(), YMM(), YMM()
-	VPMULHUW(r.row(rowInverse), e, q)
-	VPMULLW(r.row(rowInverse), e, rest)
+	q, index, factor := YMM(), YMM(), YMM()
+	VPMULHUW(r.at(rowInverse), e, q)
+	VPMULLW(r.at(rowInverse), e, e)
+	VPSRLD(Imm(12), e, index)
+	VPERMPS(r.at(rowFactors), index, factor)
+	VPERMPS(r.at(rowFactorsHigh), index, index)
+	VPSLLD(Imm(16), e, e)
+	VBLENDVPS(e, index, factor, factor)
 	VPSLLD(Imm(23), q, q)
-	VPSRLD(Imm(12), rest, index)
-	VPSLLD(Imm(16), rest, rest)
-	table := YMM()
-	VMOVUPS(r.row(rowFactors), table)
-	VPERMPS(table, index, factor)
-	VMOVUPS(r.row(rowFactorsHigh), table)
-	VPERMPS(table, index, high)
-	VBLENDVPS(rest, high, factor, factor)
 	VPADDD(q, factor, factor)
 	return factor
 }
 
-// times returns factor·m^(1/k), for the mantissa m of v.
-func (r roots) times(factor, v reg.VecVirtual) reg.VecVirtual {
-	f := YMM()
+// times sets out = factor·m^(1/k), for the mantissa m of v. The polynomial is two, of f², for the even and odd
+// coefficients.
+func (r roots) times(factor, v, out reg.VecVirtual) {
+	f, square, odd := YMM(), YMM(), YMM()
 	VPAND(bits32(1<<23-1), v, f)
-	VPOR(f32(1), f, f)
-	VSUBPS(f32(1), f, f)
-	var terms []Op
-	for j := range rootTerms {
-		terms = append(terms, r.row(rowTerms+32*j))
+	VPOR(r.one, f, f)
+	VSUBPS(r.one, f, f)
+	VMULPS(f, f, square)
+	VMOVUPS(r.term(rootTerms-1), odd)
+	VMOVUPS(r.term(rootTerms-2), out)
+	for j := rootTerms - 3; j > 0; j -= 2 {
+		VFMADD213PS(r.term(j), square, odd)
+		VFMADD213PS(r.term(j-1), square, out)
 	}
-	p := single.polyOf(f, terms)
-	VMULPS(f, p, p)
-	VFMADD213PS(factor, factor, p)
-	return p
+	VFMADD231PS(odd, f, out)
+	VMULPS(factor, f, f)
+	VFMADD213PS(factor, f, out)
 }
 
 // rootTable is the table for all k.

@@ -64,17 +64,22 @@ func mirrorSteps() {
 	}}.write()
 
 	var r roots
-	var m middle
-	root := signedPower(func(v reg.VecVirtual) reg.VecVirtual { return r.of(v) })
-	small := signedPower(func(v reg.VecVirtual) reg.VecVirtual { return single.raise(v)[0] })
-	middle := signedPower(func(v reg.VecVirtual) reg.VecVirtual { return m.raise(v)[0] })
-	prepareSmall := func() { r = rootsOf("k") }
-	prepareMiddle := func() { r, m = rootsOf("k"), middleOf() }
-	const argsSmall, argsMiddle = ", k int, steps uint64", ", k int, steps uint64, half float32, odd uint64"
-	stepwise{"stepSmall32", argsSmall, "the step of p = 1 + k, 3 ≤ k ≤ 7", prepareSmall, small, root}.write()
-	stepwise{"stepSmallRoot32", argsSmall, "the step of p = 1 + 1/k, 3 ≤ k ≤ 7", prepareSmall, root, small}.write()
-	stepwise{"stepMiddle32", argsMiddle, "the step of p = 1 + k, 8 ≤ k ≤ 12", prepareMiddle, middle, root}.write()
-	stepwise{"stepMiddleRoot32", argsMiddle, "the step of p = 1 + 1/k, 8 ≤ k ≤ 12", prepareMiddle, root, middle}.write()
+	var f few
+	root := func(x reg.VecVirtual) reg.VecVirtual {
+		sign, v := YMM(), YMM()
+		VANDPS(bits32(sign32), x, sign)
+		VMOVAPS(x, v)
+		out := r.of(v)
+		VORPS(sign, out, out)
+		return out
+	}
+	power := signedPower(func(v reg.VecVirtual) reg.VecVirtual { return f.raise(v)[0] })
+	prepare := func() {
+		f.k = Load(Param("k"), GP64())
+		r = rootsOf("k", rootRows...)
+	}
+	stepwise{"stepFew32", ", k int", "the step of p = 1 + k, 3 ≤ k ≤ 12", prepare, power, root}.write()
+	stepwise{"stepFewRoot32", ", k int", "the step of p = 1 + 1/k, 3 ≤ k ≤ 12", prepare, root, power}.write()
 }
 
 // stepwise is a step with powers that are long or have branches: one register at a time, and the same code for
