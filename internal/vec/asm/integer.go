@@ -63,10 +63,10 @@ func fewPower() {
 //
 // A product adds the errors of its factors, and one of its own: by squaring and multiplying as raise does, the k-th power
 // has k−1 roundings. Beyond seven, what the first square loses is put back: x² = h + l, where l is exact, and
-// (h + l)ʲ = h^(j−1)·(h + j·l), up to (l/h)² ≤ 2⁻⁴⁸ times j². Where l is denormal, the power is zero.
+// (h + l)ʲ = h^(j−1)·(h + j·l), up to (l/h)² ≤ 2⁻⁴⁸ times j². Denormal powers are made by denormalPower.
 type few struct{ k reg.Register }
 
-const leastFew, mostFew = 3, 12
+const leastFew, mostPlain, mostFew = 3, 7, 12
 
 // raise returns the k-th powers of v.
 func (f *few) raise(v ...reg.VecVirtual) []reg.VecVirtual {
@@ -92,8 +92,18 @@ func (f *few) raise(v ...reg.VecVirtual) []reg.VecVirtual {
 	}
 	for k := leastFew; k <= mostFew; k++ {
 		Label(label("power", k))
+		if k > mostPlain {
+			anyDenormal(k, v, label("denormal", k))
+		}
 		multiplications(k, v, out)
 		JMP(LabelRef(label("raised", 0)))
+		if k > mostPlain {
+			Label(label("denormal", k))
+			for i := range v {
+				denormalPower(k, v[i], out[i])
+			}
+			JMP(LabelRef(label("raised", 0)))
+		}
 	}
 	Label(label("raised", 0))
 	return out
@@ -101,7 +111,7 @@ func (f *few) raise(v ...reg.VecVirtual) []reg.VecVirtual {
 
 // multiplications sets p = vᵏ.
 func multiplications(k int, v, p []reg.VecVirtual) {
-	if k <= 7 {
+	if k <= mostPlain {
 		for i, x := range v {
 			power(k, x, p[i])
 		}
@@ -127,6 +137,43 @@ func multiplications(k int, v, p []reg.VecVirtual) {
 	}
 }
 
+// leastNormal is the smallest number whose k-th power is normal, whatever its roundings.
+func leastNormal(k int) uint32 {
+	return math.Float32bits(float32(math.Exp2(-126/float64(k)) * (1 + 1e-6)))
+}
+
+// anyDenormal jumps to label if a power of v is zero or denormal. In p-GD with p near 1 those are the weights on
+// their way to zero or away from it; a multiplication with a denormal result takes some thirty cycles.
+func anyDenormal(k int, v []reg.VecVirtual, label string) {
+	least, lanes := v[0], GP32()
+	if len(v) > 1 {
+		least = YMM()
+		VPMINSD(v[0], v[1], least)
+		for _, x := range v[2:] {
+			VPMINSD(x, least, least)
+		}
+	}
+	normal := YMM()
+	VPCMPGTD(bits32(leastNormal(k)-1), least, normal)
+	VMOVMSKPS(normal, lanes)
+	CMPL(lanes, U32(255))
+	JNE(LabelRef(label))
+}
+
+// denormalPower sets p = vᵏ, by way of (2ᶜv)ᵏ where vᵏ is below the normal numbers: times 2¹⁴⁹⁻ᶜᵏ and rounded to an
+// integer it is the bits of the result.
+func denormalPower(k int, v, p reg.VecVirtual) {
+	c := (149 + k - 1) / k
+	normal, x, t := YMM(), YMM(), YMM()
+	VPCMPGTD(bits32(leastNormal(k)-1), v, normal)
+	VMULPS(f32(math.Ldexp(1, c)), v, x)
+	VBLENDVPS(normal, v, x, x)
+	multiplications(k, []reg.VecVirtual{x}, []reg.VecVirtual{p})
+	VMULPS(f32(math.Ldexp(1, 149-c*k)), p, t)
+	VCVTPS2DQ(t, t)
+	VBLENDVPS(normal, p, t, p)
+}
+
 // power sets p = xᵏ, k ≥ 2, as raise does, with k−1 roundings.
 func power(k int, x, p reg.VecVirtual) {
 	first := bits.Len(uint(k)) - 2
@@ -150,9 +197,7 @@ func signed32(name, args, doc string, count int, body func(v ...reg.VecVirtual) 
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())
 	sign := single.broadcast("sign")
-	if prepare != nil {
-		prepare()
-	}
+	prepare()
 	for _, c := range []int{count, 1} {
 		this, next := fmt.Sprint("loop", c), "loop1"
 		if c == 1 {
