@@ -152,8 +152,8 @@ func TestPow32OverflowsAndUnderflowsAsItsRoundedValue(t *testing.T) {
 	})
 }
 
-// Two half units: one of the roundings of gᵏ, which weigh 1/k each, and one of the last addition. The unit is
-// relative, and may be twice that of the last place.
+// Half a unit 2⁻²⁴ of the factor in the table, half of the last addition, and half of one for what is added: a quarter of
+// the root at most. The unit is relative, and may be twice that of the last place.
 func TestRoots32AreAccurateForAllMagnitudes(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	implementations(t, func(t *testing.T) {
@@ -169,6 +169,65 @@ func TestRoots32AreAccurateForAllMagnitudes(t *testing.T) {
 			got := make([]float32, len(x))
 			PowerOf32(y).Abs(got, x)
 			worst32(t, 2, x, got, func(x, got float32) float64 { return ulps32(got, pow(float64(x), y)) })
+		}
+	})
+}
+
+// The error depends on the mantissa alone, since products with powers of two are exact: so these are all errors there are,
+// up to the mantissas left out.
+func TestIntegerPowersIn32BitsAreWithinSixRoundings(t *testing.T) {
+	const step = 11
+	x := make([]float32, 0, 1<<23/step+1)
+	for m := uint32(0); m < 1<<23; m += step {
+		x = append(x, math.Float32frombits(0x3f800000|m))
+	}
+	got := make([]float32, len(x))
+	implementations(t, func(t *testing.T) {
+		for k := 3; k <= 13; k++ {
+			PowerOf32(float64(k)).Abs(got, x)
+			steps := stepsOf(uint(k))
+			worst32(t, 6*0x1p-24, x, got, func(x, got float32) float64 {
+				want := powInt(float64(x), steps)
+				return math.Abs(float64(got)-want) / want
+			})
+		}
+	})
+}
+
+// Between the smallest denormal and infinity, where the powers of float32 begin and end.
+func TestIntegerPowersIn32BitsOverflowAndUnderflow(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	implementations(t, func(t *testing.T) {
+		for k := 3; k <= 13; k++ {
+			x := []float32{0, 1e-45, 1e-40, 1e-20, 1e20, math.MaxFloat32, inf32}
+			for range 20000 {
+				x = append(x, float32(math.Exp2((r.Float64()*300-160)/float64(k))))
+			}
+			got := make([]float32, len(x))
+			PowerOf32(float64(k)).Abs(got, x)
+			for i, v := range x {
+				exact := powInt(float64(v), stepsOf(uint(k)))
+				want := float64(float32(exact))
+				if g := float64(got[i]); g != want && !(math.Abs(g-exact) <= 6*0x1p-24*exact+0x1p-149) &&
+					!(math.Abs(exact/0x1p128-1) <= 7*0x1p-24 && (g == math.MaxFloat32 || math.IsInf(g, 1))) {
+					t.Fatalf("%v to the power %d is %v, want %v", v, k, g, want)
+				}
+			}
+		}
+	})
+}
+
+// Where a power of two is the k-th power of another, its root is that.
+func TestRootsOfPowersOfTwoAreExact(t *testing.T) {
+	implementations(t, func(t *testing.T) {
+		for k := 3; k <= maxRoot; k++ {
+			for e := -149 / k; e*k < 128; e++ {
+				x := []float32{float32(math.Ldexp(1, e*k))}
+				PowerOf32(1/float64(k)).Signed(x, x)
+				if want := float32(math.Ldexp(1, e)); x[0] != want {
+					t.Errorf("root %d of 2^%d is %v, want %v", k, e*k, x[0], want)
+				}
+			}
 		}
 	})
 }

@@ -486,3 +486,11 @@ func boolsFromMask(dst []bool, src []float32) {
 	}
 	boolsFromMaskGo(dst[n:], src[n:])
 }
+
+func keep32(dst, w, change, z []float32) {
+	if accelerated {
+		keep32AVX2(dst, w, change, z)
+		return
+	}
+	keep32Go(dst, w, change, z)
+}

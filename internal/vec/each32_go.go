@@ -117,3 +117,5 @@ func toFloat64s(dst []float64, src []float32) { toFloat64sGo(dst, src) }
 func maskFromBools(dst []float32, src []bool) { maskFromBoolsGo(dst, src) }
 
 func boolsFromMask(dst []bool, src []float32) { boolsFromMaskGo(dst, src) }
+
+func keep32(dst, w, change, z []float32) { keep32Go(dst, w, change, z) }

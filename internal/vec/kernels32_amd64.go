@@ -77,24 +77,42 @@ func sqrtCubes32(dst, x []float32, sign uint32) {
 	sqrtCube32Go(dst, x, sign)
 }
 
-func powInts32(dst, x []float32, steps uint64, sign uint32) {
-	if accelerated {
-		if steps == stepsOfThree || steps == stepsOfFour {
-			powSmall32AVX2(dst, x, steps, sign)
-			return
-		}
+func powInts32(dst, x []float32, k int, steps uint64, sign uint32) {
+	switch {
+	case !accelerated:
+		powInt32Go(dst, x, steps, sign)
+	case k <= mostFew:
+		powFew32AVX2(dst, x, k, sign)
+	default:
 		powInt32AVX2(dst, x, steps, sign)
-		return
 	}
-	powInt32Go(dst, x, steps, sign)
 }
 
-// stepsOfThree and stepsOfFour are stepsOf(3) and stepsOf(4). Their two or three roundings in float32 are 1.8e-7 of
-// the result at most.
-const (
-	stepsOfThree = 0b11 << 62
-	stepsOfFour  = 0b001 << 61
-)
+// mostFew is the largest power that is multiplied in float32, with six roundings of 2⁻²⁴ at most, 3.6e-7 of the result.
+// Larger ones are multiplied in float64.
+const mostFew = 12
+
+// mirrorSteps32 takes the step in one pass where it has a kernel for the two powers, and says whether it has.
+func mirrorSteps32(dst, w, g []float32, rate float32, a, b Power) bool {
+	if !accelerated {
+		return false
+	}
+	switch {
+	case a.plan == same && b.plan == same:
+		stepSame32AVX2(dst, w, g, rate)
+	case a.plan == square && b.plan == squareRoot:
+		stepSquare32AVX2(dst, w, g, rate)
+	case a.plan == squareRoot && b.plan == square:
+		stepSquareRoot32AVX2(dst, w, g, rate)
+	case a.plan == integer && b.plan == root && a.y <= mostFew && b.y == 1/a.y:
+		stepFew32AVX2(dst, w, g, rate, int(a.y))
+	case a.plan == root && b.plan == integer && b.y <= mostFew && a.y == 1/b.y:
+		stepFewRoot32AVX2(dst, w, g, rate, int(b.y))
+	default:
+		return false
+	}
+	return true
+}
 
 func log32(dst, x []float32) {
 	if !accelerated {
@@ -116,28 +134,16 @@ func log32(dst, x []float32) {
 	}
 }
 
-func roots32(dst, x []float32, y float64, steps uint64, sign uint32) {
-	if !accelerated {
-		pow32Go(dst, x, y, absBits, uint64(sign)<<32)
+func roots32(dst, x []float32, y float64, sign uint32) {
+	if accelerated {
+		root32AVX2(dst, x, rootOf(y), sign)
 		return
 	}
-	k := int(math.Round(1 / y))
-	times := (24 + k - 1) / k // 2^(k·times) makes denormals normal
-	up, down := float32(math.Ldexp(1, k*times)), float32(math.Ldexp(1, -times))
-	for {
-		n := root32AVX2(dst, x, steps, float32(y), up, down, sign)
-		if n == len(x) {
-			return
-		}
-		m := min(n+lanes32, len(x))
-		for i := n; i < m; i++ {
-			if root32AVX2(dst[i:i+1], x[i:i+1], steps, float32(y), up, down, sign) == 0 {
-				pow32Go(dst[i:i+1], x[i:i+1], y, absBits, uint64(sign)<<32)
-			}
-		}
-		dst, x = dst[m:], x[m:]
-	}
+	pow32Go(dst, x, y, absBits, uint64(sign)<<32)
 }
+
+// rootOf returns the k of y = 1/k.
+func rootOf(y float64) int { return int(math.Round(1 / y)) }
 
 func pows32(dst, x []float32, y float64, abs, sign uint64) {
 	if !accelerated || !(math.Abs(y) <= maxExponent) {

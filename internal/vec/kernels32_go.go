@@ -20,11 +20,13 @@ func sqrts32(dst, x []float32, sign uint32) { sqrt32Go(dst, x, sign) }
 
 func sqrtCubes32(dst, x []float32, sign uint32) { sqrtCube32Go(dst, x, sign) }
 
-func powInts32(dst, x []float32, steps uint64, sign uint32) { powInt32Go(dst, x, steps, sign) }
+func powInts32(dst, x []float32, _ int, steps uint64, sign uint32) { powInt32Go(dst, x, steps, sign) }
+
+func mirrorSteps32(_, _, _ []float32, _ float32, _, _ Power) bool { return false }
 
 func log32(dst, x []float32) { log32Go(dst, x) }
 
-func roots32(dst, x []float32, y float64, _ uint64, sign uint32) {
+func roots32(dst, x []float32, y float64, sign uint32) {
 	pow32Go(dst, x, y, absBits, uint64(sign)<<32)
 }
 

@@ -37,3 +37,30 @@ func TestResultsDoNotDependOnNeighbours(t *testing.T) {
 		check(t, "Pow32", in32(func(dst, x []float32) { Pow32(dst, x, 2.7) }))
 	})
 }
+
+// Powers and roots in float32 take another way where one of several lanes is zero, denormal or not finite.
+func TestPowersIn32BitsDoNotDependOnNeighbours(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	implementations(t, func(t *testing.T) {
+		for k := 3; k <= maxRoot; k++ {
+			for _, y := range []float64{float64(k), 1 / float64(k)} {
+				p := PowerOf32(y)
+				x, got := make([]float32, 2000), make([]float32, 2000)
+				for i := range x {
+					x[i] = float32(math.Exp2((r.Float64()*300 - 160) / max(y, 1)))
+					if r.IntN(20) == 0 {
+						x[i] = special[r.IntN(len(special))]
+					}
+				}
+				p.Signed(got, x)
+				for i := range x {
+					alone := []float32{x[i]}
+					p.Signed(alone, alone)
+					if !same32(alone[0], got[i]) {
+						t.Fatalf("%v to the power %v is %v among others and %v alone", x[i], y, got[i], alone[0])
+					}
+				}
+			}
+		}
+	})
+}

@@ -103,6 +103,14 @@ func TestKernelsIn32BitsReadNothingBesideTheirSlices(t *testing.T) {
 			for _, k := range curves32 {
 				k.f(dst, a, b, c)
 			}
+			for k := 3.0; k <= 13; k++ {
+				PowerOf32(k).Signed(dst, a)
+				PowerOf32(1/k).Signed(dst, a)
+			}
+			for _, p := range stepPs {
+				first, second := powersOf(p)
+				MirrorStep32(dst, a, b, 0.1, first, second)
+			}
 			MaxOf32(a)
 			MinOf32(a)
 			Sum32(a)

@@ -18,8 +18,7 @@ func (p Power32) Abs(dst, x []float32) { p.power.raise32(dst[:len(x)], x, 0) }
 // Signed sets dst = sign(x)·|x|^y. Zeros keep their sign, also where 0^y is infinite; NaN stays NaN.
 func (p Power32) Signed(dst, x []float32) { p.power.raise32(dst[:len(x)], x, signBit) }
 
-// raise32 sets dst = |x|^y with the sign of x where sign is signBit. Powers that take more than
-// three roundings are computed in float64.
+// raise32 sets dst = |x|^y with the sign of x where sign is signBit.
 func (p Power) raise32(dst, x []float32, sign uint64) {
 	sign32 := uint32(sign >> 32)
 	switch p.plan {
@@ -39,13 +38,13 @@ func (p Power) raise32(dst, x []float32, sign uint64) {
 	case square:
 		squares32(dst, x, sign32)
 	case integer:
-		powInts32(dst, x, p.steps, sign32)
+		powInts32(dst, x, int(p.y), p.steps, sign32)
 	case squareRoot:
 		sqrts32(dst, x, sign32)
 	case squareRootCubed:
 		sqrtCubes32(dst, x, sign32)
 	case root:
-		roots32(dst, x, p.y, p.steps, sign32)
+		roots32(dst, x, p.y, sign32)
 	default:
 		pows32(dst, x, p.y, absBits, sign)
 	}

@@ -191,3 +191,13 @@ func mulAddScalar32Go(dst, a []float32, s, t float32) {
 		dst[i] = fma32(x, s, t)
 	}
 }
+
+func keep32Go(dst, w, change, z []float32) {
+	dst, w, change = dst[:len(z)], w[:len(z)], change[:len(z)]
+	for i, v := range z {
+		if change[i] == 0 {
+			v = w[i]
+		}
+		dst[i] = v
+	}
+}

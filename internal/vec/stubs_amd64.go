@@ -134,10 +134,10 @@ func pow32AVX2(dst []float32, x []float32, y float64, atZero float64, abs uint64
 //go:noescape
 func rootAVX2(dst []float64, x []float64, steps uint64, inverse float64, second float64, third float64, abs uint64, sign uint64) (done int)
 
-// root32AVX2 sets dst = |x|^(1/k) | x&sign, for the k given by steps and its inverse, with a power up of 2ᵏ, 2²⁴ or more, and the inverse down of its root; it returns how many it did.
+// root32AVX2 sets dst = |x|^(1/k) | x&sign.
 //
 //go:noescape
-func root32AVX2(dst []float32, x []float32, steps uint64, inverse float32, up float32, down float32, sign uint32) (done int)
+func root32AVX2(dst []float32, x []float32, k int, sign uint32)
 
 // tenthPowerAVX2 sets dst = x¹⁰ | x&sign.
 //
@@ -154,10 +154,40 @@ func powIntAVX2(dst []float64, x []float64, steps uint64, sign uint64)
 //go:noescape
 func powInt32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
 
-// powSmall32AVX2 sets dst = |x|ᵏ, for the k given by steps, | x&sign.
+// powFew32AVX2 sets dst = |x|ᵏ, 3 ≤ k ≤ 12, | x&sign.
 //
 //go:noescape
-func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
+func powFew32AVX2(dst []float32, x []float32, k int, sign uint32)
+
+// stepSame32AVX2 sets dst = the step of p = 2.
+//
+//go:noescape
+func stepSame32AVX2(dst []float32, w []float32, g []float32, rate float32)
+
+// stepSquare32AVX2 sets dst = the step of p = 3.
+//
+//go:noescape
+func stepSquare32AVX2(dst []float32, w []float32, g []float32, rate float32)
+
+// stepSquareRoot32AVX2 sets dst = the step of p = 3/2.
+//
+//go:noescape
+func stepSquareRoot32AVX2(dst []float32, w []float32, g []float32, rate float32)
+
+// keep32AVX2 sets dst = w where change is zero, z elsewhere.
+//
+//go:noescape
+func keep32AVX2(dst []float32, w []float32, change []float32, z []float32)
+
+// stepFew32AVX2 sets dst = the step of p = 1 + k, 3 ≤ k ≤ 12.
+//
+//go:noescape
+func stepFew32AVX2(dst []float32, w []float32, g []float32, rate float32, k int)
+
+// stepFewRoot32AVX2 sets dst = the step of p = 1 + 1/k, 3 ≤ k ≤ 12.
+//
+//go:noescape
+func stepFewRoot32AVX2(dst []float32, w []float32, g []float32, rate float32, k int)
 
 // add32AVX2 sets dst = a + b.
 //

@@ -2784,15 +2784,15 @@ compute:
 	VMOVUPD     Y13, Y10
 	MOVQ        steps+48(FP), BX
 
-raise:
+raise1:
 	SHLQ   $0x01, BX
-	JZ     raised
+	JZ     raised1
 	VMULPD Y10, Y10, Y10
-	JCC    raise
+	JCC    raise1
 	VMULPD Y13, Y10, Y10
-	JMP    raise
+	JMP    raise1
 
-raised:
+raised1:
 	VSUBPD      Y10, Y6, Y6
 	VDIVPD      Y10, Y6, Y6
 	VMOVAPD     Y2, Y10
@@ -2916,117 +2916,135 @@ DATA w3f83cbf6052845e7<>+16(SB)/8, $0x3f83cbf6052845e7
 DATA w3f83cbf6052845e7<>+24(SB)/8, $0x3f83cbf6052845e7
 GLOBL w3f83cbf6052845e7<>(SB), RODATA|NOPTR, $32
 
-// func root32AVX2(dst []float32, x []float32, steps uint64, inverse float32, up float32, down float32, sign uint32) (done int)
+// func root32AVX2(dst []float32, x []float32, k int, sign uint32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·root32AVX2(SB), NOSPLIT, $0-80
+TEXT ·root32AVX2(SB), NOSPLIT, $0-60
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         x_len+32(FP), DX
-	VBROADCASTSS inverse+56(FP), Y0
-	VBROADCASTSS up+60(FP), Y1
-	VBROADCASTSS down+64(FP), Y2
-	VBROADCASTSS sign+68(FP), Y3
+	VBROADCASTSS sign+56(FP), Y0
+	MOVQ         k+48(FP), SI
+	LEAQ         roots<>+0(SB), BX
+	IMUL3Q       $0x000001a0, SI, SI
+	ADDQ         SI, BX
+	SUBQ         $0x000004e0, BX
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
+	VMOVUPS      64(BX), Y3
+	VMOVUPS      160(BX), Y4
+	VMOVUPS      192(BX), Y5
+	VMOVUPS      s3f800000<>+0(SB), Y6
 	TESTQ        DX, DX
 	JZ           done
 
 loop:
 	CMPQ    DX, $0x08
 	JL      some
-	VMOVUPS (CX), Y4
+	VMOVUPS (CX), Y7
 
 compute:
-	VANDPS      Y3, Y4, Y5
-	VANDPS      s7fffffff<>+0(SB), Y4, Y4
-	VCMPPS      $0x12, s7f000000<>+0(SB), Y4, Y6
-	VMOVMSKPS   Y6, BX
-	CMPL        BX, $0x000000ff
-	JNE         stop
-	VXORPS      Y6, Y6, Y6
-	VCMPPS      $0x00, Y4, Y6, Y6
-	VCMPPS      $0x11, s0d800000<>+0(SB), Y4, Y7
-	VMULPS      Y1, Y4, Y8
-	VBLENDVPS   Y7, Y8, Y4, Y4
-	VANDPS      s3f800000<>+0(SB), Y6, Y8
-	VORPS       Y8, Y4, Y4
-	VMOVUPS     s004afb0d<>+0(SB), Y8
-	VPADDD      Y4, Y8, Y8
-	VPSRLD      $0x17, Y8, Y9
-	VORPS       s4b000000<>+0(SB), Y9, Y9
-	VSUBPS      s4b00007f<>+0(SB), Y9, Y9
-	VANDPS      s007fffff<>+0(SB), Y8, Y8
-	VPADDD      s3f3504f3<>+0(SB), Y8, Y8
-	VSUBPS      s3f800000<>+0(SB), Y8, Y8
-	VMOVUPS     sbf387b29<>+0(SB), Y10
-	VFMADD213PS s3fb8a871<>+0(SB), Y8, Y10
-	VMOVUPS     sbec78349<>+0(SB), Y11
-	VFMADD213PS s3ef8b321<>+0(SB), Y8, Y11
-	VMOVUPS     s3e802142<>+0(SB), Y12
-	VMULPS      Y8, Y8, Y13
-	VFMADD213PS Y10, Y13, Y11
-	VMULPS      Y13, Y13, Y10
-	VFMADD213PS Y11, Y10, Y12
-	VFMADD213PS Y9, Y8, Y12
-	VMOVUPS     s4b400000<>+0(SB), Y8
-	VFMADD231PS Y0, Y12, Y8
-	VSUBPS      s4b400000<>+0(SB), Y8, Y9
-	VFMSUB213PS Y9, Y0, Y12
-	VMOVUPS     s3f317061<>+0(SB), Y9
-	VFMADD213PS s3f800000<>+0(SB), Y12, Y9
-	VMOVUPS     s3d650e71<>+0(SB), Y10
-	VFMADD213PS s3e75fd26<>+0(SB), Y12, Y10
-	VMOVUPS     s3c1e5fb0<>+0(SB), Y11
-	VMULPS      Y12, Y12, Y12
-	VFMADD213PS Y9, Y12, Y10
-	VMULPS      Y12, Y12, Y9
-	VFMADD213PS Y10, Y9, Y11
-	VPSLLD      $0x17, Y8, Y8
-	VPADDD      Y8, Y11, Y11
-	VMOVUPS     Y11, Y8
-	MOVQ        steps+48(FP), BX
+	VANDPS      Y0, Y7, Y8
+	VPADDD      Y7, Y7, Y9
+	VPADDD      s81000000<>+0(SB), Y9, Y10
+	VPCMPGTD    s81ffffff<>+0(SB), Y10, Y10
+	VMOVMSKPS   Y10, SI
+	CMPL        SI, $0x000000ff
+	JNE         unusual
+	VPSRLD      $0x18, Y9, Y9
+	VPMULHUW    Y1, Y9, Y11
+	VPMULLW     Y1, Y9, Y9
+	VPSRLD      $0x0c, Y9, Y12
+	VPERMPS     Y2, Y12, Y10
+	VPERMPS     Y3, Y12, Y12
+	VPSLLD      $0x10, Y9, Y9
+	VBLENDVPS   Y9, Y12, Y10, Y10
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y10, Y10
+	VPAND       s007fffff<>+0(SB), Y7, Y7
+	VPOR        Y6, Y7, Y7
+	VSUBPS      Y6, Y7, Y7
+	VMULPS      Y7, Y7, Y11
+	VMOVUPS     384(BX), Y12
+	VMOVUPS     352(BX), Y9
+	VFMADD213PS 320(BX), Y11, Y12
+	VFMADD213PS 288(BX), Y11, Y9
+	VFMADD213PS 256(BX), Y11, Y12
+	VFMADD213PS 224(BX), Y11, Y9
+	VFMADD213PS Y5, Y11, Y12
+	VFMADD213PS Y4, Y11, Y9
+	VFMADD231PS Y12, Y7, Y9
+	VMULPS      Y10, Y7, Y7
+	VFMADD213PS Y10, Y7, Y9
+	JMP         rooted
 
-raise:
-	SHLQ   $0x01, BX
-	JZ     raised
-	VMULPS Y8, Y8, Y8
-	JCC    raise
-	VMULPS Y11, Y8, Y8
-	JMP    raise
+unusual:
+	VANDPS      s7fffffff<>+0(SB), Y7, Y7
+	VPCMPGTD    s007fffff<>+0(SB), Y7, Y10
+	VCVTDQ2PS   Y7, Y11
+	VBLENDVPS   Y10, Y7, Y11, Y11
+	VPSRLD      $0x17, Y11, Y9
+	VPANDN      96(BX), Y10, Y12
+	VPADDD      Y12, Y9, Y9
+	VPMULHUW    Y1, Y9, Y12
+	VPMULLW     Y1, Y9, Y9
+	VPSRLD      $0x0c, Y9, Y14
+	VPERMPS     Y2, Y14, Y13
+	VPERMPS     Y3, Y14, Y14
+	VPSLLD      $0x10, Y9, Y9
+	VBLENDVPS   Y9, Y14, Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y13, Y13
+	VPANDN      128(BX), Y10, Y12
+	VPSUBD      Y12, Y13, Y13
+	VPAND       s007fffff<>+0(SB), Y11, Y10
+	VPOR        Y6, Y10, Y10
+	VSUBPS      Y6, Y10, Y10
+	VMULPS      Y10, Y10, Y11
+	VMOVUPS     384(BX), Y12
+	VMOVUPS     352(BX), Y9
+	VFMADD213PS 320(BX), Y11, Y12
+	VFMADD213PS 288(BX), Y11, Y9
+	VFMADD213PS 256(BX), Y11, Y12
+	VFMADD213PS 224(BX), Y11, Y9
+	VFMADD213PS Y5, Y11, Y12
+	VFMADD213PS Y4, Y11, Y9
+	VFMADD231PS Y12, Y10, Y9
+	VMULPS      Y13, Y10, Y10
+	VFMADD213PS Y13, Y10, Y9
+	VXORPS      Y10, Y10, Y10
+	VPCMPEQD    Y10, Y7, Y10
+	VPANDN      Y9, Y10, Y9
+	VPCMPGTD    s7f7fffff<>+0(SB), Y7, Y10
+	VBLENDVPS   Y10, Y7, Y9, Y9
 
-raised:
-	VSUBPS      Y8, Y4, Y4
-	VDIVPS      Y8, Y4, Y4
-	VMULPS      Y0, Y4, Y4
-	VFMADD213PS Y11, Y11, Y4
-	VMULPS      Y2, Y4, Y8
-	VBLENDVPS   Y7, Y8, Y4, Y4
-	VANDNPS     Y4, Y6, Y4
-	VORPS       Y5, Y4, Y4
-	CMPQ        DX, $0x08
-	JL          storesome
-	VMOVUPS     Y4, (AX)
-	ADDQ        $0x20, CX
-	ADDQ        $0x20, AX
-	SUBQ        $0x08, DX
-	JNZ         loop
-	JMP         done
+rooted:
+	VORPS   Y8, Y9, Y9
+	CMPQ    DX, $0x08
+	JL      storesome
+	VMOVUPS Y9, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, DX
+	JNZ     loop
+	JMP     done
 
 some:
-	LEAQ       mask<>+0(SB), BX
-	MOVQ       DX, SI
-	NEGQ       SI
-	VMOVUPS    32(BX)(SI*4), Y5
-	VMASKMOVPS (CX), Y5, Y4
-	VMOVUPS    s3f800000<>+0(SB), Y6
-	VBLENDVPS  Y5, Y4, Y6, Y4
+	LEAQ       mask<>+0(SB), SI
+	MOVQ       DX, DI
+	NEGQ       DI
+	VMOVUPS    32(SI)(DI*4), Y8
+	VMASKMOVPS (CX), Y8, Y7
+	VMOVUPS    s3f800000<>+0(SB), Y9
+	VBLENDVPS  Y8, Y7, Y9, Y7
 	JMP        compute
 
 storesome:
-	VMOVAPS      X4, X0
+	VMOVAPS      X9, X0
 	TESTQ        $0x00000004, DX
 	JZ           storetwo
 	VMOVUPS      X0, (AX)
 	ADDQ         $0x10, AX
-	VEXTRACTF128 $0x01, Y4, X0
+	VEXTRACTF128 $0x01, Y9, X0
 
 storetwo:
 	TESTQ     $0x00000002, DX
@@ -3041,125 +3059,1487 @@ storeodd:
 	VMOVSS X0, (AX)
 
 stored:
-	XORQ DX, DX
-
 done:
-stop:
-	MOVQ x_len+32(FP), AX
-	SUBQ DX, AX
-	MOVQ AX, done+72(FP)
 	VZEROUPPER
 	RET
 
-DATA s7f000000<>+0(SB)/4, $0x7f000000
-DATA s7f000000<>+4(SB)/4, $0x7f000000
-DATA s7f000000<>+8(SB)/4, $0x7f000000
-DATA s7f000000<>+12(SB)/4, $0x7f000000
-DATA s7f000000<>+16(SB)/4, $0x7f000000
-DATA s7f000000<>+20(SB)/4, $0x7f000000
-DATA s7f000000<>+24(SB)/4, $0x7f000000
-DATA s7f000000<>+28(SB)/4, $0x7f000000
-GLOBL s7f000000<>(SB), RODATA|NOPTR, $32
+DATA roots<>+0(SB)/4, $0x00005556
+DATA roots<>+4(SB)/4, $0x00005556
+DATA roots<>+8(SB)/4, $0x00005556
+DATA roots<>+12(SB)/4, $0x00005556
+DATA roots<>+16(SB)/4, $0x00005556
+DATA roots<>+20(SB)/4, $0x00005556
+DATA roots<>+24(SB)/4, $0x00005556
+DATA roots<>+28(SB)/4, $0x00005556
+DATA roots<>+32(SB)/4, $0x2a4b2ff5
+DATA roots<>+36(SB)/4, $0x00000000
+DATA roots<>+40(SB)/4, $0x00000000
+DATA roots<>+44(SB)/4, $0x00000000
+DATA roots<>+48(SB)/4, $0x00000000
+DATA roots<>+52(SB)/4, $0x2a800000
+DATA roots<>+56(SB)/4, $0x00000000
+DATA roots<>+60(SB)/4, $0x00000000
+DATA roots<>+64(SB)/4, $0x00000000
+DATA roots<>+68(SB)/4, $0x00000000
+DATA roots<>+72(SB)/4, $0x2aa14518
+DATA roots<>+76(SB)/4, $0x00000000
+DATA roots<>+80(SB)/4, $0x00000000
+DATA roots<>+84(SB)/4, $0x00000000
+DATA roots<>+88(SB)/4, $0x00000000
+DATA roots<>+92(SB)/4, $0x00000000
+DATA roots<>+96(SB)/4, $0x00000001
+DATA roots<>+100(SB)/4, $0x00000001
+DATA roots<>+104(SB)/4, $0x00000001
+DATA roots<>+108(SB)/4, $0x00000001
+DATA roots<>+112(SB)/4, $0x00000001
+DATA roots<>+116(SB)/4, $0x00000001
+DATA roots<>+120(SB)/4, $0x00000001
+DATA roots<>+124(SB)/4, $0x00000001
+DATA roots<>+128(SB)/4, $0x19000000
+DATA roots<>+132(SB)/4, $0x19000000
+DATA roots<>+136(SB)/4, $0x19000000
+DATA roots<>+140(SB)/4, $0x19000000
+DATA roots<>+144(SB)/4, $0x19000000
+DATA roots<>+148(SB)/4, $0x19000000
+DATA roots<>+152(SB)/4, $0x19000000
+DATA roots<>+156(SB)/4, $0x19000000
+DATA roots<>+160(SB)/4, $0x3eaaaaaa
+DATA roots<>+164(SB)/4, $0x3eaaaaaa
+DATA roots<>+168(SB)/4, $0x3eaaaaaa
+DATA roots<>+172(SB)/4, $0x3eaaaaaa
+DATA roots<>+176(SB)/4, $0x3eaaaaaa
+DATA roots<>+180(SB)/4, $0x3eaaaaaa
+DATA roots<>+184(SB)/4, $0x3eaaaaaa
+DATA roots<>+188(SB)/4, $0x3eaaaaaa
+DATA roots<>+192(SB)/4, $0xbde38c40
+DATA roots<>+196(SB)/4, $0xbde38c40
+DATA roots<>+200(SB)/4, $0xbde38c40
+DATA roots<>+204(SB)/4, $0xbde38c40
+DATA roots<>+208(SB)/4, $0xbde38c40
+DATA roots<>+212(SB)/4, $0xbde38c40
+DATA roots<>+216(SB)/4, $0xbde38c40
+DATA roots<>+220(SB)/4, $0xbde38c40
+DATA roots<>+224(SB)/4, $0x3d7c8159
+DATA roots<>+228(SB)/4, $0x3d7c8159
+DATA roots<>+232(SB)/4, $0x3d7c8159
+DATA roots<>+236(SB)/4, $0x3d7c8159
+DATA roots<>+240(SB)/4, $0x3d7c8159
+DATA roots<>+244(SB)/4, $0x3d7c8159
+DATA roots<>+248(SB)/4, $0x3d7c8159
+DATA roots<>+252(SB)/4, $0x3d7c8159
+DATA roots<>+256(SB)/4, $0xbd25b59c
+DATA roots<>+260(SB)/4, $0xbd25b59c
+DATA roots<>+264(SB)/4, $0xbd25b59c
+DATA roots<>+268(SB)/4, $0xbd25b59c
+DATA roots<>+272(SB)/4, $0xbd25b59c
+DATA roots<>+276(SB)/4, $0xbd25b59c
+DATA roots<>+280(SB)/4, $0xbd25b59c
+DATA roots<>+284(SB)/4, $0xbd25b59c
+DATA roots<>+288(SB)/4, $0x3cde4059
+DATA roots<>+292(SB)/4, $0x3cde4059
+DATA roots<>+296(SB)/4, $0x3cde4059
+DATA roots<>+300(SB)/4, $0x3cde4059
+DATA roots<>+304(SB)/4, $0x3cde4059
+DATA roots<>+308(SB)/4, $0x3cde4059
+DATA roots<>+312(SB)/4, $0x3cde4059
+DATA roots<>+316(SB)/4, $0x3cde4059
+DATA roots<>+320(SB)/4, $0xbc804106
+DATA roots<>+324(SB)/4, $0xbc804106
+DATA roots<>+328(SB)/4, $0xbc804106
+DATA roots<>+332(SB)/4, $0xbc804106
+DATA roots<>+336(SB)/4, $0xbc804106
+DATA roots<>+340(SB)/4, $0xbc804106
+DATA roots<>+344(SB)/4, $0xbc804106
+DATA roots<>+348(SB)/4, $0xbc804106
+DATA roots<>+352(SB)/4, $0x3bcb65ee
+DATA roots<>+356(SB)/4, $0x3bcb65ee
+DATA roots<>+360(SB)/4, $0x3bcb65ee
+DATA roots<>+364(SB)/4, $0x3bcb65ee
+DATA roots<>+368(SB)/4, $0x3bcb65ee
+DATA roots<>+372(SB)/4, $0x3bcb65ee
+DATA roots<>+376(SB)/4, $0x3bcb65ee
+DATA roots<>+380(SB)/4, $0x3bcb65ee
+DATA roots<>+384(SB)/4, $0xba9a3f8b
+DATA roots<>+388(SB)/4, $0xba9a3f8b
+DATA roots<>+392(SB)/4, $0xba9a3f8b
+DATA roots<>+396(SB)/4, $0xba9a3f8b
+DATA roots<>+400(SB)/4, $0xba9a3f8b
+DATA roots<>+404(SB)/4, $0xba9a3f8b
+DATA roots<>+408(SB)/4, $0xba9a3f8b
+DATA roots<>+412(SB)/4, $0xba9a3f8b
+DATA roots<>+416(SB)/4, $0x00004000
+DATA roots<>+420(SB)/4, $0x00004000
+DATA roots<>+424(SB)/4, $0x00004000
+DATA roots<>+428(SB)/4, $0x00004000
+DATA roots<>+432(SB)/4, $0x00004000
+DATA roots<>+436(SB)/4, $0x00004000
+DATA roots<>+440(SB)/4, $0x00004000
+DATA roots<>+444(SB)/4, $0x00004000
+DATA roots<>+448(SB)/4, $0x2f9837f0
+DATA roots<>+452(SB)/4, $0x00000000
+DATA roots<>+456(SB)/4, $0x00000000
+DATA roots<>+460(SB)/4, $0x00000000
+DATA roots<>+464(SB)/4, $0x2fb504f3
+DATA roots<>+468(SB)/4, $0x00000000
+DATA roots<>+472(SB)/4, $0x00000000
+DATA roots<>+476(SB)/4, $0x00000000
+DATA roots<>+480(SB)/4, $0x2fd744fd
+DATA roots<>+484(SB)/4, $0x00000000
+DATA roots<>+488(SB)/4, $0x00000000
+DATA roots<>+492(SB)/4, $0x00000000
+DATA roots<>+496(SB)/4, $0x30000000
+DATA roots<>+500(SB)/4, $0x00000000
+DATA roots<>+504(SB)/4, $0x00000000
+DATA roots<>+508(SB)/4, $0x00000000
+DATA roots<>+512(SB)/4, $0x00000003
+DATA roots<>+516(SB)/4, $0x00000003
+DATA roots<>+520(SB)/4, $0x00000003
+DATA roots<>+524(SB)/4, $0x00000003
+DATA roots<>+528(SB)/4, $0x00000003
+DATA roots<>+532(SB)/4, $0x00000003
+DATA roots<>+536(SB)/4, $0x00000003
+DATA roots<>+540(SB)/4, $0x00000003
+DATA roots<>+544(SB)/4, $0x13000000
+DATA roots<>+548(SB)/4, $0x13000000
+DATA roots<>+552(SB)/4, $0x13000000
+DATA roots<>+556(SB)/4, $0x13000000
+DATA roots<>+560(SB)/4, $0x13000000
+DATA roots<>+564(SB)/4, $0x13000000
+DATA roots<>+568(SB)/4, $0x13000000
+DATA roots<>+572(SB)/4, $0x13000000
+DATA roots<>+576(SB)/4, $0x3e7ffffe
+DATA roots<>+580(SB)/4, $0x3e7ffffe
+DATA roots<>+584(SB)/4, $0x3e7ffffe
+DATA roots<>+588(SB)/4, $0x3e7ffffe
+DATA roots<>+592(SB)/4, $0x3e7ffffe
+DATA roots<>+596(SB)/4, $0x3e7ffffe
+DATA roots<>+600(SB)/4, $0x3e7ffffe
+DATA roots<>+604(SB)/4, $0x3e7ffffe
+DATA roots<>+608(SB)/4, $0xbdbffe19
+DATA roots<>+612(SB)/4, $0xbdbffe19
+DATA roots<>+616(SB)/4, $0xbdbffe19
+DATA roots<>+620(SB)/4, $0xbdbffe19
+DATA roots<>+624(SB)/4, $0xbdbffe19
+DATA roots<>+628(SB)/4, $0xbdbffe19
+DATA roots<>+632(SB)/4, $0xbdbffe19
+DATA roots<>+636(SB)/4, $0xbdbffe19
+DATA roots<>+640(SB)/4, $0x3d5fad61
+DATA roots<>+644(SB)/4, $0x3d5fad61
+DATA roots<>+648(SB)/4, $0x3d5fad61
+DATA roots<>+652(SB)/4, $0x3d5fad61
+DATA roots<>+656(SB)/4, $0x3d5fad61
+DATA roots<>+660(SB)/4, $0x3d5fad61
+DATA roots<>+664(SB)/4, $0x3d5fad61
+DATA roots<>+668(SB)/4, $0x3d5fad61
+DATA roots<>+672(SB)/4, $0xbd173ee9
+DATA roots<>+676(SB)/4, $0xbd173ee9
+DATA roots<>+680(SB)/4, $0xbd173ee9
+DATA roots<>+684(SB)/4, $0xbd173ee9
+DATA roots<>+688(SB)/4, $0xbd173ee9
+DATA roots<>+692(SB)/4, $0xbd173ee9
+DATA roots<>+696(SB)/4, $0xbd173ee9
+DATA roots<>+700(SB)/4, $0xbd173ee9
+DATA roots<>+704(SB)/4, $0x3cced729
+DATA roots<>+708(SB)/4, $0x3cced729
+DATA roots<>+712(SB)/4, $0x3cced729
+DATA roots<>+716(SB)/4, $0x3cced729
+DATA roots<>+720(SB)/4, $0x3cced729
+DATA roots<>+724(SB)/4, $0x3cced729
+DATA roots<>+728(SB)/4, $0x3cced729
+DATA roots<>+732(SB)/4, $0x3cced729
+DATA roots<>+736(SB)/4, $0xbc719404
+DATA roots<>+740(SB)/4, $0xbc719404
+DATA roots<>+744(SB)/4, $0xbc719404
+DATA roots<>+748(SB)/4, $0xbc719404
+DATA roots<>+752(SB)/4, $0xbc719404
+DATA roots<>+756(SB)/4, $0xbc719404
+DATA roots<>+760(SB)/4, $0xbc719404
+DATA roots<>+764(SB)/4, $0xbc719404
+DATA roots<>+768(SB)/4, $0x3bc0df11
+DATA roots<>+772(SB)/4, $0x3bc0df11
+DATA roots<>+776(SB)/4, $0x3bc0df11
+DATA roots<>+780(SB)/4, $0x3bc0df11
+DATA roots<>+784(SB)/4, $0x3bc0df11
+DATA roots<>+788(SB)/4, $0x3bc0df11
+DATA roots<>+792(SB)/4, $0x3bc0df11
+DATA roots<>+796(SB)/4, $0x3bc0df11
+DATA roots<>+800(SB)/4, $0xba92d5d2
+DATA roots<>+804(SB)/4, $0xba92d5d2
+DATA roots<>+808(SB)/4, $0xba92d5d2
+DATA roots<>+812(SB)/4, $0xba92d5d2
+DATA roots<>+816(SB)/4, $0xba92d5d2
+DATA roots<>+820(SB)/4, $0xba92d5d2
+DATA roots<>+824(SB)/4, $0xba92d5d2
+DATA roots<>+828(SB)/4, $0xba92d5d2
+DATA roots<>+832(SB)/4, $0x00003334
+DATA roots<>+836(SB)/4, $0x00003334
+DATA roots<>+840(SB)/4, $0x00003334
+DATA roots<>+844(SB)/4, $0x00003334
+DATA roots<>+848(SB)/4, $0x00003334
+DATA roots<>+852(SB)/4, $0x00003334
+DATA roots<>+856(SB)/4, $0x00003334
+DATA roots<>+860(SB)/4, $0x00003334
+DATA roots<>+864(SB)/4, $0x32c20300
+DATA roots<>+868(SB)/4, $0x00000000
+DATA roots<>+872(SB)/4, $0x00000000
+DATA roots<>+876(SB)/4, $0x32dedc67
+DATA roots<>+880(SB)/4, $0x00000000
+DATA roots<>+884(SB)/4, $0x00000000
+DATA roots<>+888(SB)/4, $0x33000000
+DATA roots<>+892(SB)/4, $0x00000000
+DATA roots<>+896(SB)/4, $0x00000000
+DATA roots<>+900(SB)/4, $0x3313088c
+DATA roots<>+904(SB)/4, $0x00000000
+DATA roots<>+908(SB)/4, $0x00000000
+DATA roots<>+912(SB)/4, $0x3328e5a3
+DATA roots<>+916(SB)/4, $0x00000000
+DATA roots<>+920(SB)/4, $0x00000000
+DATA roots<>+924(SB)/4, $0x00000000
+DATA roots<>+928(SB)/4, $0x00000001
+DATA roots<>+932(SB)/4, $0x00000001
+DATA roots<>+936(SB)/4, $0x00000001
+DATA roots<>+940(SB)/4, $0x00000001
+DATA roots<>+944(SB)/4, $0x00000001
+DATA roots<>+948(SB)/4, $0x00000001
+DATA roots<>+952(SB)/4, $0x00000001
+DATA roots<>+956(SB)/4, $0x00000001
+DATA roots<>+960(SB)/4, $0x0f000000
+DATA roots<>+964(SB)/4, $0x0f000000
+DATA roots<>+968(SB)/4, $0x0f000000
+DATA roots<>+972(SB)/4, $0x0f000000
+DATA roots<>+976(SB)/4, $0x0f000000
+DATA roots<>+980(SB)/4, $0x0f000000
+DATA roots<>+984(SB)/4, $0x0f000000
+DATA roots<>+988(SB)/4, $0x0f000000
+DATA roots<>+992(SB)/4, $0x3e4ccccb
+DATA roots<>+996(SB)/4, $0x3e4ccccb
+DATA roots<>+1000(SB)/4, $0x3e4ccccb
+DATA roots<>+1004(SB)/4, $0x3e4ccccb
+DATA roots<>+1008(SB)/4, $0x3e4ccccb
+DATA roots<>+1012(SB)/4, $0x3e4ccccb
+DATA roots<>+1016(SB)/4, $0x3e4ccccb
+DATA roots<>+1020(SB)/4, $0x3e4ccccb
+DATA roots<>+1024(SB)/4, $0xbda3d549
+DATA roots<>+1028(SB)/4, $0xbda3d549
+DATA roots<>+1032(SB)/4, $0xbda3d549
+DATA roots<>+1036(SB)/4, $0xbda3d549
+DATA roots<>+1040(SB)/4, $0xbda3d549
+DATA roots<>+1044(SB)/4, $0xbda3d549
+DATA roots<>+1048(SB)/4, $0xbda3d549
+DATA roots<>+1052(SB)/4, $0xbda3d549
+DATA roots<>+1056(SB)/4, $0x3d444f5e
+DATA roots<>+1060(SB)/4, $0x3d444f5e
+DATA roots<>+1064(SB)/4, $0x3d444f5e
+DATA roots<>+1068(SB)/4, $0x3d444f5e
+DATA roots<>+1072(SB)/4, $0x3d444f5e
+DATA roots<>+1076(SB)/4, $0x3d444f5e
+DATA roots<>+1080(SB)/4, $0x3d444f5e
+DATA roots<>+1084(SB)/4, $0x3d444f5e
+DATA roots<>+1088(SB)/4, $0xbd0714dc
+DATA roots<>+1092(SB)/4, $0xbd0714dc
+DATA roots<>+1096(SB)/4, $0xbd0714dc
+DATA roots<>+1100(SB)/4, $0xbd0714dc
+DATA roots<>+1104(SB)/4, $0xbd0714dc
+DATA roots<>+1108(SB)/4, $0xbd0714dc
+DATA roots<>+1112(SB)/4, $0xbd0714dc
+DATA roots<>+1116(SB)/4, $0xbd0714dc
+DATA roots<>+1120(SB)/4, $0x3cbadb80
+DATA roots<>+1124(SB)/4, $0x3cbadb80
+DATA roots<>+1128(SB)/4, $0x3cbadb80
+DATA roots<>+1132(SB)/4, $0x3cbadb80
+DATA roots<>+1136(SB)/4, $0x3cbadb80
+DATA roots<>+1140(SB)/4, $0x3cbadb80
+DATA roots<>+1144(SB)/4, $0x3cbadb80
+DATA roots<>+1148(SB)/4, $0x3cbadb80
+DATA roots<>+1152(SB)/4, $0xbc5bc505
+DATA roots<>+1156(SB)/4, $0xbc5bc505
+DATA roots<>+1160(SB)/4, $0xbc5bc505
+DATA roots<>+1164(SB)/4, $0xbc5bc505
+DATA roots<>+1168(SB)/4, $0xbc5bc505
+DATA roots<>+1172(SB)/4, $0xbc5bc505
+DATA roots<>+1176(SB)/4, $0xbc5bc505
+DATA roots<>+1180(SB)/4, $0xbc5bc505
+DATA roots<>+1184(SB)/4, $0x3bb02a73
+DATA roots<>+1188(SB)/4, $0x3bb02a73
+DATA roots<>+1192(SB)/4, $0x3bb02a73
+DATA roots<>+1196(SB)/4, $0x3bb02a73
+DATA roots<>+1200(SB)/4, $0x3bb02a73
+DATA roots<>+1204(SB)/4, $0x3bb02a73
+DATA roots<>+1208(SB)/4, $0x3bb02a73
+DATA roots<>+1212(SB)/4, $0x3bb02a73
+DATA roots<>+1216(SB)/4, $0xba866cd2
+DATA roots<>+1220(SB)/4, $0xba866cd2
+DATA roots<>+1224(SB)/4, $0xba866cd2
+DATA roots<>+1228(SB)/4, $0xba866cd2
+DATA roots<>+1232(SB)/4, $0xba866cd2
+DATA roots<>+1236(SB)/4, $0xba866cd2
+DATA roots<>+1240(SB)/4, $0xba866cd2
+DATA roots<>+1244(SB)/4, $0xba866cd2
+DATA roots<>+1248(SB)/4, $0x00002aab
+DATA roots<>+1252(SB)/4, $0x00002aab
+DATA roots<>+1256(SB)/4, $0x00002aab
+DATA roots<>+1260(SB)/4, $0x00002aab
+DATA roots<>+1264(SB)/4, $0x00002aab
+DATA roots<>+1268(SB)/4, $0x00002aab
+DATA roots<>+1272(SB)/4, $0x00002aab
+DATA roots<>+1276(SB)/4, $0x00002aab
+DATA roots<>+1280(SB)/4, $0x34e411f0
+DATA roots<>+1284(SB)/4, $0x00000000
+DATA roots<>+1288(SB)/4, $0x35000000
+DATA roots<>+1292(SB)/4, $0x00000000
+DATA roots<>+1296(SB)/4, $0x00000000
+DATA roots<>+1300(SB)/4, $0x350facd6
+DATA roots<>+1304(SB)/4, $0x00000000
+DATA roots<>+1308(SB)/4, $0x00000000
+DATA roots<>+1312(SB)/4, $0x35214518
+DATA roots<>+1316(SB)/4, $0x00000000
+DATA roots<>+1320(SB)/4, $0x353504f3
+DATA roots<>+1324(SB)/4, $0x00000000
+DATA roots<>+1328(SB)/4, $0x00000000
+DATA roots<>+1332(SB)/4, $0x354b2ff5
+DATA roots<>+1336(SB)/4, $0x00000000
+DATA roots<>+1340(SB)/4, $0x00000000
+DATA roots<>+1344(SB)/4, $0x00000001
+DATA roots<>+1348(SB)/4, $0x00000001
+DATA roots<>+1352(SB)/4, $0x00000001
+DATA roots<>+1356(SB)/4, $0x00000001
+DATA roots<>+1360(SB)/4, $0x00000001
+DATA roots<>+1364(SB)/4, $0x00000001
+DATA roots<>+1368(SB)/4, $0x00000001
+DATA roots<>+1372(SB)/4, $0x00000001
+DATA roots<>+1376(SB)/4, $0x0c800000
+DATA roots<>+1380(SB)/4, $0x0c800000
+DATA roots<>+1384(SB)/4, $0x0c800000
+DATA roots<>+1388(SB)/4, $0x0c800000
+DATA roots<>+1392(SB)/4, $0x0c800000
+DATA roots<>+1396(SB)/4, $0x0c800000
+DATA roots<>+1400(SB)/4, $0x0c800000
+DATA roots<>+1404(SB)/4, $0x0c800000
+DATA roots<>+1408(SB)/4, $0x3e2aaaa9
+DATA roots<>+1412(SB)/4, $0x3e2aaaa9
+DATA roots<>+1416(SB)/4, $0x3e2aaaa9
+DATA roots<>+1420(SB)/4, $0x3e2aaaa9
+DATA roots<>+1424(SB)/4, $0x3e2aaaa9
+DATA roots<>+1428(SB)/4, $0x3e2aaaa9
+DATA roots<>+1432(SB)/4, $0x3e2aaaa9
+DATA roots<>+1436(SB)/4, $0x3e2aaaa9
+DATA roots<>+1440(SB)/4, $0xbd8e3749
+DATA roots<>+1444(SB)/4, $0xbd8e3749
+DATA roots<>+1448(SB)/4, $0xbd8e3749
+DATA roots<>+1452(SB)/4, $0xbd8e3749
+DATA roots<>+1456(SB)/4, $0xbd8e3749
+DATA roots<>+1460(SB)/4, $0xbd8e3749
+DATA roots<>+1464(SB)/4, $0xbd8e3749
+DATA roots<>+1468(SB)/4, $0xbd8e3749
+DATA roots<>+1472(SB)/4, $0x3d2d8e06
+DATA roots<>+1476(SB)/4, $0x3d2d8e06
+DATA roots<>+1480(SB)/4, $0x3d2d8e06
+DATA roots<>+1484(SB)/4, $0x3d2d8e06
+DATA roots<>+1488(SB)/4, $0x3d2d8e06
+DATA roots<>+1492(SB)/4, $0x3d2d8e06
+DATA roots<>+1496(SB)/4, $0x3d2d8e06
+DATA roots<>+1500(SB)/4, $0x3d2d8e06
+DATA roots<>+1504(SB)/4, $0xbcf19a46
+DATA roots<>+1508(SB)/4, $0xbcf19a46
+DATA roots<>+1512(SB)/4, $0xbcf19a46
+DATA roots<>+1516(SB)/4, $0xbcf19a46
+DATA roots<>+1520(SB)/4, $0xbcf19a46
+DATA roots<>+1524(SB)/4, $0xbcf19a46
+DATA roots<>+1528(SB)/4, $0xbcf19a46
+DATA roots<>+1532(SB)/4, $0xbcf19a46
+DATA roots<>+1536(SB)/4, $0x3ca85d33
+DATA roots<>+1540(SB)/4, $0x3ca85d33
+DATA roots<>+1544(SB)/4, $0x3ca85d33
+DATA roots<>+1548(SB)/4, $0x3ca85d33
+DATA roots<>+1552(SB)/4, $0x3ca85d33
+DATA roots<>+1556(SB)/4, $0x3ca85d33
+DATA roots<>+1560(SB)/4, $0x3ca85d33
+DATA roots<>+1564(SB)/4, $0x3ca85d33
+DATA roots<>+1568(SB)/4, $0xbc46ee83
+DATA roots<>+1572(SB)/4, $0xbc46ee83
+DATA roots<>+1576(SB)/4, $0xbc46ee83
+DATA roots<>+1580(SB)/4, $0xbc46ee83
+DATA roots<>+1584(SB)/4, $0xbc46ee83
+DATA roots<>+1588(SB)/4, $0xbc46ee83
+DATA roots<>+1592(SB)/4, $0xbc46ee83
+DATA roots<>+1596(SB)/4, $0xbc46ee83
+DATA roots<>+1600(SB)/4, $0x3b9fe275
+DATA roots<>+1604(SB)/4, $0x3b9fe275
+DATA roots<>+1608(SB)/4, $0x3b9fe275
+DATA roots<>+1612(SB)/4, $0x3b9fe275
+DATA roots<>+1616(SB)/4, $0x3b9fe275
+DATA roots<>+1620(SB)/4, $0x3b9fe275
+DATA roots<>+1624(SB)/4, $0x3b9fe275
+DATA roots<>+1628(SB)/4, $0x3b9fe275
+DATA roots<>+1632(SB)/4, $0xba745f57
+DATA roots<>+1636(SB)/4, $0xba745f57
+DATA roots<>+1640(SB)/4, $0xba745f57
+DATA roots<>+1644(SB)/4, $0xba745f57
+DATA roots<>+1648(SB)/4, $0xba745f57
+DATA roots<>+1652(SB)/4, $0xba745f57
+DATA roots<>+1656(SB)/4, $0xba745f57
+DATA roots<>+1660(SB)/4, $0xba745f57
+DATA roots<>+1664(SB)/4, $0x00002493
+DATA roots<>+1668(SB)/4, $0x00002493
+DATA roots<>+1672(SB)/4, $0x00002493
+DATA roots<>+1676(SB)/4, $0x00002493
+DATA roots<>+1680(SB)/4, $0x00002493
+DATA roots<>+1684(SB)/4, $0x00002493
+DATA roots<>+1688(SB)/4, $0x00002493
+DATA roots<>+1692(SB)/4, $0x00002493
+DATA roots<>+1696(SB)/4, $0x3667dd82
+DATA roots<>+1700(SB)/4, $0x00000000
+DATA roots<>+1704(SB)/4, $0x36800000
+DATA roots<>+1708(SB)/4, $0x00000000
+DATA roots<>+1712(SB)/4, $0x368d52ce
+DATA roots<>+1716(SB)/4, $0x00000000
+DATA roots<>+1720(SB)/4, $0x369c08a4
+DATA roots<>+1724(SB)/4, $0x00000000
+DATA roots<>+1728(SB)/4, $0x00000000
+DATA roots<>+1732(SB)/4, $0x36ac4675
+DATA roots<>+1736(SB)/4, $0x00000000
+DATA roots<>+1740(SB)/4, $0x36be3510
+DATA roots<>+1744(SB)/4, $0x00000000
+DATA roots<>+1748(SB)/4, $0x36d2017f
+DATA roots<>+1752(SB)/4, $0x00000000
+DATA roots<>+1756(SB)/4, $0x00000000
+DATA roots<>+1760(SB)/4, $0x00000005
+DATA roots<>+1764(SB)/4, $0x00000005
+DATA roots<>+1768(SB)/4, $0x00000005
+DATA roots<>+1772(SB)/4, $0x00000005
+DATA roots<>+1776(SB)/4, $0x00000005
+DATA roots<>+1780(SB)/4, $0x00000005
+DATA roots<>+1784(SB)/4, $0x00000005
+DATA roots<>+1788(SB)/4, $0x00000005
+DATA roots<>+1792(SB)/4, $0x0b000000
+DATA roots<>+1796(SB)/4, $0x0b000000
+DATA roots<>+1800(SB)/4, $0x0b000000
+DATA roots<>+1804(SB)/4, $0x0b000000
+DATA roots<>+1808(SB)/4, $0x0b000000
+DATA roots<>+1812(SB)/4, $0x0b000000
+DATA roots<>+1816(SB)/4, $0x0b000000
+DATA roots<>+1820(SB)/4, $0x0b000000
+DATA roots<>+1824(SB)/4, $0x3e124923
+DATA roots<>+1828(SB)/4, $0x3e124923
+DATA roots<>+1832(SB)/4, $0x3e124923
+DATA roots<>+1836(SB)/4, $0x3e124923
+DATA roots<>+1840(SB)/4, $0x3e124923
+DATA roots<>+1844(SB)/4, $0x3e124923
+DATA roots<>+1848(SB)/4, $0x3e124923
+DATA roots<>+1852(SB)/4, $0x3e124923
+DATA roots<>+1856(SB)/4, $0xbd7ac398
+DATA roots<>+1860(SB)/4, $0xbd7ac398
+DATA roots<>+1864(SB)/4, $0xbd7ac398
+DATA roots<>+1868(SB)/4, $0xbd7ac398
+DATA roots<>+1872(SB)/4, $0xbd7ac398
+DATA roots<>+1876(SB)/4, $0xbd7ac398
+DATA roots<>+1880(SB)/4, $0xbd7ac398
+DATA roots<>+1884(SB)/4, $0xbd7ac398
+DATA roots<>+1888(SB)/4, $0x3d1afe30
+DATA roots<>+1892(SB)/4, $0x3d1afe30
+DATA roots<>+1896(SB)/4, $0x3d1afe30
+DATA roots<>+1900(SB)/4, $0x3d1afe30
+DATA roots<>+1904(SB)/4, $0x3d1afe30
+DATA roots<>+1908(SB)/4, $0x3d1afe30
+DATA roots<>+1912(SB)/4, $0x3d1afe30
+DATA roots<>+1916(SB)/4, $0x3d1afe30
+DATA roots<>+1920(SB)/4, $0xbcd984df
+DATA roots<>+1924(SB)/4, $0xbcd984df
+DATA roots<>+1928(SB)/4, $0xbcd984df
+DATA roots<>+1932(SB)/4, $0xbcd984df
+DATA roots<>+1936(SB)/4, $0xbcd984df
+DATA roots<>+1940(SB)/4, $0xbcd984df
+DATA roots<>+1944(SB)/4, $0xbcd984df
+DATA roots<>+1948(SB)/4, $0xbcd984df
+DATA roots<>+1952(SB)/4, $0x3c9863a5
+DATA roots<>+1956(SB)/4, $0x3c9863a5
+DATA roots<>+1960(SB)/4, $0x3c9863a5
+DATA roots<>+1964(SB)/4, $0x3c9863a5
+DATA roots<>+1968(SB)/4, $0x3c9863a5
+DATA roots<>+1972(SB)/4, $0x3c9863a5
+DATA roots<>+1976(SB)/4, $0x3c9863a5
+DATA roots<>+1980(SB)/4, $0x3c9863a5
+DATA roots<>+1984(SB)/4, $0xbc34a4cb
+DATA roots<>+1988(SB)/4, $0xbc34a4cb
+DATA roots<>+1992(SB)/4, $0xbc34a4cb
+DATA roots<>+1996(SB)/4, $0xbc34a4cb
+DATA roots<>+2000(SB)/4, $0xbc34a4cb
+DATA roots<>+2004(SB)/4, $0xbc34a4cb
+DATA roots<>+2008(SB)/4, $0xbc34a4cb
+DATA roots<>+2012(SB)/4, $0xbc34a4cb
+DATA roots<>+2016(SB)/4, $0x3b917564
+DATA roots<>+2020(SB)/4, $0x3b917564
+DATA roots<>+2024(SB)/4, $0x3b917564
+DATA roots<>+2028(SB)/4, $0x3b917564
+DATA roots<>+2032(SB)/4, $0x3b917564
+DATA roots<>+2036(SB)/4, $0x3b917564
+DATA roots<>+2040(SB)/4, $0x3b917564
+DATA roots<>+2044(SB)/4, $0x3b917564
+DATA roots<>+2048(SB)/4, $0xba5e8fd1
+DATA roots<>+2052(SB)/4, $0xba5e8fd1
+DATA roots<>+2056(SB)/4, $0xba5e8fd1
+DATA roots<>+2060(SB)/4, $0xba5e8fd1
+DATA roots<>+2064(SB)/4, $0xba5e8fd1
+DATA roots<>+2068(SB)/4, $0xba5e8fd1
+DATA roots<>+2072(SB)/4, $0xba5e8fd1
+DATA roots<>+2076(SB)/4, $0xba5e8fd1
+DATA roots<>+2080(SB)/4, $0x00002000
+DATA roots<>+2084(SB)/4, $0x00002000
+DATA roots<>+2088(SB)/4, $0x00002000
+DATA roots<>+2092(SB)/4, $0x00002000
+DATA roots<>+2096(SB)/4, $0x00002000
+DATA roots<>+2100(SB)/4, $0x00002000
+DATA roots<>+2104(SB)/4, $0x00002000
+DATA roots<>+2108(SB)/4, $0x00002000
+DATA roots<>+2112(SB)/4, $0x378b95c2
+DATA roots<>+2116(SB)/4, $0x00000000
+DATA roots<>+2120(SB)/4, $0x379837f0
+DATA roots<>+2124(SB)/4, $0x00000000
+DATA roots<>+2128(SB)/4, $0x37a5fed7
+DATA roots<>+2132(SB)/4, $0x00000000
+DATA roots<>+2136(SB)/4, $0x37b504f3
+DATA roots<>+2140(SB)/4, $0x00000000
+DATA roots<>+2144(SB)/4, $0x37c5672a
+DATA roots<>+2148(SB)/4, $0x00000000
+DATA roots<>+2152(SB)/4, $0x37d744fd
+DATA roots<>+2156(SB)/4, $0x00000000
+DATA roots<>+2160(SB)/4, $0x37eac0c7
+DATA roots<>+2164(SB)/4, $0x00000000
+DATA roots<>+2168(SB)/4, $0x38000000
+DATA roots<>+2172(SB)/4, $0x00000000
+DATA roots<>+2176(SB)/4, $0x00000003
+DATA roots<>+2180(SB)/4, $0x00000003
+DATA roots<>+2184(SB)/4, $0x00000003
+DATA roots<>+2188(SB)/4, $0x00000003
+DATA roots<>+2192(SB)/4, $0x00000003
+DATA roots<>+2196(SB)/4, $0x00000003
+DATA roots<>+2200(SB)/4, $0x00000003
+DATA roots<>+2204(SB)/4, $0x00000003
+DATA roots<>+2208(SB)/4, $0x09800000
+DATA roots<>+2212(SB)/4, $0x09800000
+DATA roots<>+2216(SB)/4, $0x09800000
+DATA roots<>+2220(SB)/4, $0x09800000
+DATA roots<>+2224(SB)/4, $0x09800000
+DATA roots<>+2228(SB)/4, $0x09800000
+DATA roots<>+2232(SB)/4, $0x09800000
+DATA roots<>+2236(SB)/4, $0x09800000
+DATA roots<>+2240(SB)/4, $0x3dfffffd
+DATA roots<>+2244(SB)/4, $0x3dfffffd
+DATA roots<>+2248(SB)/4, $0x3dfffffd
+DATA roots<>+2252(SB)/4, $0x3dfffffd
+DATA roots<>+2256(SB)/4, $0x3dfffffd
+DATA roots<>+2260(SB)/4, $0x3dfffffd
+DATA roots<>+2264(SB)/4, $0x3dfffffd
+DATA roots<>+2268(SB)/4, $0x3dfffffd
+DATA roots<>+2272(SB)/4, $0xbd5ffd4e
+DATA roots<>+2276(SB)/4, $0xbd5ffd4e
+DATA roots<>+2280(SB)/4, $0xbd5ffd4e
+DATA roots<>+2284(SB)/4, $0xbd5ffd4e
+DATA roots<>+2288(SB)/4, $0xbd5ffd4e
+DATA roots<>+2292(SB)/4, $0xbd5ffd4e
+DATA roots<>+2296(SB)/4, $0xbd5ffd4e
+DATA roots<>+2300(SB)/4, $0xbd5ffd4e
+DATA roots<>+2304(SB)/4, $0x3d0bc57b
+DATA roots<>+2308(SB)/4, $0x3d0bc57b
+DATA roots<>+2312(SB)/4, $0x3d0bc57b
+DATA roots<>+2316(SB)/4, $0x3d0bc57b
+DATA roots<>+2320(SB)/4, $0x3d0bc57b
+DATA roots<>+2324(SB)/4, $0x3d0bc57b
+DATA roots<>+2328(SB)/4, $0x3d0bc57b
+DATA roots<>+2332(SB)/4, $0x3d0bc57b
+DATA roots<>+2336(SB)/4, $0xbcc55805
+DATA roots<>+2340(SB)/4, $0xbcc55805
+DATA roots<>+2344(SB)/4, $0xbcc55805
+DATA roots<>+2348(SB)/4, $0xbcc55805
+DATA roots<>+2352(SB)/4, $0xbcc55805
+DATA roots<>+2356(SB)/4, $0xbcc55805
+DATA roots<>+2360(SB)/4, $0xbcc55805
+DATA roots<>+2364(SB)/4, $0xbcc55805
+DATA roots<>+2368(SB)/4, $0x3c8acdbb
+DATA roots<>+2372(SB)/4, $0x3c8acdbb
+DATA roots<>+2376(SB)/4, $0x3c8acdbb
+DATA roots<>+2380(SB)/4, $0x3c8acdbb
+DATA roots<>+2384(SB)/4, $0x3c8acdbb
+DATA roots<>+2388(SB)/4, $0x3c8acdbb
+DATA roots<>+2392(SB)/4, $0x3c8acdbb
+DATA roots<>+2396(SB)/4, $0x3c8acdbb
+DATA roots<>+2400(SB)/4, $0xbc24f05d
+DATA roots<>+2404(SB)/4, $0xbc24f05d
+DATA roots<>+2408(SB)/4, $0xbc24f05d
+DATA roots<>+2412(SB)/4, $0xbc24f05d
+DATA roots<>+2416(SB)/4, $0xbc24f05d
+DATA roots<>+2420(SB)/4, $0xbc24f05d
+DATA roots<>+2424(SB)/4, $0xbc24f05d
+DATA roots<>+2428(SB)/4, $0xbc24f05d
+DATA roots<>+2432(SB)/4, $0x3b84ff92
+DATA roots<>+2436(SB)/4, $0x3b84ff92
+DATA roots<>+2440(SB)/4, $0x3b84ff92
+DATA roots<>+2444(SB)/4, $0x3b84ff92
+DATA roots<>+2448(SB)/4, $0x3b84ff92
+DATA roots<>+2452(SB)/4, $0x3b84ff92
+DATA roots<>+2456(SB)/4, $0x3b84ff92
+DATA roots<>+2460(SB)/4, $0x3b84ff92
+DATA roots<>+2464(SB)/4, $0xba4ba8dd
+DATA roots<>+2468(SB)/4, $0xba4ba8dd
+DATA roots<>+2472(SB)/4, $0xba4ba8dd
+DATA roots<>+2476(SB)/4, $0xba4ba8dd
+DATA roots<>+2480(SB)/4, $0xba4ba8dd
+DATA roots<>+2484(SB)/4, $0xba4ba8dd
+DATA roots<>+2488(SB)/4, $0xba4ba8dd
+DATA roots<>+2492(SB)/4, $0xba4ba8dd
+DATA roots<>+2496(SB)/4, $0x00001c72
+DATA roots<>+2500(SB)/4, $0x00001c72
+DATA roots<>+2504(SB)/4, $0x00001c72
+DATA roots<>+2508(SB)/4, $0x00001c72
+DATA roots<>+2512(SB)/4, $0x00001c72
+DATA roots<>+2516(SB)/4, $0x00001c72
+DATA roots<>+2520(SB)/4, $0x00001c72
+DATA roots<>+2524(SB)/4, $0x00001c72
+DATA roots<>+2528(SB)/4, $0x386d0620
+DATA roots<>+2532(SB)/4, $0x38800000
+DATA roots<>+2536(SB)/4, $0x00000000
+DATA roots<>+2540(SB)/4, $0x388a3f66
+DATA roots<>+2544(SB)/4, $0x00000000
+DATA roots<>+2548(SB)/4, $0x389550d3
+DATA roots<>+2552(SB)/4, $0x00000000
+DATA roots<>+2556(SB)/4, $0x38a14518
+DATA roots<>+2560(SB)/4, $0x38ae2e5e
+DATA roots<>+2564(SB)/4, $0x00000000
+DATA roots<>+2568(SB)/4, $0x38bc2043
+DATA roots<>+2572(SB)/4, $0x00000000
+DATA roots<>+2576(SB)/4, $0x38cb2ff5
+DATA roots<>+2580(SB)/4, $0x00000000
+DATA roots<>+2584(SB)/4, $0x38db7457
+DATA roots<>+2588(SB)/4, $0x00000000
+DATA roots<>+2592(SB)/4, $0x00000004
+DATA roots<>+2596(SB)/4, $0x00000004
+DATA roots<>+2600(SB)/4, $0x00000004
+DATA roots<>+2604(SB)/4, $0x00000004
+DATA roots<>+2608(SB)/4, $0x00000004
+DATA roots<>+2612(SB)/4, $0x00000004
+DATA roots<>+2616(SB)/4, $0x00000004
+DATA roots<>+2620(SB)/4, $0x00000004
+DATA roots<>+2624(SB)/4, $0x08800000
+DATA roots<>+2628(SB)/4, $0x08800000
+DATA roots<>+2632(SB)/4, $0x08800000
+DATA roots<>+2636(SB)/4, $0x08800000
+DATA roots<>+2640(SB)/4, $0x08800000
+DATA roots<>+2644(SB)/4, $0x08800000
+DATA roots<>+2648(SB)/4, $0x08800000
+DATA roots<>+2652(SB)/4, $0x08800000
+DATA roots<>+2656(SB)/4, $0x3de38e36
+DATA roots<>+2660(SB)/4, $0x3de38e36
+DATA roots<>+2664(SB)/4, $0x3de38e36
+DATA roots<>+2668(SB)/4, $0x3de38e36
+DATA roots<>+2672(SB)/4, $0x3de38e36
+DATA roots<>+2676(SB)/4, $0x3de38e36
+DATA roots<>+2680(SB)/4, $0x3de38e36
+DATA roots<>+2684(SB)/4, $0x3de38e36
+DATA roots<>+2688(SB)/4, $0xbd4a430c
+DATA roots<>+2692(SB)/4, $0xbd4a430c
+DATA roots<>+2696(SB)/4, $0xbd4a430c
+DATA roots<>+2700(SB)/4, $0xbd4a430c
+DATA roots<>+2704(SB)/4, $0xbd4a430c
+DATA roots<>+2708(SB)/4, $0xbd4a430c
+DATA roots<>+2712(SB)/4, $0xbd4a430c
+DATA roots<>+2716(SB)/4, $0xbd4a430c
+DATA roots<>+2720(SB)/4, $0x3cfe4a71
+DATA roots<>+2724(SB)/4, $0x3cfe4a71
+DATA roots<>+2728(SB)/4, $0x3cfe4a71
+DATA roots<>+2732(SB)/4, $0x3cfe4a71
+DATA roots<>+2736(SB)/4, $0x3cfe4a71
+DATA roots<>+2740(SB)/4, $0x3cfe4a71
+DATA roots<>+2744(SB)/4, $0x3cfe4a71
+DATA roots<>+2748(SB)/4, $0x3cfe4a71
+DATA roots<>+2752(SB)/4, $0xbcb45b3b
+DATA roots<>+2756(SB)/4, $0xbcb45b3b
+DATA roots<>+2760(SB)/4, $0xbcb45b3b
+DATA roots<>+2764(SB)/4, $0xbcb45b3b
+DATA roots<>+2768(SB)/4, $0xbcb45b3b
+DATA roots<>+2772(SB)/4, $0xbcb45b3b
+DATA roots<>+2776(SB)/4, $0xbcb45b3b
+DATA roots<>+2780(SB)/4, $0xbcb45b3b
+DATA roots<>+2784(SB)/4, $0x3c7e7d53
+DATA roots<>+2788(SB)/4, $0x3c7e7d53
+DATA roots<>+2792(SB)/4, $0x3c7e7d53
+DATA roots<>+2796(SB)/4, $0x3c7e7d53
+DATA roots<>+2800(SB)/4, $0x3c7e7d53
+DATA roots<>+2804(SB)/4, $0x3c7e7d53
+DATA roots<>+2808(SB)/4, $0x3c7e7d53
+DATA roots<>+2812(SB)/4, $0x3c7e7d53
+DATA roots<>+2816(SB)/4, $0xbc177ce4
+DATA roots<>+2820(SB)/4, $0xbc177ce4
+DATA roots<>+2824(SB)/4, $0xbc177ce4
+DATA roots<>+2828(SB)/4, $0xbc177ce4
+DATA roots<>+2832(SB)/4, $0xbc177ce4
+DATA roots<>+2836(SB)/4, $0xbc177ce4
+DATA roots<>+2840(SB)/4, $0xbc177ce4
+DATA roots<>+2844(SB)/4, $0xbc177ce4
+DATA roots<>+2848(SB)/4, $0x3b749188
+DATA roots<>+2852(SB)/4, $0x3b749188
+DATA roots<>+2856(SB)/4, $0x3b749188
+DATA roots<>+2860(SB)/4, $0x3b749188
+DATA roots<>+2864(SB)/4, $0x3b749188
+DATA roots<>+2868(SB)/4, $0x3b749188
+DATA roots<>+2872(SB)/4, $0x3b749188
+DATA roots<>+2876(SB)/4, $0x3b749188
+DATA roots<>+2880(SB)/4, $0xba3b5e8a
+DATA roots<>+2884(SB)/4, $0xba3b5e8a
+DATA roots<>+2888(SB)/4, $0xba3b5e8a
+DATA roots<>+2892(SB)/4, $0xba3b5e8a
+DATA roots<>+2896(SB)/4, $0xba3b5e8a
+DATA roots<>+2900(SB)/4, $0xba3b5e8a
+DATA roots<>+2904(SB)/4, $0xba3b5e8a
+DATA roots<>+2908(SB)/4, $0xba3b5e8a
+DATA roots<>+2912(SB)/4, $0x0000199a
+DATA roots<>+2916(SB)/4, $0x0000199a
+DATA roots<>+2920(SB)/4, $0x0000199a
+DATA roots<>+2924(SB)/4, $0x0000199a
+DATA roots<>+2928(SB)/4, $0x0000199a
+DATA roots<>+2932(SB)/4, $0x0000199a
+DATA roots<>+2936(SB)/4, $0x0000199a
+DATA roots<>+2940(SB)/4, $0x0000199a
+DATA roots<>+2944(SB)/4, $0x391d9624
+DATA roots<>+2948(SB)/4, $0x3928e5a3
+DATA roots<>+2952(SB)/4, $0x00000000
+DATA roots<>+2956(SB)/4, $0x393504f3
+DATA roots<>+2960(SB)/4, $0x39420300
+DATA roots<>+2964(SB)/4, $0x00000000
+DATA roots<>+2968(SB)/4, $0x394fefc6
+DATA roots<>+2972(SB)/4, $0x00000000
+DATA roots<>+2976(SB)/4, $0x395edc67
+DATA roots<>+2980(SB)/4, $0x396edb40
+DATA roots<>+2984(SB)/4, $0x00000000
+DATA roots<>+2988(SB)/4, $0x39800000
+DATA roots<>+2992(SB)/4, $0x39892fdf
+DATA roots<>+2996(SB)/4, $0x00000000
+DATA roots<>+3000(SB)/4, $0x3993088c
+DATA roots<>+3004(SB)/4, $0x00000000
+DATA roots<>+3008(SB)/4, $0x00000001
+DATA roots<>+3012(SB)/4, $0x00000001
+DATA roots<>+3016(SB)/4, $0x00000001
+DATA roots<>+3020(SB)/4, $0x00000001
+DATA roots<>+3024(SB)/4, $0x00000001
+DATA roots<>+3028(SB)/4, $0x00000001
+DATA roots<>+3032(SB)/4, $0x00000001
+DATA roots<>+3036(SB)/4, $0x00000001
+DATA roots<>+3040(SB)/4, $0x07800000
+DATA roots<>+3044(SB)/4, $0x07800000
+DATA roots<>+3048(SB)/4, $0x07800000
+DATA roots<>+3052(SB)/4, $0x07800000
+DATA roots<>+3056(SB)/4, $0x07800000
+DATA roots<>+3060(SB)/4, $0x07800000
+DATA roots<>+3064(SB)/4, $0x07800000
+DATA roots<>+3068(SB)/4, $0x07800000
+DATA roots<>+3072(SB)/4, $0x3dcccccb
+DATA roots<>+3076(SB)/4, $0x3dcccccb
+DATA roots<>+3080(SB)/4, $0x3dcccccb
+DATA roots<>+3084(SB)/4, $0x3dcccccb
+DATA roots<>+3088(SB)/4, $0x3dcccccb
+DATA roots<>+3092(SB)/4, $0x3dcccccb
+DATA roots<>+3096(SB)/4, $0x3dcccccb
+DATA roots<>+3100(SB)/4, $0x3dcccccb
+DATA roots<>+3104(SB)/4, $0xbd384f9e
+DATA roots<>+3108(SB)/4, $0xbd384f9e
+DATA roots<>+3112(SB)/4, $0xbd384f9e
+DATA roots<>+3116(SB)/4, $0xbd384f9e
+DATA roots<>+3120(SB)/4, $0xbd384f9e
+DATA roots<>+3124(SB)/4, $0xbd384f9e
+DATA roots<>+3128(SB)/4, $0xbd384f9e
+DATA roots<>+3132(SB)/4, $0xbd384f9e
+DATA roots<>+3136(SB)/4, $0x3ce914d2
+DATA roots<>+3140(SB)/4, $0x3ce914d2
+DATA roots<>+3144(SB)/4, $0x3ce914d2
+DATA roots<>+3148(SB)/4, $0x3ce914d2
+DATA roots<>+3152(SB)/4, $0x3ce914d2
+DATA roots<>+3156(SB)/4, $0x3ce914d2
+DATA roots<>+3160(SB)/4, $0x3ce914d2
+DATA roots<>+3164(SB)/4, $0x3ce914d2
+DATA roots<>+3168(SB)/4, $0xbca5edbd
+DATA roots<>+3172(SB)/4, $0xbca5edbd
+DATA roots<>+3176(SB)/4, $0xbca5edbd
+DATA roots<>+3180(SB)/4, $0xbca5edbd
+DATA roots<>+3184(SB)/4, $0xbca5edbd
+DATA roots<>+3188(SB)/4, $0xbca5edbd
+DATA roots<>+3192(SB)/4, $0xbca5edbd
+DATA roots<>+3196(SB)/4, $0xbca5edbd
+DATA roots<>+3200(SB)/4, $0x3c6ab43a
+DATA roots<>+3204(SB)/4, $0x3c6ab43a
+DATA roots<>+3208(SB)/4, $0x3c6ab43a
+DATA roots<>+3212(SB)/4, $0x3c6ab43a
+DATA roots<>+3216(SB)/4, $0x3c6ab43a
+DATA roots<>+3220(SB)/4, $0x3c6ab43a
+DATA roots<>+3224(SB)/4, $0x3c6ab43a
+DATA roots<>+3228(SB)/4, $0x3c6ab43a
+DATA roots<>+3232(SB)/4, $0xbc0beb66
+DATA roots<>+3236(SB)/4, $0xbc0beb66
+DATA roots<>+3240(SB)/4, $0xbc0beb66
+DATA roots<>+3244(SB)/4, $0xbc0beb66
+DATA roots<>+3248(SB)/4, $0xbc0beb66
+DATA roots<>+3252(SB)/4, $0xbc0beb66
+DATA roots<>+3256(SB)/4, $0xbc0beb66
+DATA roots<>+3260(SB)/4, $0xbc0beb66
+DATA roots<>+3264(SB)/4, $0x3b62163f
+DATA roots<>+3268(SB)/4, $0x3b62163f
+DATA roots<>+3272(SB)/4, $0x3b62163f
+DATA roots<>+3276(SB)/4, $0x3b62163f
+DATA roots<>+3280(SB)/4, $0x3b62163f
+DATA roots<>+3284(SB)/4, $0x3b62163f
+DATA roots<>+3288(SB)/4, $0x3b62163f
+DATA roots<>+3292(SB)/4, $0x3b62163f
+DATA roots<>+3296(SB)/4, $0xba2d4bb7
+DATA roots<>+3300(SB)/4, $0xba2d4bb7
+DATA roots<>+3304(SB)/4, $0xba2d4bb7
+DATA roots<>+3308(SB)/4, $0xba2d4bb7
+DATA roots<>+3312(SB)/4, $0xba2d4bb7
+DATA roots<>+3316(SB)/4, $0xba2d4bb7
+DATA roots<>+3320(SB)/4, $0xba2d4bb7
+DATA roots<>+3324(SB)/4, $0xba2d4bb7
+DATA roots<>+3328(SB)/4, $0x00001746
+DATA roots<>+3332(SB)/4, $0x00001746
+DATA roots<>+3336(SB)/4, $0x00001746
+DATA roots<>+3340(SB)/4, $0x00001746
+DATA roots<>+3344(SB)/4, $0x00001746
+DATA roots<>+3348(SB)/4, $0x00001746
+DATA roots<>+3352(SB)/4, $0x00001746
+DATA roots<>+3356(SB)/4, $0x00001746
+DATA roots<>+3360(SB)/4, $0x39af67a9
+DATA roots<>+3364(SB)/4, $0x39bad03e
+DATA roots<>+3368(SB)/4, $0x39c6f6c9
+DATA roots<>+3372(SB)/4, $0x00000000
+DATA roots<>+3376(SB)/4, $0x39d3e7a4
+DATA roots<>+3380(SB)/4, $0x39e1aff7
+DATA roots<>+3384(SB)/4, $0x00000000
+DATA roots<>+3388(SB)/4, $0x39f05dc7
+DATA roots<>+3392(SB)/4, $0x3a000000
+DATA roots<>+3396(SB)/4, $0x00000000
+DATA roots<>+3400(SB)/4, $0x3a085344
+DATA roots<>+3404(SB)/4, $0x3a113127
+DATA roots<>+3408(SB)/4, $0x00000000
+DATA roots<>+3412(SB)/4, $0x3a1aa2ad
+DATA roots<>+3416(SB)/4, $0x3a24b16f
+DATA roots<>+3420(SB)/4, $0x00000000
+DATA roots<>+3424(SB)/4, $0x00000005
+DATA roots<>+3428(SB)/4, $0x00000005
+DATA roots<>+3432(SB)/4, $0x00000005
+DATA roots<>+3436(SB)/4, $0x00000005
+DATA roots<>+3440(SB)/4, $0x00000005
+DATA roots<>+3444(SB)/4, $0x00000005
+DATA roots<>+3448(SB)/4, $0x00000005
+DATA roots<>+3452(SB)/4, $0x00000005
+DATA roots<>+3456(SB)/4, $0x07000000
+DATA roots<>+3460(SB)/4, $0x07000000
+DATA roots<>+3464(SB)/4, $0x07000000
+DATA roots<>+3468(SB)/4, $0x07000000
+DATA roots<>+3472(SB)/4, $0x07000000
+DATA roots<>+3476(SB)/4, $0x07000000
+DATA roots<>+3480(SB)/4, $0x07000000
+DATA roots<>+3484(SB)/4, $0x07000000
+DATA roots<>+3488(SB)/4, $0x3dba2e8a
+DATA roots<>+3492(SB)/4, $0x3dba2e8a
+DATA roots<>+3496(SB)/4, $0x3dba2e8a
+DATA roots<>+3500(SB)/4, $0x3dba2e8a
+DATA roots<>+3504(SB)/4, $0x3dba2e8a
+DATA roots<>+3508(SB)/4, $0x3dba2e8a
+DATA roots<>+3512(SB)/4, $0x3dba2e8a
+DATA roots<>+3516(SB)/4, $0x3dba2e8a
+DATA roots<>+3520(SB)/4, $0xbd293f72
+DATA roots<>+3524(SB)/4, $0xbd293f72
+DATA roots<>+3528(SB)/4, $0xbd293f72
+DATA roots<>+3532(SB)/4, $0xbd293f72
+DATA roots<>+3536(SB)/4, $0xbd293f72
+DATA roots<>+3540(SB)/4, $0xbd293f72
+DATA roots<>+3544(SB)/4, $0xbd293f72
+DATA roots<>+3548(SB)/4, $0xbd293f72
+DATA roots<>+3552(SB)/4, $0x3cd70da6
+DATA roots<>+3556(SB)/4, $0x3cd70da6
+DATA roots<>+3560(SB)/4, $0x3cd70da6
+DATA roots<>+3564(SB)/4, $0x3cd70da6
+DATA roots<>+3568(SB)/4, $0x3cd70da6
+DATA roots<>+3572(SB)/4, $0x3cd70da6
+DATA roots<>+3576(SB)/4, $0x3cd70da6
+DATA roots<>+3580(SB)/4, $0x3cd70da6
+DATA roots<>+3584(SB)/4, $0xbc998f13
+DATA roots<>+3588(SB)/4, $0xbc998f13
+DATA roots<>+3592(SB)/4, $0xbc998f13
+DATA roots<>+3596(SB)/4, $0xbc998f13
+DATA roots<>+3600(SB)/4, $0xbc998f13
+DATA roots<>+3604(SB)/4, $0xbc998f13
+DATA roots<>+3608(SB)/4, $0xbc998f13
+DATA roots<>+3612(SB)/4, $0xbc998f13
+DATA roots<>+3616(SB)/4, $0x3c59a3e1
+DATA roots<>+3620(SB)/4, $0x3c59a3e1
+DATA roots<>+3624(SB)/4, $0x3c59a3e1
+DATA roots<>+3628(SB)/4, $0x3c59a3e1
+DATA roots<>+3632(SB)/4, $0x3c59a3e1
+DATA roots<>+3636(SB)/4, $0x3c59a3e1
+DATA roots<>+3640(SB)/4, $0x3c59a3e1
+DATA roots<>+3644(SB)/4, $0x3c59a3e1
+DATA roots<>+3648(SB)/4, $0xbc01e7c3
+DATA roots<>+3652(SB)/4, $0xbc01e7c3
+DATA roots<>+3656(SB)/4, $0xbc01e7c3
+DATA roots<>+3660(SB)/4, $0xbc01e7c3
+DATA roots<>+3664(SB)/4, $0xbc01e7c3
+DATA roots<>+3668(SB)/4, $0xbc01e7c3
+DATA roots<>+3672(SB)/4, $0xbc01e7c3
+DATA roots<>+3676(SB)/4, $0xbc01e7c3
+DATA roots<>+3680(SB)/4, $0x3b520da3
+DATA roots<>+3684(SB)/4, $0x3b520da3
+DATA roots<>+3688(SB)/4, $0x3b520da3
+DATA roots<>+3692(SB)/4, $0x3b520da3
+DATA roots<>+3696(SB)/4, $0x3b520da3
+DATA roots<>+3700(SB)/4, $0x3b520da3
+DATA roots<>+3704(SB)/4, $0x3b520da3
+DATA roots<>+3708(SB)/4, $0x3b520da3
+DATA roots<>+3712(SB)/4, $0xba211228
+DATA roots<>+3716(SB)/4, $0xba211228
+DATA roots<>+3720(SB)/4, $0xba211228
+DATA roots<>+3724(SB)/4, $0xba211228
+DATA roots<>+3728(SB)/4, $0xba211228
+DATA roots<>+3732(SB)/4, $0xba211228
+DATA roots<>+3736(SB)/4, $0xba211228
+DATA roots<>+3740(SB)/4, $0xba211228
+DATA roots<>+3744(SB)/4, $0x00001556
+DATA roots<>+3748(SB)/4, $0x00001556
+DATA roots<>+3752(SB)/4, $0x00001556
+DATA roots<>+3756(SB)/4, $0x00001556
+DATA roots<>+3760(SB)/4, $0x00001556
+DATA roots<>+3764(SB)/4, $0x00001556
+DATA roots<>+3768(SB)/4, $0x00001556
+DATA roots<>+3772(SB)/4, $0x00001556
+DATA roots<>+3776(SB)/4, $0x3a2adc08
+DATA roots<>+3780(SB)/4, $0x3a3504f3
+DATA roots<>+3784(SB)/4, $0x3a3fc887
+DATA roots<>+3788(SB)/4, $0x00000000
+DATA roots<>+3792(SB)/4, $0x3a4b2ff5
+DATA roots<>+3796(SB)/4, $0x3a5744fd
+DATA roots<>+3800(SB)/4, $0x3a6411f0
+DATA roots<>+3804(SB)/4, $0x00000000
+DATA roots<>+3808(SB)/4, $0x3a71a1bf
+DATA roots<>+3812(SB)/4, $0x3a800000
+DATA roots<>+3816(SB)/4, $0x3a879c7d
+DATA roots<>+3820(SB)/4, $0x00000000
+DATA roots<>+3824(SB)/4, $0x3a8facd6
+DATA roots<>+3828(SB)/4, $0x3a9837f0
+DATA roots<>+3832(SB)/4, $0x3aa14518
+DATA roots<>+3836(SB)/4, $0x00000000
+DATA roots<>+3840(SB)/4, $0x00000007
+DATA roots<>+3844(SB)/4, $0x00000007
+DATA roots<>+3848(SB)/4, $0x00000007
+DATA roots<>+3852(SB)/4, $0x00000007
+DATA roots<>+3856(SB)/4, $0x00000007
+DATA roots<>+3860(SB)/4, $0x00000007
+DATA roots<>+3864(SB)/4, $0x00000007
+DATA roots<>+3868(SB)/4, $0x00000007
+DATA roots<>+3872(SB)/4, $0x06800000
+DATA roots<>+3876(SB)/4, $0x06800000
+DATA roots<>+3880(SB)/4, $0x06800000
+DATA roots<>+3884(SB)/4, $0x06800000
+DATA roots<>+3888(SB)/4, $0x06800000
+DATA roots<>+3892(SB)/4, $0x06800000
+DATA roots<>+3896(SB)/4, $0x06800000
+DATA roots<>+3900(SB)/4, $0x06800000
+DATA roots<>+3904(SB)/4, $0x3daaaaa9
+DATA roots<>+3908(SB)/4, $0x3daaaaa9
+DATA roots<>+3912(SB)/4, $0x3daaaaa9
+DATA roots<>+3916(SB)/4, $0x3daaaaa9
+DATA roots<>+3920(SB)/4, $0x3daaaaa9
+DATA roots<>+3924(SB)/4, $0x3daaaaa9
+DATA roots<>+3928(SB)/4, $0x3daaaaa9
+DATA roots<>+3932(SB)/4, $0x3daaaaa9
+DATA roots<>+3936(SB)/4, $0xbd1c6fc6
+DATA roots<>+3940(SB)/4, $0xbd1c6fc6
+DATA roots<>+3944(SB)/4, $0xbd1c6fc6
+DATA roots<>+3948(SB)/4, $0xbd1c6fc6
+DATA roots<>+3952(SB)/4, $0xbd1c6fc6
+DATA roots<>+3956(SB)/4, $0xbd1c6fc6
+DATA roots<>+3960(SB)/4, $0xbd1c6fc6
+DATA roots<>+3964(SB)/4, $0xbd1c6fc6
+DATA roots<>+3968(SB)/4, $0x3cc78faf
+DATA roots<>+3972(SB)/4, $0x3cc78faf
+DATA roots<>+3976(SB)/4, $0x3cc78faf
+DATA roots<>+3980(SB)/4, $0x3cc78faf
+DATA roots<>+3984(SB)/4, $0x3cc78faf
+DATA roots<>+3988(SB)/4, $0x3cc78faf
+DATA roots<>+3992(SB)/4, $0x3cc78faf
+DATA roots<>+3996(SB)/4, $0x3cc78faf
+DATA roots<>+4000(SB)/4, $0xbc8edb0c
+DATA roots<>+4004(SB)/4, $0xbc8edb0c
+DATA roots<>+4008(SB)/4, $0xbc8edb0c
+DATA roots<>+4012(SB)/4, $0xbc8edb0c
+DATA roots<>+4016(SB)/4, $0xbc8edb0c
+DATA roots<>+4020(SB)/4, $0xbc8edb0c
+DATA roots<>+4024(SB)/4, $0xbc8edb0c
+DATA roots<>+4028(SB)/4, $0xbc8edb0c
+DATA roots<>+4032(SB)/4, $0x3c4ace4a
+DATA roots<>+4036(SB)/4, $0x3c4ace4a
+DATA roots<>+4040(SB)/4, $0x3c4ace4a
+DATA roots<>+4044(SB)/4, $0x3c4ace4a
+DATA roots<>+4048(SB)/4, $0x3c4ace4a
+DATA roots<>+4052(SB)/4, $0x3c4ace4a
+DATA roots<>+4056(SB)/4, $0x3c4ace4a
+DATA roots<>+4060(SB)/4, $0x3c4ace4a
+DATA roots<>+4064(SB)/4, $0xbbf25905
+DATA roots<>+4068(SB)/4, $0xbbf25905
+DATA roots<>+4072(SB)/4, $0xbbf25905
+DATA roots<>+4076(SB)/4, $0xbbf25905
+DATA roots<>+4080(SB)/4, $0xbbf25905
+DATA roots<>+4084(SB)/4, $0xbbf25905
+DATA roots<>+4088(SB)/4, $0xbbf25905
+DATA roots<>+4092(SB)/4, $0xbbf25905
+DATA roots<>+4096(SB)/4, $0x3b440ca2
+DATA roots<>+4100(SB)/4, $0x3b440ca2
+DATA roots<>+4104(SB)/4, $0x3b440ca2
+DATA roots<>+4108(SB)/4, $0x3b440ca2
+DATA roots<>+4112(SB)/4, $0x3b440ca2
+DATA roots<>+4116(SB)/4, $0x3b440ca2
+DATA roots<>+4120(SB)/4, $0x3b440ca2
+DATA roots<>+4124(SB)/4, $0x3b440ca2
+DATA roots<>+4128(SB)/4, $0xba16620c
+DATA roots<>+4132(SB)/4, $0xba16620c
+DATA roots<>+4136(SB)/4, $0xba16620c
+DATA roots<>+4140(SB)/4, $0xba16620c
+DATA roots<>+4144(SB)/4, $0xba16620c
+DATA roots<>+4148(SB)/4, $0xba16620c
+DATA roots<>+4152(SB)/4, $0xba16620c
+DATA roots<>+4156(SB)/4, $0xba16620c
+DATA roots<>+4160(SB)/4, $0x000013b2
+DATA roots<>+4164(SB)/4, $0x000013b2
+DATA roots<>+4168(SB)/4, $0x000013b2
+DATA roots<>+4172(SB)/4, $0x000013b2
+DATA roots<>+4176(SB)/4, $0x000013b2
+DATA roots<>+4180(SB)/4, $0x000013b2
+DATA roots<>+4184(SB)/4, $0x000013b2
+DATA roots<>+4188(SB)/4, $0x000013b2
+DATA roots<>+4192(SB)/4, $0x3a9633f4
+DATA roots<>+4196(SB)/4, $0x3a9e6dd1
+DATA roots<>+4200(SB)/4, $0x3aa71b02
+DATA roots<>+4204(SB)/4, $0x3ab041d8
+DATA roots<>+4208(SB)/4, $0x3ab9e8fe
+DATA roots<>+4212(SB)/4, $0x00000000
+DATA roots<>+4216(SB)/4, $0x3ac41779
+DATA roots<>+4220(SB)/4, $0x3aced4b4
+DATA roots<>+4224(SB)/4, $0x3ada287f
+DATA roots<>+4228(SB)/4, $0x3ae61b19
+DATA roots<>+4232(SB)/4, $0x00000000
+DATA roots<>+4236(SB)/4, $0x3af2b535
+DATA roots<>+4240(SB)/4, $0x3b000000
+DATA roots<>+4244(SB)/4, $0x3b070293
+DATA roots<>+4248(SB)/4, $0x3b0e676e
+DATA roots<>+4252(SB)/4, $0x00000000
+DATA roots<>+4256(SB)/4, $0x00000007
+DATA roots<>+4260(SB)/4, $0x00000007
+DATA roots<>+4264(SB)/4, $0x00000007
+DATA roots<>+4268(SB)/4, $0x00000007
+DATA roots<>+4272(SB)/4, $0x00000007
+DATA roots<>+4276(SB)/4, $0x00000007
+DATA roots<>+4280(SB)/4, $0x00000007
+DATA roots<>+4284(SB)/4, $0x00000007
+DATA roots<>+4288(SB)/4, $0x06000000
+DATA roots<>+4292(SB)/4, $0x06000000
+DATA roots<>+4296(SB)/4, $0x06000000
+DATA roots<>+4300(SB)/4, $0x06000000
+DATA roots<>+4304(SB)/4, $0x06000000
+DATA roots<>+4308(SB)/4, $0x06000000
+DATA roots<>+4312(SB)/4, $0x06000000
+DATA roots<>+4316(SB)/4, $0x06000000
+DATA roots<>+4320(SB)/4, $0x3d9d89d7
+DATA roots<>+4324(SB)/4, $0x3d9d89d7
+DATA roots<>+4328(SB)/4, $0x3d9d89d7
+DATA roots<>+4332(SB)/4, $0x3d9d89d7
+DATA roots<>+4336(SB)/4, $0x3d9d89d7
+DATA roots<>+4340(SB)/4, $0x3d9d89d7
+DATA roots<>+4344(SB)/4, $0x3d9d89d7
+DATA roots<>+4348(SB)/4, $0x3d9d89d7
+DATA roots<>+4352(SB)/4, $0xbd1169ac
+DATA roots<>+4356(SB)/4, $0xbd1169ac
+DATA roots<>+4360(SB)/4, $0xbd1169ac
+DATA roots<>+4364(SB)/4, $0xbd1169ac
+DATA roots<>+4368(SB)/4, $0xbd1169ac
+DATA roots<>+4372(SB)/4, $0xbd1169ac
+DATA roots<>+4376(SB)/4, $0xbd1169ac
+DATA roots<>+4380(SB)/4, $0xbd1169ac
+DATA roots<>+4384(SB)/4, $0x3cba1df4
+DATA roots<>+4388(SB)/4, $0x3cba1df4
+DATA roots<>+4392(SB)/4, $0x3cba1df4
+DATA roots<>+4396(SB)/4, $0x3cba1df4
+DATA roots<>+4400(SB)/4, $0x3cba1df4
+DATA roots<>+4404(SB)/4, $0x3cba1df4
+DATA roots<>+4408(SB)/4, $0x3cba1df4
+DATA roots<>+4412(SB)/4, $0x3cba1df4
+DATA roots<>+4416(SB)/4, $0xbc8583c5
+DATA roots<>+4420(SB)/4, $0xbc8583c5
+DATA roots<>+4424(SB)/4, $0xbc8583c5
+DATA roots<>+4428(SB)/4, $0xbc8583c5
+DATA roots<>+4432(SB)/4, $0xbc8583c5
+DATA roots<>+4436(SB)/4, $0xbc8583c5
+DATA roots<>+4440(SB)/4, $0xbc8583c5
+DATA roots<>+4444(SB)/4, $0xbc8583c5
+DATA roots<>+4448(SB)/4, $0x3c3dcf5d
+DATA roots<>+4452(SB)/4, $0x3c3dcf5d
+DATA roots<>+4456(SB)/4, $0x3c3dcf5d
+DATA roots<>+4460(SB)/4, $0x3c3dcf5d
+DATA roots<>+4464(SB)/4, $0x3c3dcf5d
+DATA roots<>+4468(SB)/4, $0x3c3dcf5d
+DATA roots<>+4472(SB)/4, $0x3c3dcf5d
+DATA roots<>+4476(SB)/4, $0x3c3dcf5d
+DATA roots<>+4480(SB)/4, $0xbbe30330
+DATA roots<>+4484(SB)/4, $0xbbe30330
+DATA roots<>+4488(SB)/4, $0xbbe30330
+DATA roots<>+4492(SB)/4, $0xbbe30330
+DATA roots<>+4496(SB)/4, $0xbbe30330
+DATA roots<>+4500(SB)/4, $0xbbe30330
+DATA roots<>+4504(SB)/4, $0xbbe30330
+DATA roots<>+4508(SB)/4, $0xbbe30330
+DATA roots<>+4512(SB)/4, $0x3b37bc04
+DATA roots<>+4516(SB)/4, $0x3b37bc04
+DATA roots<>+4520(SB)/4, $0x3b37bc04
+DATA roots<>+4524(SB)/4, $0x3b37bc04
+DATA roots<>+4528(SB)/4, $0x3b37bc04
+DATA roots<>+4532(SB)/4, $0x3b37bc04
+DATA roots<>+4536(SB)/4, $0x3b37bc04
+DATA roots<>+4540(SB)/4, $0x3b37bc04
+DATA roots<>+4544(SB)/4, $0xba0cfa00
+DATA roots<>+4548(SB)/4, $0xba0cfa00
+DATA roots<>+4552(SB)/4, $0xba0cfa00
+DATA roots<>+4556(SB)/4, $0xba0cfa00
+DATA roots<>+4560(SB)/4, $0xba0cfa00
+DATA roots<>+4564(SB)/4, $0xba0cfa00
+DATA roots<>+4568(SB)/4, $0xba0cfa00
+DATA roots<>+4572(SB)/4, $0xba0cfa00
+DATA roots<>+4576(SB)/4, $0x0000124a
+DATA roots<>+4580(SB)/4, $0x0000124a
+DATA roots<>+4584(SB)/4, $0x0000124a
+DATA roots<>+4588(SB)/4, $0x0000124a
+DATA roots<>+4592(SB)/4, $0x0000124a
+DATA roots<>+4596(SB)/4, $0x0000124a
+DATA roots<>+4600(SB)/4, $0x0000124a
+DATA roots<>+4604(SB)/4, $0x0000124a
+DATA roots<>+4608(SB)/4, $0x3af3a24b
+DATA roots<>+4612(SB)/4, $0x3b000000
+DATA roots<>+4616(SB)/4, $0x3b067f32
+DATA roots<>+4620(SB)/4, $0x3b0d52ce
+DATA roots<>+4624(SB)/4, $0x3b147f1f
+DATA roots<>+4628(SB)/4, $0x3b1c08a4
+DATA roots<>+4632(SB)/4, $0x3b23f418
+DATA roots<>+4636(SB)/4, $0x00000000
+DATA roots<>+4640(SB)/4, $0x3b2c4675
+DATA roots<>+4644(SB)/4, $0x3b3504f3
+DATA roots<>+4648(SB)/4, $0x3b3e3510
+DATA roots<>+4652(SB)/4, $0x3b47dc8f
+DATA roots<>+4656(SB)/4, $0x3b52017f
+DATA roots<>+4660(SB)/4, $0x3b5caa40
+DATA roots<>+4664(SB)/4, $0x3b67dd82
+DATA roots<>+4668(SB)/4, $0x00000000
+DATA roots<>+4672(SB)/4, $0x00000005
+DATA roots<>+4676(SB)/4, $0x00000005
+DATA roots<>+4680(SB)/4, $0x00000005
+DATA roots<>+4684(SB)/4, $0x00000005
+DATA roots<>+4688(SB)/4, $0x00000005
+DATA roots<>+4692(SB)/4, $0x00000005
+DATA roots<>+4696(SB)/4, $0x00000005
+DATA roots<>+4700(SB)/4, $0x00000005
+DATA roots<>+4704(SB)/4, $0x05800000
+DATA roots<>+4708(SB)/4, $0x05800000
+DATA roots<>+4712(SB)/4, $0x05800000
+DATA roots<>+4716(SB)/4, $0x05800000
+DATA roots<>+4720(SB)/4, $0x05800000
+DATA roots<>+4724(SB)/4, $0x05800000
+DATA roots<>+4728(SB)/4, $0x05800000
+DATA roots<>+4732(SB)/4, $0x05800000
+DATA roots<>+4736(SB)/4, $0x3d924923
+DATA roots<>+4740(SB)/4, $0x3d924923
+DATA roots<>+4744(SB)/4, $0x3d924923
+DATA roots<>+4748(SB)/4, $0x3d924923
+DATA roots<>+4752(SB)/4, $0x3d924923
+DATA roots<>+4756(SB)/4, $0x3d924923
+DATA roots<>+4760(SB)/4, $0x3d924923
+DATA roots<>+4764(SB)/4, $0x3d924923
+DATA roots<>+4768(SB)/4, $0xbd07d46f
+DATA roots<>+4772(SB)/4, $0xbd07d46f
+DATA roots<>+4776(SB)/4, $0xbd07d46f
+DATA roots<>+4780(SB)/4, $0xbd07d46f
+DATA roots<>+4784(SB)/4, $0xbd07d46f
+DATA roots<>+4788(SB)/4, $0xbd07d46f
+DATA roots<>+4792(SB)/4, $0xbd07d46f
+DATA roots<>+4796(SB)/4, $0xbd07d46f
+DATA roots<>+4800(SB)/4, $0x3cae58c6
+DATA roots<>+4804(SB)/4, $0x3cae58c6
+DATA roots<>+4808(SB)/4, $0x3cae58c6
+DATA roots<>+4812(SB)/4, $0x3cae58c6
+DATA roots<>+4816(SB)/4, $0x3cae58c6
+DATA roots<>+4820(SB)/4, $0x3cae58c6
+DATA roots<>+4824(SB)/4, $0x3cae58c6
+DATA roots<>+4828(SB)/4, $0x3cae58c6
+DATA roots<>+4832(SB)/4, $0xbc7a98c9
+DATA roots<>+4836(SB)/4, $0xbc7a98c9
+DATA roots<>+4840(SB)/4, $0xbc7a98c9
+DATA roots<>+4844(SB)/4, $0xbc7a98c9
+DATA roots<>+4848(SB)/4, $0xbc7a98c9
+DATA roots<>+4852(SB)/4, $0xbc7a98c9
+DATA roots<>+4856(SB)/4, $0xbc7a98c9
+DATA roots<>+4860(SB)/4, $0xbc7a98c9
+DATA roots<>+4864(SB)/4, $0x3c3257aa
+DATA roots<>+4868(SB)/4, $0x3c3257aa
+DATA roots<>+4872(SB)/4, $0x3c3257aa
+DATA roots<>+4876(SB)/4, $0x3c3257aa
+DATA roots<>+4880(SB)/4, $0x3c3257aa
+DATA roots<>+4884(SB)/4, $0x3c3257aa
+DATA roots<>+4888(SB)/4, $0x3c3257aa
+DATA roots<>+4892(SB)/4, $0x3c3257aa
+DATA roots<>+4896(SB)/4, $0xbbd57423
+DATA roots<>+4900(SB)/4, $0xbbd57423
+DATA roots<>+4904(SB)/4, $0xbbd57423
+DATA roots<>+4908(SB)/4, $0xbbd57423
+DATA roots<>+4912(SB)/4, $0xbbd57423
+DATA roots<>+4916(SB)/4, $0xbbd57423
+DATA roots<>+4920(SB)/4, $0xbbd57423
+DATA roots<>+4924(SB)/4, $0xbbd57423
+DATA roots<>+4928(SB)/4, $0x3b2cd561
+DATA roots<>+4932(SB)/4, $0x3b2cd561
+DATA roots<>+4936(SB)/4, $0x3b2cd561
+DATA roots<>+4940(SB)/4, $0x3b2cd561
+DATA roots<>+4944(SB)/4, $0x3b2cd561
+DATA roots<>+4948(SB)/4, $0x3b2cd561
+DATA roots<>+4952(SB)/4, $0x3b2cd561
+DATA roots<>+4956(SB)/4, $0x3b2cd561
+DATA roots<>+4960(SB)/4, $0xba04a505
+DATA roots<>+4964(SB)/4, $0xba04a505
+DATA roots<>+4968(SB)/4, $0xba04a505
+DATA roots<>+4972(SB)/4, $0xba04a505
+DATA roots<>+4976(SB)/4, $0xba04a505
+DATA roots<>+4980(SB)/4, $0xba04a505
+DATA roots<>+4984(SB)/4, $0xba04a505
+DATA roots<>+4988(SB)/4, $0xba04a505
+DATA roots<>+4992(SB)/4, $0x00001112
+DATA roots<>+4996(SB)/4, $0x00001112
+DATA roots<>+5000(SB)/4, $0x00001112
+DATA roots<>+5004(SB)/4, $0x00001112
+DATA roots<>+5008(SB)/4, $0x00001112
+DATA roots<>+5012(SB)/4, $0x00001112
+DATA roots<>+5016(SB)/4, $0x00001112
+DATA roots<>+5020(SB)/4, $0x00001112
+DATA roots<>+5024(SB)/4, $0x3b39401e
+DATA roots<>+5028(SB)/4, $0x3b420300
+DATA roots<>+5032(SB)/4, $0x3b4b2ff5
+DATA roots<>+5036(SB)/4, $0x3b54cc02
+DATA roots<>+5040(SB)/4, $0x3b5edc67
+DATA roots<>+5044(SB)/4, $0x3b6966a5
+DATA roots<>+5048(SB)/4, $0x3b747080
+DATA roots<>+5052(SB)/4, $0x3b800000
+DATA roots<>+5056(SB)/4, $0x3b860dbc
+DATA roots<>+5060(SB)/4, $0x3b8c64c3
+DATA roots<>+5064(SB)/4, $0x3b93088c
+DATA roots<>+5068(SB)/4, $0x3b99fcb9
+DATA roots<>+5072(SB)/4, $0x3ba14518
+DATA roots<>+5076(SB)/4, $0x3ba8e5a3
+DATA roots<>+5080(SB)/4, $0x3bb0e285
+DATA roots<>+5084(SB)/4, $0x3bb0e285
+DATA roots<>+5088(SB)/4, $0x00000001
+DATA roots<>+5092(SB)/4, $0x00000001
+DATA roots<>+5096(SB)/4, $0x00000001
+DATA roots<>+5100(SB)/4, $0x00000001
+DATA roots<>+5104(SB)/4, $0x00000001
+DATA roots<>+5108(SB)/4, $0x00000001
+DATA roots<>+5112(SB)/4, $0x00000001
+DATA roots<>+5116(SB)/4, $0x00000001
+DATA roots<>+5120(SB)/4, $0x05000000
+DATA roots<>+5124(SB)/4, $0x05000000
+DATA roots<>+5128(SB)/4, $0x05000000
+DATA roots<>+5132(SB)/4, $0x05000000
+DATA roots<>+5136(SB)/4, $0x05000000
+DATA roots<>+5140(SB)/4, $0x05000000
+DATA roots<>+5144(SB)/4, $0x05000000
+DATA roots<>+5148(SB)/4, $0x05000000
+DATA roots<>+5152(SB)/4, $0x3d888887
+DATA roots<>+5156(SB)/4, $0x3d888887
+DATA roots<>+5160(SB)/4, $0x3d888887
+DATA roots<>+5164(SB)/4, $0x3d888887
+DATA roots<>+5168(SB)/4, $0x3d888887
+DATA roots<>+5172(SB)/4, $0x3d888887
+DATA roots<>+5176(SB)/4, $0x3d888887
+DATA roots<>+5180(SB)/4, $0x3d888887
+DATA roots<>+5184(SB)/4, $0xbcfed962
+DATA roots<>+5188(SB)/4, $0xbcfed962
+DATA roots<>+5192(SB)/4, $0xbcfed962
+DATA roots<>+5196(SB)/4, $0xbcfed962
+DATA roots<>+5200(SB)/4, $0xbcfed962
+DATA roots<>+5204(SB)/4, $0xbcfed962
+DATA roots<>+5208(SB)/4, $0xbcfed962
+DATA roots<>+5212(SB)/4, $0xbcfed962
+DATA roots<>+5216(SB)/4, $0x3ca3f5ef
+DATA roots<>+5220(SB)/4, $0x3ca3f5ef
+DATA roots<>+5224(SB)/4, $0x3ca3f5ef
+DATA roots<>+5228(SB)/4, $0x3ca3f5ef
+DATA roots<>+5232(SB)/4, $0x3ca3f5ef
+DATA roots<>+5236(SB)/4, $0x3ca3f5ef
+DATA roots<>+5240(SB)/4, $0x3ca3f5ef
+DATA roots<>+5244(SB)/4, $0x3ca3f5ef
+DATA roots<>+5248(SB)/4, $0xbc6c09f1
+DATA roots<>+5252(SB)/4, $0xbc6c09f1
+DATA roots<>+5256(SB)/4, $0xbc6c09f1
+DATA roots<>+5260(SB)/4, $0xbc6c09f1
+DATA roots<>+5264(SB)/4, $0xbc6c09f1
+DATA roots<>+5268(SB)/4, $0xbc6c09f1
+DATA roots<>+5272(SB)/4, $0xbc6c09f1
+DATA roots<>+5276(SB)/4, $0xbc6c09f1
+DATA roots<>+5280(SB)/4, $0x3c2827e3
+DATA roots<>+5284(SB)/4, $0x3c2827e3
+DATA roots<>+5288(SB)/4, $0x3c2827e3
+DATA roots<>+5292(SB)/4, $0x3c2827e3
+DATA roots<>+5296(SB)/4, $0x3c2827e3
+DATA roots<>+5300(SB)/4, $0x3c2827e3
+DATA roots<>+5304(SB)/4, $0x3c2827e3
+DATA roots<>+5308(SB)/4, $0x3c2827e3
+DATA roots<>+5312(SB)/4, $0xbbc963a4
+DATA roots<>+5316(SB)/4, $0xbbc963a4
+DATA roots<>+5320(SB)/4, $0xbbc963a4
+DATA roots<>+5324(SB)/4, $0xbbc963a4
+DATA roots<>+5328(SB)/4, $0xbbc963a4
+DATA roots<>+5332(SB)/4, $0xbbc963a4
+DATA roots<>+5336(SB)/4, $0xbbc963a4
+DATA roots<>+5340(SB)/4, $0xbbc963a4
+DATA roots<>+5344(SB)/4, $0x3b231fe4
+DATA roots<>+5348(SB)/4, $0x3b231fe4
+DATA roots<>+5352(SB)/4, $0x3b231fe4
+DATA roots<>+5356(SB)/4, $0x3b231fe4
+DATA roots<>+5360(SB)/4, $0x3b231fe4
+DATA roots<>+5364(SB)/4, $0x3b231fe4
+DATA roots<>+5368(SB)/4, $0x3b231fe4
+DATA roots<>+5372(SB)/4, $0x3b231fe4
+DATA roots<>+5376(SB)/4, $0xb9fa7068
+DATA roots<>+5380(SB)/4, $0xb9fa7068
+DATA roots<>+5384(SB)/4, $0xb9fa7068
+DATA roots<>+5388(SB)/4, $0xb9fa7068
+DATA roots<>+5392(SB)/4, $0xb9fa7068
+DATA roots<>+5396(SB)/4, $0xb9fa7068
+DATA roots<>+5400(SB)/4, $0xb9fa7068
+DATA roots<>+5404(SB)/4, $0xb9fa7068
+DATA roots<>+5408(SB)/4, $0x00001000
+DATA roots<>+5412(SB)/4, $0x00001000
+DATA roots<>+5416(SB)/4, $0x00001000
+DATA roots<>+5420(SB)/4, $0x00001000
+DATA roots<>+5424(SB)/4, $0x00001000
+DATA roots<>+5428(SB)/4, $0x00001000
+DATA roots<>+5432(SB)/4, $0x00001000
+DATA roots<>+5436(SB)/4, $0x00001000
+DATA roots<>+5440(SB)/4, $0x3b85aac3
+DATA roots<>+5444(SB)/4, $0x3b8b95c2
+DATA roots<>+5448(SB)/4, $0x3b91c3d3
+DATA roots<>+5452(SB)/4, $0x3b9837f0
+DATA roots<>+5456(SB)/4, $0x3b9ef532
+DATA roots<>+5460(SB)/4, $0x3ba5fed7
+DATA roots<>+5464(SB)/4, $0x3bad583f
+DATA roots<>+5468(SB)/4, $0x3bb504f3
+DATA roots<>+5472(SB)/4, $0x3bbd08a4
+DATA roots<>+5476(SB)/4, $0x3bc5672a
+DATA roots<>+5480(SB)/4, $0x3bce248c
+DATA roots<>+5484(SB)/4, $0x3bd744fd
+DATA roots<>+5488(SB)/4, $0x3be0ccdf
+DATA roots<>+5492(SB)/4, $0x3beac0c7
+DATA roots<>+5496(SB)/4, $0x3bf5257d
+DATA roots<>+5500(SB)/4, $0x3c000000
+DATA roots<>+5504(SB)/4, $0x0000000b
+DATA roots<>+5508(SB)/4, $0x0000000b
+DATA roots<>+5512(SB)/4, $0x0000000b
+DATA roots<>+5516(SB)/4, $0x0000000b
+DATA roots<>+5520(SB)/4, $0x0000000b
+DATA roots<>+5524(SB)/4, $0x0000000b
+DATA roots<>+5528(SB)/4, $0x0000000b
+DATA roots<>+5532(SB)/4, $0x0000000b
+DATA roots<>+5536(SB)/4, $0x05000000
+DATA roots<>+5540(SB)/4, $0x05000000
+DATA roots<>+5544(SB)/4, $0x05000000
+DATA roots<>+5548(SB)/4, $0x05000000
+DATA roots<>+5552(SB)/4, $0x05000000
+DATA roots<>+5556(SB)/4, $0x05000000
+DATA roots<>+5560(SB)/4, $0x05000000
+DATA roots<>+5564(SB)/4, $0x05000000
+DATA roots<>+5568(SB)/4, $0x3d7ffffd
+DATA roots<>+5572(SB)/4, $0x3d7ffffd
+DATA roots<>+5576(SB)/4, $0x3d7ffffd
+DATA roots<>+5580(SB)/4, $0x3d7ffffd
+DATA roots<>+5584(SB)/4, $0x3d7ffffd
+DATA roots<>+5588(SB)/4, $0x3d7ffffd
+DATA roots<>+5592(SB)/4, $0x3d7ffffd
+DATA roots<>+5596(SB)/4, $0x3d7ffffd
+DATA roots<>+5600(SB)/4, $0xbceffcd5
+DATA roots<>+5604(SB)/4, $0xbceffcd5
+DATA roots<>+5608(SB)/4, $0xbceffcd5
+DATA roots<>+5612(SB)/4, $0xbceffcd5
+DATA roots<>+5616(SB)/4, $0xbceffcd5
+DATA roots<>+5620(SB)/4, $0xbceffcd5
+DATA roots<>+5624(SB)/4, $0xbceffcd5
+DATA roots<>+5628(SB)/4, $0xbceffcd5
+DATA roots<>+5632(SB)/4, $0x3c9abb25
+DATA roots<>+5636(SB)/4, $0x3c9abb25
+DATA roots<>+5640(SB)/4, $0x3c9abb25
+DATA roots<>+5644(SB)/4, $0x3c9abb25
+DATA roots<>+5648(SB)/4, $0x3c9abb25
+DATA roots<>+5652(SB)/4, $0x3c9abb25
+DATA roots<>+5656(SB)/4, $0x3c9abb25
+DATA roots<>+5660(SB)/4, $0x3c9abb25
+DATA roots<>+5664(SB)/4, $0xbc5f0ebf
+DATA roots<>+5668(SB)/4, $0xbc5f0ebf
+DATA roots<>+5672(SB)/4, $0xbc5f0ebf
+DATA roots<>+5676(SB)/4, $0xbc5f0ebf
+DATA roots<>+5680(SB)/4, $0xbc5f0ebf
+DATA roots<>+5684(SB)/4, $0xbc5f0ebf
+DATA roots<>+5688(SB)/4, $0xbc5f0ebf
+DATA roots<>+5692(SB)/4, $0xbc5f0ebf
+DATA roots<>+5696(SB)/4, $0x3c1f0d35
+DATA roots<>+5700(SB)/4, $0x3c1f0d35
+DATA roots<>+5704(SB)/4, $0x3c1f0d35
+DATA roots<>+5708(SB)/4, $0x3c1f0d35
+DATA roots<>+5712(SB)/4, $0x3c1f0d35
+DATA roots<>+5716(SB)/4, $0x3c1f0d35
+DATA roots<>+5720(SB)/4, $0x3c1f0d35
+DATA roots<>+5724(SB)/4, $0x3c1f0d35
+DATA roots<>+5728(SB)/4, $0xbbbe975f
+DATA roots<>+5732(SB)/4, $0xbbbe975f
+DATA roots<>+5736(SB)/4, $0xbbbe975f
+DATA roots<>+5740(SB)/4, $0xbbbe975f
+DATA roots<>+5744(SB)/4, $0xbbbe975f
+DATA roots<>+5748(SB)/4, $0xbbbe975f
+DATA roots<>+5752(SB)/4, $0xbbbe975f
+DATA roots<>+5756(SB)/4, $0xbbbe975f
+DATA roots<>+5760(SB)/4, $0x3b1a6d78
+DATA roots<>+5764(SB)/4, $0x3b1a6d78
+DATA roots<>+5768(SB)/4, $0x3b1a6d78
+DATA roots<>+5772(SB)/4, $0x3b1a6d78
+DATA roots<>+5776(SB)/4, $0x3b1a6d78
+DATA roots<>+5780(SB)/4, $0x3b1a6d78
+DATA roots<>+5784(SB)/4, $0x3b1a6d78
+DATA roots<>+5788(SB)/4, $0x3b1a6d78
+DATA roots<>+5792(SB)/4, $0xb9ed2166
+DATA roots<>+5796(SB)/4, $0xb9ed2166
+DATA roots<>+5800(SB)/4, $0xb9ed2166
+DATA roots<>+5804(SB)/4, $0xb9ed2166
+DATA roots<>+5808(SB)/4, $0xb9ed2166
+DATA roots<>+5812(SB)/4, $0xb9ed2166
+DATA roots<>+5816(SB)/4, $0xb9ed2166
+DATA roots<>+5820(SB)/4, $0xb9ed2166
+GLOBL roots<>(SB), RODATA|NOPTR, $5824
 
-DATA s0d800000<>+0(SB)/4, $0x0d800000
-DATA s0d800000<>+4(SB)/4, $0x0d800000
-DATA s0d800000<>+8(SB)/4, $0x0d800000
-DATA s0d800000<>+12(SB)/4, $0x0d800000
-DATA s0d800000<>+16(SB)/4, $0x0d800000
-DATA s0d800000<>+20(SB)/4, $0x0d800000
-DATA s0d800000<>+24(SB)/4, $0x0d800000
-DATA s0d800000<>+28(SB)/4, $0x0d800000
-GLOBL s0d800000<>(SB), RODATA|NOPTR, $32
+DATA s81000000<>+0(SB)/4, $0x81000000
+DATA s81000000<>+4(SB)/4, $0x81000000
+DATA s81000000<>+8(SB)/4, $0x81000000
+DATA s81000000<>+12(SB)/4, $0x81000000
+DATA s81000000<>+16(SB)/4, $0x81000000
+DATA s81000000<>+20(SB)/4, $0x81000000
+DATA s81000000<>+24(SB)/4, $0x81000000
+DATA s81000000<>+28(SB)/4, $0x81000000
+GLOBL s81000000<>(SB), RODATA|NOPTR, $32
 
-DATA sbf387b29<>+0(SB)/4, $0xbf387b29
-DATA sbf387b29<>+4(SB)/4, $0xbf387b29
-DATA sbf387b29<>+8(SB)/4, $0xbf387b29
-DATA sbf387b29<>+12(SB)/4, $0xbf387b29
-DATA sbf387b29<>+16(SB)/4, $0xbf387b29
-DATA sbf387b29<>+20(SB)/4, $0xbf387b29
-DATA sbf387b29<>+24(SB)/4, $0xbf387b29
-DATA sbf387b29<>+28(SB)/4, $0xbf387b29
-GLOBL sbf387b29<>(SB), RODATA|NOPTR, $32
-
-DATA s3fb8a871<>+0(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+4(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+8(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+12(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+16(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+20(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+24(SB)/4, $0x3fb8a871
-DATA s3fb8a871<>+28(SB)/4, $0x3fb8a871
-GLOBL s3fb8a871<>(SB), RODATA|NOPTR, $32
-
-DATA sbec78349<>+0(SB)/4, $0xbec78349
-DATA sbec78349<>+4(SB)/4, $0xbec78349
-DATA sbec78349<>+8(SB)/4, $0xbec78349
-DATA sbec78349<>+12(SB)/4, $0xbec78349
-DATA sbec78349<>+16(SB)/4, $0xbec78349
-DATA sbec78349<>+20(SB)/4, $0xbec78349
-DATA sbec78349<>+24(SB)/4, $0xbec78349
-DATA sbec78349<>+28(SB)/4, $0xbec78349
-GLOBL sbec78349<>(SB), RODATA|NOPTR, $32
-
-DATA s3ef8b321<>+0(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+4(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+8(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+12(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+16(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+20(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+24(SB)/4, $0x3ef8b321
-DATA s3ef8b321<>+28(SB)/4, $0x3ef8b321
-GLOBL s3ef8b321<>(SB), RODATA|NOPTR, $32
-
-DATA s3e802142<>+0(SB)/4, $0x3e802142
-DATA s3e802142<>+4(SB)/4, $0x3e802142
-DATA s3e802142<>+8(SB)/4, $0x3e802142
-DATA s3e802142<>+12(SB)/4, $0x3e802142
-DATA s3e802142<>+16(SB)/4, $0x3e802142
-DATA s3e802142<>+20(SB)/4, $0x3e802142
-DATA s3e802142<>+24(SB)/4, $0x3e802142
-DATA s3e802142<>+28(SB)/4, $0x3e802142
-GLOBL s3e802142<>(SB), RODATA|NOPTR, $32
-
-DATA s3f317061<>+0(SB)/4, $0x3f317061
-DATA s3f317061<>+4(SB)/4, $0x3f317061
-DATA s3f317061<>+8(SB)/4, $0x3f317061
-DATA s3f317061<>+12(SB)/4, $0x3f317061
-DATA s3f317061<>+16(SB)/4, $0x3f317061
-DATA s3f317061<>+20(SB)/4, $0x3f317061
-DATA s3f317061<>+24(SB)/4, $0x3f317061
-DATA s3f317061<>+28(SB)/4, $0x3f317061
-GLOBL s3f317061<>(SB), RODATA|NOPTR, $32
-
-DATA s3d650e71<>+0(SB)/4, $0x3d650e71
-DATA s3d650e71<>+4(SB)/4, $0x3d650e71
-DATA s3d650e71<>+8(SB)/4, $0x3d650e71
-DATA s3d650e71<>+12(SB)/4, $0x3d650e71
-DATA s3d650e71<>+16(SB)/4, $0x3d650e71
-DATA s3d650e71<>+20(SB)/4, $0x3d650e71
-DATA s3d650e71<>+24(SB)/4, $0x3d650e71
-DATA s3d650e71<>+28(SB)/4, $0x3d650e71
-GLOBL s3d650e71<>(SB), RODATA|NOPTR, $32
-
-DATA s3e75fd26<>+0(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+4(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+8(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+12(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+16(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+20(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+24(SB)/4, $0x3e75fd26
-DATA s3e75fd26<>+28(SB)/4, $0x3e75fd26
-GLOBL s3e75fd26<>(SB), RODATA|NOPTR, $32
-
-DATA s3c1e5fb0<>+0(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+4(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+8(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+12(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+16(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+20(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+24(SB)/4, $0x3c1e5fb0
-DATA s3c1e5fb0<>+28(SB)/4, $0x3c1e5fb0
-GLOBL s3c1e5fb0<>(SB), RODATA|NOPTR, $32
+DATA s81ffffff<>+0(SB)/4, $0x81ffffff
+DATA s81ffffff<>+4(SB)/4, $0x81ffffff
+DATA s81ffffff<>+8(SB)/4, $0x81ffffff
+DATA s81ffffff<>+12(SB)/4, $0x81ffffff
+DATA s81ffffff<>+16(SB)/4, $0x81ffffff
+DATA s81ffffff<>+20(SB)/4, $0x81ffffff
+DATA s81ffffff<>+24(SB)/4, $0x81ffffff
+DATA s81ffffff<>+28(SB)/4, $0x81ffffff
+GLOBL s81ffffff<>(SB), RODATA|NOPTR, $32
 
 // func tenthPowerAVX2(dst []float64, x []float64, sign uint64)
 // Requires: AVX
@@ -3247,15 +4627,15 @@ compute:
 	VMOVUPD Y1, Y4
 	MOVQ    steps+48(FP), BX
 
-raise:
+raise2:
 	SHLQ   $0x01, BX
-	JZ     raised
+	JZ     raised2
 	VMULPD Y4, Y4, Y4
-	JCC    raise
+	JCC    raise2
 	VMULPD Y1, Y4, Y4
-	JMP    raise
+	JMP    raise2
 
-raised:
+raised2:
 	VORPD   Y2, Y4, Y4
 	CMPQ    DX, $0x04
 	JL      storesome
@@ -3324,17 +4704,17 @@ compute:
 	VMOVUPD      Y3, Y5
 	MOVQ         steps+48(FP), BX
 
-raise:
+raise3:
 	SHLQ   $0x01, BX
-	JZ     raised
+	JZ     raised3
 	VMULPD Y4, Y4, Y4
 	VMULPD Y5, Y5, Y5
-	JCC    raise
+	JCC    raise3
 	VMULPD Y1, Y4, Y4
 	VMULPD Y3, Y5, Y5
-	JMP    raise
+	JMP    raise3
 
-raised:
+raised3:
 	VCVTPD2PSY  Y4, X1
 	VCVTPD2PSY  Y5, X3
 	VINSERTF128 $0x01, X3, Y1, Y1
@@ -3383,63 +4763,1146 @@ done:
 	VZEROUPPER
 	RET
 
-// func powSmall32AVX2(dst []float32, x []float32, steps uint64, sign uint32)
-// Requires: AVX
-TEXT ·powSmall32AVX2(SB), NOSPLIT, $0-60
+// func powFew32AVX2(dst []float32, x []float32, k int, sign uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powFew32AVX2(SB), NOSPLIT, $0-60
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         x_base+24(FP), CX
 	MOVQ         x_len+32(FP), DX
 	VBROADCASTSS sign+56(FP), Y0
-	TESTQ        DX, DX
-	JZ           done
+	MOVQ         k+48(FP), BX
 
-loop:
-	CMPQ    DX, $0x08
-	JL      some
-	VMOVUPS (CX), Y1
+loop4:
+	CMPQ    DX, $0x00000020
+	JL      loop1
+	VMOVUPS s7fffffff<>+0(SB), Y1
+	VANDPS  (CX), Y1, Y1
+	VMOVUPS s7fffffff<>+0(SB), Y2
+	VANDPS  32(CX), Y2, Y2
+	VMOVUPS s7fffffff<>+0(SB), Y3
+	VANDPS  64(CX), Y3, Y3
+	VMOVUPS s7fffffff<>+0(SB), Y4
+	VANDPS  96(CX), Y4, Y4
+	CMPQ    BX, $0x07
+	JG      above7of4
+	CMPQ    BX, $0x05
+	JG      above5of4
+	CMPQ    BX, $0x04
+	JG      above4of4
+	CMPQ    BX, $0x03
+	JG      above3of4
+	JMP     power3of4
 
-compute:
-	VANDPS  Y0, Y1, Y2
-	VANDPS  s7fffffff<>+0(SB), Y1, Y1
-	VMOVUPS Y1, Y3
-	MOVQ    steps+48(FP), BX
+above3of4:
+	JMP power4of4
 
-raise:
-	SHLQ   $0x01, BX
-	JZ     raised
-	VMULPS Y3, Y3, Y3
-	JCC    raise
-	VMULPS Y1, Y3, Y3
-	JMP    raise
+above4of4:
+	JMP power5of4
 
-raised:
-	VORPS   Y2, Y3, Y3
-	CMPQ    DX, $0x08
-	JL      storesome
-	VMOVUPS Y3, (AX)
-	ADDQ    $0x20, CX
-	ADDQ    $0x20, AX
-	SUBQ    $0x08, DX
-	JNZ     loop
-	JMP     done
+above5of4:
+	CMPQ BX, $0x06
+	JG   above6of4
+	JMP  power6of4
 
-some:
-	LEAQ       mask<>+0(SB), BX
-	MOVQ       DX, SI
-	NEGQ       SI
-	VMOVUPS    32(BX)(SI*4), Y2
+above6of4:
+	JMP power7of4
+
+above7of4:
+	CMPQ BX, $0x0a
+	JG   above10of4
+	CMPQ BX, $0x09
+	JG   above9of4
+	CMPQ BX, $0x08
+	JG   above8of4
+	JMP  power8of4
+
+above8of4:
+	JMP power9of4
+
+above9of4:
+	JMP power10of4
+
+above10of4:
+	CMPQ BX, $0x0b
+	JG   above11of4
+	JMP  power11of4
+
+above11of4:
+	JMP power12of4
+
+power3of4:
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y2, Y6, Y6
+	VMULPS Y3, Y3, Y1
+	VMULPS Y3, Y1, Y1
+	VMULPS Y4, Y4, Y2
+	VMULPS Y4, Y2, Y2
+	JMP    raised0of4
+
+power4of4:
+	VMULPS Y1, Y1, Y5
+	VMULPS Y5, Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y6, Y6, Y6
+	VMULPS Y3, Y3, Y1
+	VMULPS Y1, Y1, Y1
+	VMULPS Y4, Y4, Y2
+	VMULPS Y2, Y2, Y2
+	JMP    raised0of4
+
+power5of4:
+	VMULPS Y1, Y1, Y5
+	VMULPS Y5, Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y6, Y6, Y6
+	VMULPS Y2, Y6, Y6
+	VMULPS Y3, Y3, Y1
+	VMULPS Y1, Y1, Y1
+	VMULPS Y3, Y1, Y1
+	VMULPS Y4, Y4, Y2
+	VMULPS Y2, Y2, Y2
+	VMULPS Y4, Y2, Y2
+	JMP    raised0of4
+
+power6of4:
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y5
+	VMULPS Y5, Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y2, Y6, Y6
+	VMULPS Y6, Y6, Y6
+	VMULPS Y3, Y3, Y1
+	VMULPS Y3, Y1, Y1
+	VMULPS Y1, Y1, Y1
+	VMULPS Y4, Y4, Y2
+	VMULPS Y4, Y2, Y2
+	VMULPS Y2, Y2, Y2
+	JMP    raised0of4
+
+power7of4:
+	VMULPS Y1, Y1, Y5
+	VMULPS Y1, Y5, Y5
+	VMULPS Y5, Y5, Y5
+	VMULPS Y1, Y5, Y5
+	VMULPS Y2, Y2, Y6
+	VMULPS Y2, Y6, Y6
+	VMULPS Y6, Y6, Y6
+	VMULPS Y2, Y6, Y6
+	VMULPS Y3, Y3, Y1
+	VMULPS Y3, Y1, Y1
+	VMULPS Y1, Y1, Y1
+	VMULPS Y3, Y1, Y1
+	VMULPS Y4, Y4, Y2
+	VMULPS Y4, Y2, Y2
+	VMULPS Y2, Y2, Y2
+	VMULPS Y4, Y2, Y2
+	JMP    raised0of4
+
+power8of4:
+	VPMINSD     Y1, Y2, Y5
+	VPMINSD     Y3, Y5, Y5
+	VPMINSD     Y4, Y5, Y5
+	VPCMPGTD    s379837f9<>+0(SB), Y5, Y5
+	VMOVMSKPS   Y5, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal8of4
+	VMULPS      Y1, Y1, Y6
+	VMINPS      s7f7fffff<>+0(SB), Y6, Y7
+	VFMSUB231PS Y1, Y1, Y7
+	VFMADD132PS s40800000<>+0(SB), Y6, Y7
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y8
+	VFMSUB231PS Y2, Y2, Y8
+	VFMADD132PS s40800000<>+0(SB), Y1, Y8
+	VMULPS      Y3, Y3, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y9
+	VFMSUB231PS Y3, Y3, Y9
+	VFMADD132PS s40800000<>+0(SB), Y2, Y9
+	VMULPS      Y4, Y4, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y10
+	VFMSUB231PS Y4, Y4, Y10
+	VFMADD132PS s40800000<>+0(SB), Y3, Y10
+	VMULPS      Y6, Y6, Y5
+	VMULPS      Y6, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      Y1, Y1, Y6
+	VMULPS      Y1, Y6, Y6
+	VMULPS      Y8, Y6, Y6
+	VMULPS      Y2, Y2, Y1
+	VMULPS      Y2, Y1, Y1
+	VMULPS      Y9, Y1, Y1
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y10, Y2, Y2
+	JMP         raised0of4
+
+denormal8of4:
+	VPCMPGTD    s379837f9<>+0(SB), Y1, Y6
+	VMULPS      s49000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y6, Y1, Y5, Y5
+	VMULPS      Y5, Y5, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y7
+	VFMSUB231PS Y5, Y5, Y7
+	VFMADD132PS s40800000<>+0(SB), Y1, Y7
+	VMULPS      Y1, Y1, Y5
+	VMULPS      Y1, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      s3e000000<>+0(SB), Y5, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y6, Y5, Y1, Y5
+	VPCMPGTD    s379837f9<>+0(SB), Y2, Y1
+	VMULPS      s49000000<>+0(SB), Y2, Y6
+	VBLENDVPS   Y1, Y2, Y6, Y6
+	VMULPS      Y6, Y6, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y7
+	VFMSUB231PS Y6, Y6, Y7
+	VFMADD132PS s40800000<>+0(SB), Y2, Y7
+	VMULPS      Y2, Y2, Y6
+	VMULPS      Y2, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      s3e000000<>+0(SB), Y6, Y2
+	VCVTPS2DQ   Y2, Y2
+	VBLENDVPS   Y1, Y6, Y2, Y6
+	VPCMPGTD    s379837f9<>+0(SB), Y3, Y2
+	VMULPS      s49000000<>+0(SB), Y3, Y1
+	VBLENDVPS   Y2, Y3, Y1, Y1
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y7
+	VFMSUB231PS Y1, Y1, Y7
+	VFMADD132PS s40800000<>+0(SB), Y3, Y7
+	VMULPS      Y3, Y3, Y1
+	VMULPS      Y3, Y1, Y1
+	VMULPS      Y7, Y1, Y1
+	VMULPS      s3e000000<>+0(SB), Y1, Y3
+	VCVTPS2DQ   Y3, Y3
+	VBLENDVPS   Y2, Y1, Y3, Y1
+	VPCMPGTD    s379837f9<>+0(SB), Y4, Y3
+	VMULPS      s49000000<>+0(SB), Y4, Y2
+	VBLENDVPS   Y3, Y4, Y2, Y2
+	VMULPS      Y2, Y2, Y4
+	VMINPS      s7f7fffff<>+0(SB), Y4, Y7
+	VFMSUB231PS Y2, Y2, Y7
+	VFMADD132PS s40800000<>+0(SB), Y4, Y7
+	VMULPS      Y4, Y4, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y7, Y2, Y2
+	VMULPS      s3e000000<>+0(SB), Y2, Y4
+	VCVTPS2DQ   Y4, Y4
+	VBLENDVPS   Y3, Y2, Y4, Y2
+	JMP         raised0of4
+
+power9of4:
+	VPMINSD     Y1, Y2, Y5
+	VPMINSD     Y3, Y5, Y5
+	VPMINSD     Y4, Y5, Y5
+	VPCMPGTD    s38800007<>+0(SB), Y5, Y5
+	VMOVMSKPS   Y5, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal9of4
+	VMULPS      Y1, Y1, Y6
+	VMINPS      s7f7fffff<>+0(SB), Y6, Y13
+	VFMSUB231PS Y1, Y1, Y13
+	VFMADD132PS s40800000<>+0(SB), Y6, Y13
+	VMULPS      Y2, Y2, Y7
+	VMINPS      s7f7fffff<>+0(SB), Y7, Y8
+	VFMSUB231PS Y2, Y2, Y8
+	VFMADD132PS s40800000<>+0(SB), Y7, Y8
+	VMULPS      Y3, Y3, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y10
+	VFMSUB231PS Y3, Y3, Y10
+	VFMADD132PS s40800000<>+0(SB), Y9, Y10
+	VMULPS      Y4, Y4, Y11
+	VMINPS      s7f7fffff<>+0(SB), Y11, Y12
+	VFMSUB231PS Y4, Y4, Y12
+	VFMADD132PS s40800000<>+0(SB), Y11, Y12
+	VMULPS      Y6, Y6, Y5
+	VMULPS      Y6, Y5, Y5
+	VMULPS      Y1, Y5, Y5
+	VMULPS      Y13, Y5, Y5
+	VMULPS      Y7, Y7, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      Y2, Y6, Y6
+	VMULPS      Y8, Y6, Y6
+	VMULPS      Y9, Y9, Y1
+	VMULPS      Y9, Y1, Y1
+	VMULPS      Y3, Y1, Y1
+	VMULPS      Y10, Y1, Y1
+	VMULPS      Y11, Y11, Y2
+	VMULPS      Y11, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y12, Y2, Y2
+	JMP         raised0of4
+
+denormal9of4:
+	VPCMPGTD    s38800007<>+0(SB), Y1, Y6
+	VMULPS      s48000000<>+0(SB), Y1, Y7
+	VBLENDVPS   Y6, Y1, Y7, Y7
+	VMULPS      Y7, Y7, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y8
+	VFMSUB231PS Y7, Y7, Y8
+	VFMADD132PS s40800000<>+0(SB), Y1, Y8
+	VMULPS      Y1, Y1, Y5
+	VMULPS      Y1, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      Y8, Y5, Y5
+	VMULPS      s3d800000<>+0(SB), Y5, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y6, Y5, Y1, Y5
+	VPCMPGTD    s38800007<>+0(SB), Y2, Y1
+	VMULPS      s48000000<>+0(SB), Y2, Y7
+	VBLENDVPS   Y1, Y2, Y7, Y7
+	VMULPS      Y7, Y7, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y8
+	VFMSUB231PS Y7, Y7, Y8
+	VFMADD132PS s40800000<>+0(SB), Y2, Y8
+	VMULPS      Y2, Y2, Y6
+	VMULPS      Y2, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      Y8, Y6, Y6
+	VMULPS      s3d800000<>+0(SB), Y6, Y2
+	VCVTPS2DQ   Y2, Y2
+	VBLENDVPS   Y1, Y6, Y2, Y6
+	VPCMPGTD    s38800007<>+0(SB), Y3, Y2
+	VMULPS      s48000000<>+0(SB), Y3, Y7
+	VBLENDVPS   Y2, Y3, Y7, Y7
+	VMULPS      Y7, Y7, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y8
+	VFMSUB231PS Y7, Y7, Y8
+	VFMADD132PS s40800000<>+0(SB), Y3, Y8
+	VMULPS      Y3, Y3, Y1
+	VMULPS      Y3, Y1, Y1
+	VMULPS      Y7, Y1, Y1
+	VMULPS      Y8, Y1, Y1
+	VMULPS      s3d800000<>+0(SB), Y1, Y3
+	VCVTPS2DQ   Y3, Y3
+	VBLENDVPS   Y2, Y1, Y3, Y1
+	VPCMPGTD    s38800007<>+0(SB), Y4, Y3
+	VMULPS      s48000000<>+0(SB), Y4, Y7
+	VBLENDVPS   Y3, Y4, Y7, Y7
+	VMULPS      Y7, Y7, Y4
+	VMINPS      s7f7fffff<>+0(SB), Y4, Y8
+	VFMSUB231PS Y7, Y7, Y8
+	VFMADD132PS s40800000<>+0(SB), Y4, Y8
+	VMULPS      Y4, Y4, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y7, Y2, Y2
+	VMULPS      Y8, Y2, Y2
+	VMULPS      s3d800000<>+0(SB), Y2, Y4
+	VCVTPS2DQ   Y4, Y4
+	VBLENDVPS   Y3, Y2, Y4, Y2
+	JMP         raised0of4
+
+power10of4:
+	VPMINSD     Y1, Y2, Y5
+	VPMINSD     Y3, Y5, Y5
+	VPMINSD     Y4, Y5, Y5
+	VPCMPGTD    s3928e5ad<>+0(SB), Y5, Y5
+	VMOVMSKPS   Y5, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal10of4
+	VMULPS      Y1, Y1, Y5
+	VMINPS      s7f7fffff<>+0(SB), Y5, Y6
+	VFMSUB231PS Y1, Y1, Y6
+	VFMADD132PS s40a00000<>+0(SB), Y5, Y6
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y7
+	VFMSUB231PS Y2, Y2, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y1, Y7
+	VMULPS      Y3, Y3, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y8
+	VFMSUB231PS Y3, Y3, Y8
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y8
+	VMULPS      Y4, Y4, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y9
+	VFMSUB231PS Y4, Y4, Y9
+	VFMADD132PS s40a00000<>+0(SB), Y3, Y9
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y6, Y5, Y5
+	VMULPS      Y1, Y1, Y6
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      Y2, Y2, Y1
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y8, Y1, Y1
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y9, Y2, Y2
+	JMP         raised0of4
+
+denormal10of4:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y1, Y6
+	VMULPS      s47000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y6, Y1, Y5, Y5
+	VMULPS      Y5, Y5, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y7
+	VFMSUB231PS Y5, Y5, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y1, Y7
+	VMULPS      Y1, Y1, Y5
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      s3f000000<>+0(SB), Y5, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y6, Y5, Y1, Y5
+	VPCMPGTD    s3928e5ad<>+0(SB), Y2, Y1
+	VMULPS      s47000000<>+0(SB), Y2, Y6
+	VBLENDVPS   Y1, Y2, Y6, Y6
+	VMULPS      Y6, Y6, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y7
+	VFMSUB231PS Y6, Y6, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y7
+	VMULPS      Y2, Y2, Y6
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      s3f000000<>+0(SB), Y6, Y2
+	VCVTPS2DQ   Y2, Y2
+	VBLENDVPS   Y1, Y6, Y2, Y6
+	VPCMPGTD    s3928e5ad<>+0(SB), Y3, Y2
+	VMULPS      s47000000<>+0(SB), Y3, Y1
+	VBLENDVPS   Y2, Y3, Y1, Y1
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y7
+	VFMSUB231PS Y1, Y1, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y3, Y7
+	VMULPS      Y3, Y3, Y1
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y7, Y1, Y1
+	VMULPS      s3f000000<>+0(SB), Y1, Y3
+	VCVTPS2DQ   Y3, Y3
+	VBLENDVPS   Y2, Y1, Y3, Y1
+	VPCMPGTD    s3928e5ad<>+0(SB), Y4, Y3
+	VMULPS      s47000000<>+0(SB), Y4, Y2
+	VBLENDVPS   Y3, Y4, Y2, Y2
+	VMULPS      Y2, Y2, Y4
+	VMINPS      s7f7fffff<>+0(SB), Y4, Y7
+	VFMSUB231PS Y2, Y2, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y4, Y7
+	VMULPS      Y4, Y4, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y7, Y2, Y2
+	VMULPS      s3f000000<>+0(SB), Y2, Y4
+	VCVTPS2DQ   Y4, Y4
+	VBLENDVPS   Y3, Y2, Y4, Y2
+	JMP         raised0of4
+
+power11of4:
+	VPMINSD     Y1, Y2, Y5
+	VPMINSD     Y3, Y5, Y5
+	VPMINSD     Y4, Y5, Y5
+	VPCMPGTD    s39bad04a<>+0(SB), Y5, Y5
+	VMOVMSKPS   Y5, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal11of4
+	VMULPS      Y1, Y1, Y5
+	VMINPS      s7f7fffff<>+0(SB), Y5, Y6
+	VFMSUB231PS Y1, Y1, Y6
+	VFMADD132PS s40a00000<>+0(SB), Y5, Y6
+	VMULPS      Y2, Y2, Y12
+	VMINPS      s7f7fffff<>+0(SB), Y12, Y7
+	VFMSUB231PS Y2, Y2, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y12, Y7
+	VMULPS      Y3, Y3, Y8
+	VMINPS      s7f7fffff<>+0(SB), Y8, Y9
+	VFMSUB231PS Y3, Y3, Y9
+	VFMADD132PS s40a00000<>+0(SB), Y8, Y9
+	VMULPS      Y4, Y4, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y4, Y4, Y11
+	VFMADD132PS s40a00000<>+0(SB), Y10, Y11
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y1, Y5, Y5
+	VMULPS      Y6, Y5, Y5
+	VMULPS      Y12, Y12, Y6
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y2, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      Y8, Y8, Y1
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y3, Y1, Y1
+	VMULPS      Y9, Y1, Y1
+	VMULPS      Y10, Y10, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y11, Y2, Y2
+	JMP         raised0of4
+
+denormal11of4:
+	VPCMPGTD    s39bad04a<>+0(SB), Y1, Y6
+	VMULPS      s46800000<>+0(SB), Y1, Y7
+	VBLENDVPS   Y6, Y1, Y7, Y7
+	VMULPS      Y7, Y7, Y5
+	VMINPS      s7f7fffff<>+0(SB), Y5, Y1
+	VFMSUB231PS Y7, Y7, Y1
+	VFMADD132PS s40a00000<>+0(SB), Y5, Y1
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      Y1, Y5, Y5
+	VMULPS      s3d000000<>+0(SB), Y5, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y6, Y5, Y1, Y5
+	VPCMPGTD    s39bad04a<>+0(SB), Y2, Y1
+	VMULPS      s46800000<>+0(SB), Y2, Y7
+	VBLENDVPS   Y1, Y2, Y7, Y7
+	VMULPS      Y7, Y7, Y6
+	VMINPS      s7f7fffff<>+0(SB), Y6, Y2
+	VFMSUB231PS Y7, Y7, Y2
+	VFMADD132PS s40a00000<>+0(SB), Y6, Y2
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      Y2, Y6, Y6
+	VMULPS      s3d000000<>+0(SB), Y6, Y2
+	VCVTPS2DQ   Y2, Y2
+	VBLENDVPS   Y1, Y6, Y2, Y6
+	VPCMPGTD    s39bad04a<>+0(SB), Y3, Y2
+	VMULPS      s46800000<>+0(SB), Y3, Y7
+	VBLENDVPS   Y2, Y3, Y7, Y7
+	VMULPS      Y7, Y7, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y3
+	VFMSUB231PS Y7, Y7, Y3
+	VFMADD132PS s40a00000<>+0(SB), Y1, Y3
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y7, Y1, Y1
+	VMULPS      Y3, Y1, Y1
+	VMULPS      s3d000000<>+0(SB), Y1, Y3
+	VCVTPS2DQ   Y3, Y3
+	VBLENDVPS   Y2, Y1, Y3, Y1
+	VPCMPGTD    s39bad04a<>+0(SB), Y4, Y3
+	VMULPS      s46800000<>+0(SB), Y4, Y7
+	VBLENDVPS   Y3, Y4, Y7, Y7
+	VMULPS      Y7, Y7, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y4
+	VFMSUB231PS Y7, Y7, Y4
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y4
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y7, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3d000000<>+0(SB), Y2, Y4
+	VCVTPS2DQ   Y4, Y4
+	VBLENDVPS   Y3, Y2, Y4, Y2
+	JMP         raised0of4
+
+power12of4:
+	VPMINSD     Y1, Y2, Y5
+	VPMINSD     Y3, Y5, Y5
+	VPMINSD     Y4, Y5, Y5
+	VPCMPGTD    s3a3504fe<>+0(SB), Y5, Y5
+	VMOVMSKPS   Y5, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal12of4
+	VMULPS      Y1, Y1, Y6
+	VMINPS      s7f7fffff<>+0(SB), Y6, Y7
+	VFMSUB231PS Y1, Y1, Y7
+	VFMADD132PS s40c00000<>+0(SB), Y6, Y7
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y8
+	VFMSUB231PS Y2, Y2, Y8
+	VFMADD132PS s40c00000<>+0(SB), Y1, Y8
+	VMULPS      Y3, Y3, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y9
+	VFMSUB231PS Y3, Y3, Y9
+	VFMADD132PS s40c00000<>+0(SB), Y2, Y9
+	VMULPS      Y4, Y4, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y10
+	VFMSUB231PS Y4, Y4, Y10
+	VFMADD132PS s40c00000<>+0(SB), Y3, Y10
+	VMULPS      Y6, Y6, Y5
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y6, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      Y1, Y1, Y6
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y1, Y6, Y6
+	VMULPS      Y8, Y6, Y6
+	VMULPS      Y2, Y2, Y1
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y2, Y1, Y1
+	VMULPS      Y9, Y1, Y1
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y10, Y2, Y2
+	JMP         raised0of4
+
+denormal12of4:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y1, Y6
+	VMULPS      s46000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y6, Y1, Y5, Y5
+	VMULPS      Y5, Y5, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y7
+	VFMSUB231PS Y5, Y5, Y7
+	VFMADD132PS s40c00000<>+0(SB), Y1, Y7
+	VMULPS      Y1, Y1, Y5
+	VMULPS      Y5, Y5, Y5
+	VMULPS      Y1, Y5, Y5
+	VMULPS      Y7, Y5, Y5
+	VMULPS      s3c000000<>+0(SB), Y5, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y6, Y5, Y1, Y5
+	VPCMPGTD    s3a3504fe<>+0(SB), Y2, Y1
+	VMULPS      s46000000<>+0(SB), Y2, Y6
+	VBLENDVPS   Y1, Y2, Y6, Y6
+	VMULPS      Y6, Y6, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y7
+	VFMSUB231PS Y6, Y6, Y7
+	VFMADD132PS s40c00000<>+0(SB), Y2, Y7
+	VMULPS      Y2, Y2, Y6
+	VMULPS      Y6, Y6, Y6
+	VMULPS      Y2, Y6, Y6
+	VMULPS      Y7, Y6, Y6
+	VMULPS      s3c000000<>+0(SB), Y6, Y2
+	VCVTPS2DQ   Y2, Y2
+	VBLENDVPS   Y1, Y6, Y2, Y6
+	VPCMPGTD    s3a3504fe<>+0(SB), Y3, Y2
+	VMULPS      s46000000<>+0(SB), Y3, Y1
+	VBLENDVPS   Y2, Y3, Y1, Y1
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y7
+	VFMSUB231PS Y1, Y1, Y7
+	VFMADD132PS s40c00000<>+0(SB), Y3, Y7
+	VMULPS      Y3, Y3, Y1
+	VMULPS      Y1, Y1, Y1
+	VMULPS      Y3, Y1, Y1
+	VMULPS      Y7, Y1, Y1
+	VMULPS      s3c000000<>+0(SB), Y1, Y3
+	VCVTPS2DQ   Y3, Y3
+	VBLENDVPS   Y2, Y1, Y3, Y1
+	VPCMPGTD    s3a3504fe<>+0(SB), Y4, Y3
+	VMULPS      s46000000<>+0(SB), Y4, Y2
+	VBLENDVPS   Y3, Y4, Y2, Y2
+	VMULPS      Y2, Y2, Y4
+	VMINPS      s7f7fffff<>+0(SB), Y4, Y7
+	VFMSUB231PS Y2, Y2, Y7
+	VFMADD132PS s40c00000<>+0(SB), Y4, Y7
+	VMULPS      Y4, Y4, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y7, Y2, Y2
+	VMULPS      s3c000000<>+0(SB), Y2, Y4
+	VCVTPS2DQ   Y4, Y4
+	VBLENDVPS   Y3, Y2, Y4, Y2
+
+raised0of4:
+	VANDPS  (CX), Y0, Y3
+	VORPS   Y3, Y5, Y5
+	VMOVUPS Y5, (AX)
+	VANDPS  32(CX), Y0, Y3
+	VORPS   Y3, Y6, Y6
+	VMOVUPS Y6, 32(AX)
+	VANDPS  64(CX), Y0, Y3
+	VORPS   Y3, Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VANDPS  96(CX), Y0, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, 96(AX)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, DX
+	JMP     loop4
+
+loop1:
+	CMPQ    DX, $0x00000008
+	JL      rest
+	VMOVUPS s7fffffff<>+0(SB), Y1
+	VANDPS  (CX), Y1, Y1
+	CMPQ    BX, $0x07
+	JG      above7of5
+	CMPQ    BX, $0x05
+	JG      above5of5
+	CMPQ    BX, $0x04
+	JG      above4of5
+	CMPQ    BX, $0x03
+	JG      above3of5
+	JMP     power3of5
+
+above3of5:
+	JMP power4of5
+
+above4of5:
+	JMP power5of5
+
+above5of5:
+	CMPQ BX, $0x06
+	JG   above6of5
+	JMP  power6of5
+
+above6of5:
+	JMP power7of5
+
+above7of5:
+	CMPQ BX, $0x0a
+	JG   above10of5
+	CMPQ BX, $0x09
+	JG   above9of5
+	CMPQ BX, $0x08
+	JG   above8of5
+	JMP  power8of5
+
+above8of5:
+	JMP power9of5
+
+above9of5:
+	JMP power10of5
+
+above10of5:
+	CMPQ BX, $0x0b
+	JG   above11of5
+	JMP  power11of5
+
+above11of5:
+	JMP power12of5
+
+power3of5:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	JMP    raised0of5
+
+power4of5:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y2, Y2, Y2
+	JMP    raised0of5
+
+power5of5:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y2, Y2, Y2
+	VMULPS Y1, Y2, Y2
+	JMP    raised0of5
+
+power6of5:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	VMULPS Y2, Y2, Y2
+	JMP    raised0of5
+
+power7of5:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	VMULPS Y2, Y2, Y2
+	VMULPS Y1, Y2, Y2
+	JMP    raised0of5
+
+power8of5:
+	VPCMPGTD    s379837f9<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal8of5
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y4
+	VFMSUB231PS Y1, Y1, Y4
+	VFMADD132PS s40800000<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	JMP         raised0of5
+
+denormal8of5:
+	VPCMPGTD    s379837f9<>+0(SB), Y1, Y3
+	VMULPS      s49000000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y4
+	VFMSUB231PS Y2, Y2, Y4
+	VFMADD132PS s40800000<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3e000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of5
+
+power9of5:
+	VPCMPGTD    s38800007<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal9of5
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y4
+	VFMSUB231PS Y1, Y1, Y4
+	VFMADD132PS s40800000<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	JMP         raised0of5
+
+denormal9of5:
+	VPCMPGTD    s38800007<>+0(SB), Y1, Y3
+	VMULPS      s48000000<>+0(SB), Y1, Y4
+	VBLENDVPS   Y3, Y1, Y4, Y4
+	VMULPS      Y4, Y4, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y5
+	VFMSUB231PS Y4, Y4, Y5
+	VFMADD132PS s40800000<>+0(SB), Y1, Y5
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y5, Y2, Y2
+	VMULPS      s3d800000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of5
+
+power10of5:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal10of5
+	VMULPS      Y1, Y1, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y3
+	VFMSUB231PS Y1, Y1, Y3
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y3
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	JMP         raised0of5
+
+denormal10of5:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y1, Y3
+	VMULPS      s47000000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y4
+	VFMSUB231PS Y2, Y2, Y4
+	VFMADD132PS s40a00000<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3f000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of5
+
+power11of5:
+	VPCMPGTD    s39bad04a<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal11of5
+	VMULPS      Y1, Y1, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y3
+	VFMSUB231PS Y1, Y1, Y3
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y3
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	JMP         raised0of5
+
+denormal11of5:
+	VPCMPGTD    s39bad04a<>+0(SB), Y1, Y3
+	VMULPS      s46800000<>+0(SB), Y1, Y4
+	VBLENDVPS   Y3, Y1, Y4, Y4
+	VMULPS      Y4, Y4, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y1
+	VFMSUB231PS Y4, Y4, Y1
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y1
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      s3d000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of5
+
+power12of5:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, SI
+	CMPL        SI, $0x000000ff
+	JNE         denormal12of5
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y4
+	VFMSUB231PS Y1, Y1, Y4
+	VFMADD132PS s40c00000<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	JMP         raised0of5
+
+denormal12of5:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y1, Y3
+	VMULPS      s46000000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y4
+	VFMSUB231PS Y2, Y2, Y4
+	VFMADD132PS s40c00000<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3c000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+
+raised0of5:
+	VANDPS  (CX), Y0, Y1
+	VORPS   Y1, Y2, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JMP     loop1
+
+rest:
+	TESTQ      DX, DX
+	JZ         done
+	LEAQ       mask<>+0(SB), SI
+	MOVQ       DX, DI
+	NEGQ       DI
+	VMOVUPS    32(SI)(DI*4), Y2
 	VMASKMOVPS (CX), Y2, Y1
-	VMOVUPS    s00000000<>+0(SB), Y3
+	VMOVUPS    s3f800000<>+0(SB), Y3
 	VBLENDVPS  Y2, Y1, Y3, Y1
-	JMP        compute
+	VANDPS     Y1, Y0, Y0
+	VANDPS     s7fffffff<>+0(SB), Y1, Y1
+	CMPQ       BX, $0x07
+	JG         above7of6
+	CMPQ       BX, $0x05
+	JG         above5of6
+	CMPQ       BX, $0x04
+	JG         above4of6
+	CMPQ       BX, $0x03
+	JG         above3of6
+	JMP        power3of6
 
-storesome:
-	VMOVAPS      X3, X0
+above3of6:
+	JMP power4of6
+
+above4of6:
+	JMP power5of6
+
+above5of6:
+	CMPQ BX, $0x06
+	JG   above6of6
+	JMP  power6of6
+
+above6of6:
+	JMP power7of6
+
+above7of6:
+	CMPQ BX, $0x0a
+	JG   above10of6
+	CMPQ BX, $0x09
+	JG   above9of6
+	CMPQ BX, $0x08
+	JG   above8of6
+	JMP  power8of6
+
+above8of6:
+	JMP power9of6
+
+above9of6:
+	JMP power10of6
+
+above10of6:
+	CMPQ BX, $0x0b
+	JG   above11of6
+	JMP  power11of6
+
+above11of6:
+	JMP power12of6
+
+power3of6:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	JMP    raised0of6
+
+power4of6:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y2, Y2, Y2
+	JMP    raised0of6
+
+power5of6:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y2, Y2, Y2
+	VMULPS Y1, Y2, Y2
+	JMP    raised0of6
+
+power6of6:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	VMULPS Y2, Y2, Y2
+	JMP    raised0of6
+
+power7of6:
+	VMULPS Y1, Y1, Y2
+	VMULPS Y1, Y2, Y2
+	VMULPS Y2, Y2, Y2
+	VMULPS Y1, Y2, Y2
+	JMP    raised0of6
+
+power8of6:
+	VPCMPGTD    s379837f9<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, CX
+	CMPL        CX, $0x000000ff
+	JNE         denormal8of6
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y4
+	VFMSUB231PS Y1, Y1, Y4
+	VFMADD132PS s40800000<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	JMP         raised0of6
+
+denormal8of6:
+	VPCMPGTD    s379837f9<>+0(SB), Y1, Y3
+	VMULPS      s49000000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y4
+	VFMSUB231PS Y2, Y2, Y4
+	VFMADD132PS s40800000<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3e000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of6
+
+power9of6:
+	VPCMPGTD    s38800007<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, CX
+	CMPL        CX, $0x000000ff
+	JNE         denormal9of6
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y4
+	VFMSUB231PS Y1, Y1, Y4
+	VFMADD132PS s40800000<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	JMP         raised0of6
+
+denormal9of6:
+	VPCMPGTD    s38800007<>+0(SB), Y1, Y3
+	VMULPS      s48000000<>+0(SB), Y1, Y4
+	VBLENDVPS   Y3, Y1, Y4, Y4
+	VMULPS      Y4, Y4, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y5
+	VFMSUB231PS Y4, Y4, Y5
+	VFMADD132PS s40800000<>+0(SB), Y1, Y5
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y5, Y2, Y2
+	VMULPS      s3d800000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of6
+
+power10of6:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, CX
+	CMPL        CX, $0x000000ff
+	JNE         denormal10of6
+	VMULPS      Y1, Y1, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y3
+	VFMSUB231PS Y1, Y1, Y3
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y3
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	JMP         raised0of6
+
+denormal10of6:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y1, Y3
+	VMULPS      s47000000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y4
+	VFMSUB231PS Y2, Y2, Y4
+	VFMADD132PS s40a00000<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3f000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of6
+
+power11of6:
+	VPCMPGTD    s39bad04a<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, CX
+	CMPL        CX, $0x000000ff
+	JNE         denormal11of6
+	VMULPS      Y1, Y1, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y3
+	VFMSUB231PS Y1, Y1, Y3
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y3
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	JMP         raised0of6
+
+denormal11of6:
+	VPCMPGTD    s39bad04a<>+0(SB), Y1, Y3
+	VMULPS      s46800000<>+0(SB), Y1, Y4
+	VBLENDVPS   Y3, Y1, Y4, Y4
+	VMULPS      Y4, Y4, Y2
+	VMINPS      s7f7fffff<>+0(SB), Y2, Y1
+	VFMSUB231PS Y4, Y4, Y1
+	VFMADD132PS s40a00000<>+0(SB), Y2, Y1
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      s3d000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+	JMP         raised0of6
+
+power12of6:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y1, Y2
+	VMOVMSKPS   Y2, CX
+	CMPL        CX, $0x000000ff
+	JNE         denormal12of6
+	VMULPS      Y1, Y1, Y3
+	VMINPS      s7f7fffff<>+0(SB), Y3, Y4
+	VFMSUB231PS Y1, Y1, Y4
+	VFMADD132PS s40c00000<>+0(SB), Y3, Y4
+	VMULPS      Y3, Y3, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	JMP         raised0of6
+
+denormal12of6:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y1, Y3
+	VMULPS      s46000000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y1, Y2, Y2
+	VMULPS      Y2, Y2, Y1
+	VMINPS      s7f7fffff<>+0(SB), Y1, Y4
+	VFMSUB231PS Y2, Y2, Y4
+	VFMADD132PS s40c00000<>+0(SB), Y1, Y4
+	VMULPS      Y1, Y1, Y2
+	VMULPS      Y2, Y2, Y2
+	VMULPS      Y1, Y2, Y2
+	VMULPS      Y4, Y2, Y2
+	VMULPS      s3c000000<>+0(SB), Y2, Y1
+	VCVTPS2DQ   Y1, Y1
+	VBLENDVPS   Y3, Y2, Y1, Y2
+
+raised0of6:
+	VORPS        Y0, Y2, Y2
+	VMOVAPS      X2, X0
 	TESTQ        $0x00000004, DX
 	JZ           storetwo
 	VMOVUPS      X0, (AX)
 	ADDQ         $0x10, AX
-	VEXTRACTF128 $0x01, Y3, X0
+	VEXTRACTF128 $0x01, Y2, X0
 
 storetwo:
 	TESTQ     $0x00000002, DX
@@ -3450,6 +5913,1530 @@ storetwo:
 
 storeodd:
 	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA s379837f9<>+0(SB)/4, $0x379837f9
+DATA s379837f9<>+4(SB)/4, $0x379837f9
+DATA s379837f9<>+8(SB)/4, $0x379837f9
+DATA s379837f9<>+12(SB)/4, $0x379837f9
+DATA s379837f9<>+16(SB)/4, $0x379837f9
+DATA s379837f9<>+20(SB)/4, $0x379837f9
+DATA s379837f9<>+24(SB)/4, $0x379837f9
+DATA s379837f9<>+28(SB)/4, $0x379837f9
+GLOBL s379837f9<>(SB), RODATA|NOPTR, $32
+
+DATA s40800000<>+0(SB)/4, $0x40800000
+DATA s40800000<>+4(SB)/4, $0x40800000
+DATA s40800000<>+8(SB)/4, $0x40800000
+DATA s40800000<>+12(SB)/4, $0x40800000
+DATA s40800000<>+16(SB)/4, $0x40800000
+DATA s40800000<>+20(SB)/4, $0x40800000
+DATA s40800000<>+24(SB)/4, $0x40800000
+DATA s40800000<>+28(SB)/4, $0x40800000
+GLOBL s40800000<>(SB), RODATA|NOPTR, $32
+
+DATA s49000000<>+0(SB)/4, $0x49000000
+DATA s49000000<>+4(SB)/4, $0x49000000
+DATA s49000000<>+8(SB)/4, $0x49000000
+DATA s49000000<>+12(SB)/4, $0x49000000
+DATA s49000000<>+16(SB)/4, $0x49000000
+DATA s49000000<>+20(SB)/4, $0x49000000
+DATA s49000000<>+24(SB)/4, $0x49000000
+DATA s49000000<>+28(SB)/4, $0x49000000
+GLOBL s49000000<>(SB), RODATA|NOPTR, $32
+
+DATA s3e000000<>+0(SB)/4, $0x3e000000
+DATA s3e000000<>+4(SB)/4, $0x3e000000
+DATA s3e000000<>+8(SB)/4, $0x3e000000
+DATA s3e000000<>+12(SB)/4, $0x3e000000
+DATA s3e000000<>+16(SB)/4, $0x3e000000
+DATA s3e000000<>+20(SB)/4, $0x3e000000
+DATA s3e000000<>+24(SB)/4, $0x3e000000
+DATA s3e000000<>+28(SB)/4, $0x3e000000
+GLOBL s3e000000<>(SB), RODATA|NOPTR, $32
+
+DATA s38800007<>+0(SB)/4, $0x38800007
+DATA s38800007<>+4(SB)/4, $0x38800007
+DATA s38800007<>+8(SB)/4, $0x38800007
+DATA s38800007<>+12(SB)/4, $0x38800007
+DATA s38800007<>+16(SB)/4, $0x38800007
+DATA s38800007<>+20(SB)/4, $0x38800007
+DATA s38800007<>+24(SB)/4, $0x38800007
+DATA s38800007<>+28(SB)/4, $0x38800007
+GLOBL s38800007<>(SB), RODATA|NOPTR, $32
+
+DATA s48000000<>+0(SB)/4, $0x48000000
+DATA s48000000<>+4(SB)/4, $0x48000000
+DATA s48000000<>+8(SB)/4, $0x48000000
+DATA s48000000<>+12(SB)/4, $0x48000000
+DATA s48000000<>+16(SB)/4, $0x48000000
+DATA s48000000<>+20(SB)/4, $0x48000000
+DATA s48000000<>+24(SB)/4, $0x48000000
+DATA s48000000<>+28(SB)/4, $0x48000000
+GLOBL s48000000<>(SB), RODATA|NOPTR, $32
+
+DATA s3d800000<>+0(SB)/4, $0x3d800000
+DATA s3d800000<>+4(SB)/4, $0x3d800000
+DATA s3d800000<>+8(SB)/4, $0x3d800000
+DATA s3d800000<>+12(SB)/4, $0x3d800000
+DATA s3d800000<>+16(SB)/4, $0x3d800000
+DATA s3d800000<>+20(SB)/4, $0x3d800000
+DATA s3d800000<>+24(SB)/4, $0x3d800000
+DATA s3d800000<>+28(SB)/4, $0x3d800000
+GLOBL s3d800000<>(SB), RODATA|NOPTR, $32
+
+DATA s3928e5ad<>+0(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+4(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+8(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+12(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+16(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+20(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+24(SB)/4, $0x3928e5ad
+DATA s3928e5ad<>+28(SB)/4, $0x3928e5ad
+GLOBL s3928e5ad<>(SB), RODATA|NOPTR, $32
+
+DATA s40a00000<>+0(SB)/4, $0x40a00000
+DATA s40a00000<>+4(SB)/4, $0x40a00000
+DATA s40a00000<>+8(SB)/4, $0x40a00000
+DATA s40a00000<>+12(SB)/4, $0x40a00000
+DATA s40a00000<>+16(SB)/4, $0x40a00000
+DATA s40a00000<>+20(SB)/4, $0x40a00000
+DATA s40a00000<>+24(SB)/4, $0x40a00000
+DATA s40a00000<>+28(SB)/4, $0x40a00000
+GLOBL s40a00000<>(SB), RODATA|NOPTR, $32
+
+DATA s47000000<>+0(SB)/4, $0x47000000
+DATA s47000000<>+4(SB)/4, $0x47000000
+DATA s47000000<>+8(SB)/4, $0x47000000
+DATA s47000000<>+12(SB)/4, $0x47000000
+DATA s47000000<>+16(SB)/4, $0x47000000
+DATA s47000000<>+20(SB)/4, $0x47000000
+DATA s47000000<>+24(SB)/4, $0x47000000
+DATA s47000000<>+28(SB)/4, $0x47000000
+GLOBL s47000000<>(SB), RODATA|NOPTR, $32
+
+DATA s39bad04a<>+0(SB)/4, $0x39bad04a
+DATA s39bad04a<>+4(SB)/4, $0x39bad04a
+DATA s39bad04a<>+8(SB)/4, $0x39bad04a
+DATA s39bad04a<>+12(SB)/4, $0x39bad04a
+DATA s39bad04a<>+16(SB)/4, $0x39bad04a
+DATA s39bad04a<>+20(SB)/4, $0x39bad04a
+DATA s39bad04a<>+24(SB)/4, $0x39bad04a
+DATA s39bad04a<>+28(SB)/4, $0x39bad04a
+GLOBL s39bad04a<>(SB), RODATA|NOPTR, $32
+
+DATA s46800000<>+0(SB)/4, $0x46800000
+DATA s46800000<>+4(SB)/4, $0x46800000
+DATA s46800000<>+8(SB)/4, $0x46800000
+DATA s46800000<>+12(SB)/4, $0x46800000
+DATA s46800000<>+16(SB)/4, $0x46800000
+DATA s46800000<>+20(SB)/4, $0x46800000
+DATA s46800000<>+24(SB)/4, $0x46800000
+DATA s46800000<>+28(SB)/4, $0x46800000
+GLOBL s46800000<>(SB), RODATA|NOPTR, $32
+
+DATA s3d000000<>+0(SB)/4, $0x3d000000
+DATA s3d000000<>+4(SB)/4, $0x3d000000
+DATA s3d000000<>+8(SB)/4, $0x3d000000
+DATA s3d000000<>+12(SB)/4, $0x3d000000
+DATA s3d000000<>+16(SB)/4, $0x3d000000
+DATA s3d000000<>+20(SB)/4, $0x3d000000
+DATA s3d000000<>+24(SB)/4, $0x3d000000
+DATA s3d000000<>+28(SB)/4, $0x3d000000
+GLOBL s3d000000<>(SB), RODATA|NOPTR, $32
+
+DATA s3a3504fe<>+0(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+4(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+8(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+12(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+16(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+20(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+24(SB)/4, $0x3a3504fe
+DATA s3a3504fe<>+28(SB)/4, $0x3a3504fe
+GLOBL s3a3504fe<>(SB), RODATA|NOPTR, $32
+
+DATA s40c00000<>+0(SB)/4, $0x40c00000
+DATA s40c00000<>+4(SB)/4, $0x40c00000
+DATA s40c00000<>+8(SB)/4, $0x40c00000
+DATA s40c00000<>+12(SB)/4, $0x40c00000
+DATA s40c00000<>+16(SB)/4, $0x40c00000
+DATA s40c00000<>+20(SB)/4, $0x40c00000
+DATA s40c00000<>+24(SB)/4, $0x40c00000
+DATA s40c00000<>+28(SB)/4, $0x40c00000
+GLOBL s40c00000<>(SB), RODATA|NOPTR, $32
+
+DATA s46000000<>+0(SB)/4, $0x46000000
+DATA s46000000<>+4(SB)/4, $0x46000000
+DATA s46000000<>+8(SB)/4, $0x46000000
+DATA s46000000<>+12(SB)/4, $0x46000000
+DATA s46000000<>+16(SB)/4, $0x46000000
+DATA s46000000<>+20(SB)/4, $0x46000000
+DATA s46000000<>+24(SB)/4, $0x46000000
+DATA s46000000<>+28(SB)/4, $0x46000000
+GLOBL s46000000<>(SB), RODATA|NOPTR, $32
+
+DATA s3c000000<>+0(SB)/4, $0x3c000000
+DATA s3c000000<>+4(SB)/4, $0x3c000000
+DATA s3c000000<>+8(SB)/4, $0x3c000000
+DATA s3c000000<>+12(SB)/4, $0x3c000000
+DATA s3c000000<>+16(SB)/4, $0x3c000000
+DATA s3c000000<>+20(SB)/4, $0x3c000000
+DATA s3c000000<>+24(SB)/4, $0x3c000000
+DATA s3c000000<>+28(SB)/4, $0x3c000000
+GLOBL s3c000000<>(SB), RODATA|NOPTR, $32
+
+// func stepSame32AVX2(dst []float32, w []float32, g []float32, rate float32)
+// Requires: AVX
+TEXT ·stepSame32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         w_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSS rate+72(FP), Y0
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VSUBPS    Y2, Y1, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)
+	VMOVUPS   32(DX), Y1
+	VMOVUPS   32(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VSUBPS    Y2, Y1, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   64(DX), Y1
+	VMOVUPS   64(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VSUBPS    Y2, Y1, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 64(AX)
+	VMOVUPS   96(DX), Y1
+	VMOVUPS   96(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VSUBPS    Y2, Y1, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VSUBPS    Y2, Y1, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMASKMOVPS   (BX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMULPS       Y0, Y2, Y0
+	VSUBPS       Y0, Y1, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x00, Y3, Y0, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func stepSquare32AVX2(dst []float32, w []float32, g []float32, rate float32)
+// Requires: AVX
+TEXT ·stepSquare32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         w_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSS rate+72(FP), Y0
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VMULPS    Y4, Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VSQRTPS   Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)
+	VMOVUPS   32(DX), Y1
+	VMOVUPS   32(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VMULPS    Y4, Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VSQRTPS   Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   64(DX), Y1
+	VMOVUPS   64(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VMULPS    Y4, Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VSQRTPS   Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 64(AX)
+	VMOVUPS   96(DX), Y1
+	VMOVUPS   96(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VMULPS    Y4, Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VSQRTPS   Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VMULPS    Y4, Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VSQRTPS   Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMASKMOVPS   (BX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMULPS       Y0, Y2, Y0
+	VANDPS       s80000000<>+0(SB), Y1, Y2
+	VANDPS       s7fffffff<>+0(SB), Y1, Y3
+	VMULPS       Y3, Y3, Y3
+	VORPS        Y2, Y3, Y3
+	VSUBPS       Y0, Y3, Y2
+	VANDPS       s80000000<>+0(SB), Y2, Y3
+	VANDPS       s7fffffff<>+0(SB), Y2, Y2
+	VSQRTPS      Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x00, Y3, Y0, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA s80000000<>+0(SB)/4, $0x80000000
+DATA s80000000<>+4(SB)/4, $0x80000000
+DATA s80000000<>+8(SB)/4, $0x80000000
+DATA s80000000<>+12(SB)/4, $0x80000000
+DATA s80000000<>+16(SB)/4, $0x80000000
+DATA s80000000<>+20(SB)/4, $0x80000000
+DATA s80000000<>+24(SB)/4, $0x80000000
+DATA s80000000<>+28(SB)/4, $0x80000000
+GLOBL s80000000<>(SB), RODATA|NOPTR, $32
+
+// func stepSquareRoot32AVX2(dst []float32, w []float32, g []float32, rate float32)
+// Requires: AVX
+TEXT ·stepSquareRoot32AVX2(SB), NOSPLIT, $0-76
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         dst_len+8(FP), CX
+	MOVQ         w_base+24(FP), DX
+	MOVQ         g_base+48(FP), BX
+	VBROADCASTSS rate+72(FP), Y0
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VSQRTPS   Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VMULPS    Y3, Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)
+	VMOVUPS   32(DX), Y1
+	VMOVUPS   32(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VSQRTPS   Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VMULPS    Y3, Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 32(AX)
+	VMOVUPS   64(DX), Y1
+	VMOVUPS   64(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VSQRTPS   Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VMULPS    Y3, Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 64(AX)
+	VMOVUPS   96(DX), Y1
+	VMOVUPS   96(BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VSQRTPS   Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VMULPS    Y3, Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y1
+	VMOVUPS   (BX), Y2
+	VMULPS    Y0, Y2, Y2
+	VANDPS    s80000000<>+0(SB), Y1, Y3
+	VANDPS    s7fffffff<>+0(SB), Y1, Y4
+	VSQRTPS   Y4, Y4
+	VORPS     Y3, Y4, Y4
+	VSUBPS    Y2, Y4, Y3
+	VANDPS    s80000000<>+0(SB), Y3, Y4
+	VANDPS    s7fffffff<>+0(SB), Y3, Y3
+	VMULPS    Y3, Y3, Y3
+	VORPS     Y4, Y3, Y3
+	VXORPS    Y4, Y4, Y4
+	VCMPPS    $0x00, Y4, Y2, Y4
+	VBLENDVPS Y4, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), SI
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(SI)(DI*4), Y2
+	VMASKMOVPS   (DX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, SI
+	NEGQ         SI
+	VMOVUPS      32(DX)(SI*4), Y3
+	VMASKMOVPS   (BX), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMULPS       Y0, Y2, Y0
+	VANDPS       s80000000<>+0(SB), Y1, Y2
+	VANDPS       s7fffffff<>+0(SB), Y1, Y3
+	VSQRTPS      Y3, Y3
+	VORPS        Y2, Y3, Y3
+	VSUBPS       Y0, Y3, Y2
+	VANDPS       s80000000<>+0(SB), Y2, Y3
+	VANDPS       s7fffffff<>+0(SB), Y2, Y2
+	VMULPS       Y2, Y2, Y2
+	VORPS        Y3, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x00, Y3, Y0, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func keep32AVX2(dst []float32, w []float32, change []float32, z []float32)
+// Requires: AVX
+TEXT ·keep32AVX2(SB), NOSPLIT, $0-96
+	MOVQ dst_base+0(FP), AX
+	MOVQ dst_len+8(FP), CX
+	MOVQ w_base+24(FP), DX
+	MOVQ change_base+48(FP), BX
+	MOVQ z_base+72(FP), SI
+
+loop4:
+	CMPQ      CX, $0x20
+	JL        loop1
+	VMOVUPS   (DX), Y0
+	VMOVUPS   (BX), Y1
+	VMOVUPS   (SI), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x00, Y3, Y1, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS   Y0, (AX)
+	VMOVUPS   32(DX), Y0
+	VMOVUPS   32(BX), Y1
+	VMOVUPS   32(SI), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x00, Y3, Y1, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS   Y0, 32(AX)
+	VMOVUPS   64(DX), Y0
+	VMOVUPS   64(BX), Y1
+	VMOVUPS   64(SI), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x00, Y3, Y1, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS   Y0, 64(AX)
+	VMOVUPS   96(DX), Y0
+	VMOVUPS   96(BX), Y1
+	VMOVUPS   96(SI), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x00, Y3, Y1, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, SI
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x20, CX
+	JMP       loop4
+
+loop1:
+	CMPQ      CX, $0x08
+	JL        rest
+	VMOVUPS   (DX), Y0
+	VMOVUPS   (BX), Y1
+	VMOVUPS   (SI), Y2
+	VXORPS    Y3, Y3, Y3
+	VCMPPS    $0x00, Y3, Y1, Y3
+	VBLENDVPS Y3, Y0, Y2, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, DX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, SI
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x08, CX
+	JMP       loop1
+
+rest:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         mask<>+0(SB), DI
+	MOVQ         CX, R8
+	NEGQ         R8
+	VMOVUPS      32(DI)(R8*4), Y1
+	VMASKMOVPS   (DX), Y1, Y0
+	VMOVUPS      s3f800000<>+0(SB), Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, DI
+	NEGQ         DI
+	VMOVUPS      32(DX)(DI*4), Y2
+	VMASKMOVPS   (BX), Y2, Y1
+	VMOVUPS      s3f800000<>+0(SB), Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	LEAQ         mask<>+0(SB), DX
+	MOVQ         CX, BX
+	NEGQ         BX
+	VMOVUPS      32(DX)(BX*4), Y3
+	VMASKMOVPS   (SI), Y3, Y2
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VXORPS       Y3, Y3, Y3
+	VCMPPS       $0x00, Y3, Y1, Y3
+	VBLENDVPS    Y3, Y0, Y2, Y0
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, CX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, CX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, CX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func stepFew32AVX2(dst []float32, w []float32, g []float32, rate float32, k int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·stepFew32AVX2(SB), NOSPLIT, $0-88
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         w_base+24(FP), CX
+	MOVQ         g_base+48(FP), DX
+	MOVQ         dst_len+8(FP), BX
+	VBROADCASTSS rate+72(FP), Y0
+	MOVQ         k+80(FP), SI
+	MOVQ         k+80(FP), R8
+	LEAQ         roots<>+0(SB), DI
+	IMUL3Q       $0x000001a0, R8, R8
+	ADDQ         R8, DI
+	SUBQ         $0x000004e0, DI
+	VMOVUPS      (DI), Y1
+	VMOVUPS      32(DI), Y2
+	VMOVUPS      64(DI), Y3
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	TESTQ        BX, BX
+	JZ           done
+
+loop:
+	CMPQ    BX, $0x08
+	JL      some
+	VMOVUPS (CX), Y5
+	VMOVUPS (DX), Y6
+
+compute:
+	VMULPS Y0, Y6, Y6
+	VANDPS s80000000<>+0(SB), Y5, Y7
+	VANDPS s7fffffff<>+0(SB), Y5, Y8
+	CMPQ   SI, $0x07
+	JG     above7of7
+	CMPQ   SI, $0x05
+	JG     above5of7
+	CMPQ   SI, $0x04
+	JG     above4of7
+	CMPQ   SI, $0x03
+	JG     above3of7
+	JMP    power3of7
+
+above3of7:
+	JMP power4of7
+
+above4of7:
+	JMP power5of7
+
+above5of7:
+	CMPQ SI, $0x06
+	JG   above6of7
+	JMP  power6of7
+
+above6of7:
+	JMP power7of7
+
+above7of7:
+	CMPQ SI, $0x0a
+	JG   above10of7
+	CMPQ SI, $0x09
+	JG   above9of7
+	CMPQ SI, $0x08
+	JG   above8of7
+	JMP  power8of7
+
+above8of7:
+	JMP power9of7
+
+above9of7:
+	JMP power10of7
+
+above10of7:
+	CMPQ SI, $0x0b
+	JG   above11of7
+	JMP  power11of7
+
+above11of7:
+	JMP power12of7
+
+power3of7:
+	VMULPS Y8, Y8, Y9
+	VMULPS Y8, Y9, Y9
+	JMP    raised0of7
+
+power4of7:
+	VMULPS Y8, Y8, Y9
+	VMULPS Y9, Y9, Y9
+	JMP    raised0of7
+
+power5of7:
+	VMULPS Y8, Y8, Y9
+	VMULPS Y9, Y9, Y9
+	VMULPS Y8, Y9, Y9
+	JMP    raised0of7
+
+power6of7:
+	VMULPS Y8, Y8, Y9
+	VMULPS Y8, Y9, Y9
+	VMULPS Y9, Y9, Y9
+	JMP    raised0of7
+
+power7of7:
+	VMULPS Y8, Y8, Y9
+	VMULPS Y8, Y9, Y9
+	VMULPS Y9, Y9, Y9
+	VMULPS Y8, Y9, Y9
+	JMP    raised0of7
+
+power8of7:
+	VPCMPGTD    s379837f9<>+0(SB), Y8, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal8of7
+	VMULPS      Y8, Y8, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y8, Y8, Y11
+	VFMADD132PS s40800000<>+0(SB), Y10, Y11
+	VMULPS      Y10, Y10, Y9
+	VMULPS      Y10, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	JMP         raised0of7
+
+denormal8of7:
+	VPCMPGTD    s379837f9<>+0(SB), Y8, Y10
+	VMULPS      s49000000<>+0(SB), Y8, Y9
+	VBLENDVPS   Y10, Y8, Y9, Y9
+	VMULPS      Y9, Y9, Y8
+	VMINPS      s7f7fffff<>+0(SB), Y8, Y11
+	VFMSUB231PS Y9, Y9, Y11
+	VFMADD132PS s40800000<>+0(SB), Y8, Y11
+	VMULPS      Y8, Y8, Y9
+	VMULPS      Y8, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      s3e000000<>+0(SB), Y9, Y8
+	VCVTPS2DQ   Y8, Y8
+	VBLENDVPS   Y10, Y9, Y8, Y9
+	JMP         raised0of7
+
+power9of7:
+	VPCMPGTD    s38800007<>+0(SB), Y8, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal9of7
+	VMULPS      Y8, Y8, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y8, Y8, Y11
+	VFMADD132PS s40800000<>+0(SB), Y10, Y11
+	VMULPS      Y10, Y10, Y9
+	VMULPS      Y10, Y9, Y9
+	VMULPS      Y8, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	JMP         raised0of7
+
+denormal9of7:
+	VPCMPGTD    s38800007<>+0(SB), Y8, Y10
+	VMULPS      s48000000<>+0(SB), Y8, Y11
+	VBLENDVPS   Y10, Y8, Y11, Y11
+	VMULPS      Y11, Y11, Y8
+	VMINPS      s7f7fffff<>+0(SB), Y8, Y12
+	VFMSUB231PS Y11, Y11, Y12
+	VFMADD132PS s40800000<>+0(SB), Y8, Y12
+	VMULPS      Y8, Y8, Y9
+	VMULPS      Y8, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      Y12, Y9, Y9
+	VMULPS      s3d800000<>+0(SB), Y9, Y8
+	VCVTPS2DQ   Y8, Y8
+	VBLENDVPS   Y10, Y9, Y8, Y9
+	JMP         raised0of7
+
+power10of7:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y8, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal10of7
+	VMULPS      Y8, Y8, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y10
+	VFMSUB231PS Y8, Y8, Y10
+	VFMADD132PS s40a00000<>+0(SB), Y9, Y10
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y10, Y9, Y9
+	JMP         raised0of7
+
+denormal10of7:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y8, Y10
+	VMULPS      s47000000<>+0(SB), Y8, Y9
+	VBLENDVPS   Y10, Y8, Y9, Y9
+	VMULPS      Y9, Y9, Y8
+	VMINPS      s7f7fffff<>+0(SB), Y8, Y11
+	VFMSUB231PS Y9, Y9, Y11
+	VFMADD132PS s40a00000<>+0(SB), Y8, Y11
+	VMULPS      Y8, Y8, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      s3f000000<>+0(SB), Y9, Y8
+	VCVTPS2DQ   Y8, Y8
+	VBLENDVPS   Y10, Y9, Y8, Y9
+	JMP         raised0of7
+
+power11of7:
+	VPCMPGTD    s39bad04a<>+0(SB), Y8, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal11of7
+	VMULPS      Y8, Y8, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y10
+	VFMSUB231PS Y8, Y8, Y10
+	VFMADD132PS s40a00000<>+0(SB), Y9, Y10
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y8, Y9, Y9
+	VMULPS      Y10, Y9, Y9
+	JMP         raised0of7
+
+denormal11of7:
+	VPCMPGTD    s39bad04a<>+0(SB), Y8, Y10
+	VMULPS      s46800000<>+0(SB), Y8, Y11
+	VBLENDVPS   Y10, Y8, Y11, Y11
+	VMULPS      Y11, Y11, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y8
+	VFMSUB231PS Y11, Y11, Y8
+	VFMADD132PS s40a00000<>+0(SB), Y9, Y8
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      Y8, Y9, Y9
+	VMULPS      s3d000000<>+0(SB), Y9, Y8
+	VCVTPS2DQ   Y8, Y8
+	VBLENDVPS   Y10, Y9, Y8, Y9
+	JMP         raised0of7
+
+power12of7:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y8, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal12of7
+	VMULPS      Y8, Y8, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y8, Y8, Y11
+	VFMADD132PS s40c00000<>+0(SB), Y10, Y11
+	VMULPS      Y10, Y10, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y10, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	JMP         raised0of7
+
+denormal12of7:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y8, Y10
+	VMULPS      s46000000<>+0(SB), Y8, Y9
+	VBLENDVPS   Y10, Y8, Y9, Y9
+	VMULPS      Y9, Y9, Y8
+	VMINPS      s7f7fffff<>+0(SB), Y8, Y11
+	VFMSUB231PS Y9, Y9, Y11
+	VFMADD132PS s40c00000<>+0(SB), Y8, Y11
+	VMULPS      Y8, Y8, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y8, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      s3c000000<>+0(SB), Y9, Y8
+	VCVTPS2DQ   Y8, Y8
+	VBLENDVPS   Y10, Y9, Y8, Y9
+
+raised0of7:
+	VORPS       Y7, Y9, Y9
+	VSUBPS      Y6, Y9, Y7
+	VANDPS      s80000000<>+0(SB), Y7, Y8
+	VMOVAPS     Y7, Y7
+	VPADDD      Y7, Y7, Y9
+	VPADDD      s81000000<>+0(SB), Y9, Y10
+	VPCMPGTD    s81ffffff<>+0(SB), Y10, Y10
+	VMOVMSKPS   Y10, R8
+	CMPL        R8, $0x000000ff
+	JNE         unusual
+	VPSRLD      $0x18, Y9, Y9
+	VPMULHUW    Y1, Y9, Y11
+	VPMULLW     Y1, Y9, Y9
+	VPSRLD      $0x0c, Y9, Y12
+	VPERMPS     Y2, Y12, Y10
+	VPERMPS     Y3, Y12, Y12
+	VPSLLD      $0x10, Y9, Y9
+	VBLENDVPS   Y9, Y12, Y10, Y10
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y10, Y10
+	VPAND       s007fffff<>+0(SB), Y7, Y7
+	VPOR        Y4, Y7, Y7
+	VSUBPS      Y4, Y7, Y7
+	VMULPS      Y7, Y7, Y11
+	VMOVUPS     384(DI), Y12
+	VMOVUPS     352(DI), Y9
+	VFMADD213PS 320(DI), Y11, Y12
+	VFMADD213PS 288(DI), Y11, Y9
+	VFMADD213PS 256(DI), Y11, Y12
+	VFMADD213PS 224(DI), Y11, Y9
+	VFMADD213PS 192(DI), Y11, Y12
+	VFMADD213PS 160(DI), Y11, Y9
+	VFMADD231PS Y12, Y7, Y9
+	VMULPS      Y10, Y7, Y7
+	VFMADD213PS Y10, Y7, Y9
+	JMP         rooted
+
+unusual:
+	VANDPS      s7fffffff<>+0(SB), Y7, Y7
+	VPCMPGTD    s007fffff<>+0(SB), Y7, Y10
+	VCVTDQ2PS   Y7, Y11
+	VBLENDVPS   Y10, Y7, Y11, Y11
+	VPSRLD      $0x17, Y11, Y9
+	VPANDN      96(DI), Y10, Y12
+	VPADDD      Y12, Y9, Y9
+	VPMULHUW    Y1, Y9, Y12
+	VPMULLW     Y1, Y9, Y9
+	VPSRLD      $0x0c, Y9, Y14
+	VPERMPS     Y2, Y14, Y13
+	VPERMPS     Y3, Y14, Y14
+	VPSLLD      $0x10, Y9, Y9
+	VBLENDVPS   Y9, Y14, Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y13, Y13
+	VPANDN      128(DI), Y10, Y12
+	VPSUBD      Y12, Y13, Y13
+	VPAND       s007fffff<>+0(SB), Y11, Y10
+	VPOR        Y4, Y10, Y10
+	VSUBPS      Y4, Y10, Y10
+	VMULPS      Y10, Y10, Y11
+	VMOVUPS     384(DI), Y12
+	VMOVUPS     352(DI), Y9
+	VFMADD213PS 320(DI), Y11, Y12
+	VFMADD213PS 288(DI), Y11, Y9
+	VFMADD213PS 256(DI), Y11, Y12
+	VFMADD213PS 224(DI), Y11, Y9
+	VFMADD213PS 192(DI), Y11, Y12
+	VFMADD213PS 160(DI), Y11, Y9
+	VFMADD231PS Y12, Y10, Y9
+	VMULPS      Y13, Y10, Y10
+	VFMADD213PS Y13, Y10, Y9
+	VXORPS      Y10, Y10, Y10
+	VPCMPEQD    Y10, Y7, Y10
+	VPANDN      Y9, Y10, Y9
+	VPCMPGTD    s7f7fffff<>+0(SB), Y7, Y10
+	VBLENDVPS   Y10, Y7, Y9, Y9
+
+rooted:
+	VORPS     Y8, Y9, Y9
+	VXORPS    Y7, Y7, Y7
+	VCMPPS    $0x00, Y7, Y6, Y7
+	VBLENDVPS Y7, Y5, Y9, Y5
+	CMPQ      BX, $0x08
+	JL        storesome
+	VMOVUPS   Y5, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, DX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JNZ       loop
+	JMP       done
+
+some:
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       BX, R9
+	NEGQ       R9
+	VMOVUPS    32(R8)(R9*4), Y6
+	VMASKMOVPS (CX), Y6, Y5
+	VMOVUPS    s3f800000<>+0(SB), Y7
+	VBLENDVPS  Y6, Y5, Y7, Y5
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       BX, R9
+	NEGQ       R9
+	VMOVUPS    32(R8)(R9*4), Y7
+	VMASKMOVPS (DX), Y7, Y6
+	VMOVUPS    s3f800000<>+0(SB), Y8
+	VBLENDVPS  Y7, Y6, Y8, Y6
+	JMP        compute
+
+storesome:
+	VMOVAPS      X5, X0
+	TESTQ        $0x00000004, BX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y5, X0
+
+storetwo:
+	TESTQ     $0x00000002, BX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, BX
+	JZ     stored
+	VMOVSS X0, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+// func stepFewRoot32AVX2(dst []float32, w []float32, g []float32, rate float32, k int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·stepFewRoot32AVX2(SB), NOSPLIT, $0-88
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         w_base+24(FP), CX
+	MOVQ         g_base+48(FP), DX
+	MOVQ         dst_len+8(FP), BX
+	VBROADCASTSS rate+72(FP), Y0
+	MOVQ         k+80(FP), SI
+	MOVQ         k+80(FP), R8
+	LEAQ         roots<>+0(SB), DI
+	IMUL3Q       $0x000001a0, R8, R8
+	ADDQ         R8, DI
+	SUBQ         $0x000004e0, DI
+	VMOVUPS      (DI), Y1
+	VMOVUPS      32(DI), Y2
+	VMOVUPS      64(DI), Y3
+	VMOVUPS      s3f800000<>+0(SB), Y4
+	TESTQ        BX, BX
+	JZ           done
+
+loop:
+	CMPQ    BX, $0x08
+	JL      some
+	VMOVUPS (CX), Y5
+	VMOVUPS (DX), Y6
+
+compute:
+	VMULPS      Y0, Y6, Y6
+	VANDPS      s80000000<>+0(SB), Y5, Y7
+	VMOVAPS     Y5, Y8
+	VPADDD      Y8, Y8, Y9
+	VPADDD      s81000000<>+0(SB), Y9, Y10
+	VPCMPGTD    s81ffffff<>+0(SB), Y10, Y10
+	VMOVMSKPS   Y10, R8
+	CMPL        R8, $0x000000ff
+	JNE         unusual
+	VPSRLD      $0x18, Y9, Y9
+	VPMULHUW    Y1, Y9, Y11
+	VPMULLW     Y1, Y9, Y9
+	VPSRLD      $0x0c, Y9, Y12
+	VPERMPS     Y2, Y12, Y10
+	VPERMPS     Y3, Y12, Y12
+	VPSLLD      $0x10, Y9, Y9
+	VBLENDVPS   Y9, Y12, Y10, Y10
+	VPSLLD      $0x17, Y11, Y11
+	VPADDD      Y11, Y10, Y10
+	VPAND       s007fffff<>+0(SB), Y8, Y8
+	VPOR        Y4, Y8, Y8
+	VSUBPS      Y4, Y8, Y8
+	VMULPS      Y8, Y8, Y11
+	VMOVUPS     384(DI), Y12
+	VMOVUPS     352(DI), Y9
+	VFMADD213PS 320(DI), Y11, Y12
+	VFMADD213PS 288(DI), Y11, Y9
+	VFMADD213PS 256(DI), Y11, Y12
+	VFMADD213PS 224(DI), Y11, Y9
+	VFMADD213PS 192(DI), Y11, Y12
+	VFMADD213PS 160(DI), Y11, Y9
+	VFMADD231PS Y12, Y8, Y9
+	VMULPS      Y10, Y8, Y8
+	VFMADD213PS Y10, Y8, Y9
+	JMP         rooted
+
+unusual:
+	VANDPS      s7fffffff<>+0(SB), Y8, Y8
+	VPCMPGTD    s007fffff<>+0(SB), Y8, Y10
+	VCVTDQ2PS   Y8, Y11
+	VBLENDVPS   Y10, Y8, Y11, Y11
+	VPSRLD      $0x17, Y11, Y9
+	VPANDN      96(DI), Y10, Y12
+	VPADDD      Y12, Y9, Y9
+	VPMULHUW    Y1, Y9, Y12
+	VPMULLW     Y1, Y9, Y9
+	VPSRLD      $0x0c, Y9, Y14
+	VPERMPS     Y2, Y14, Y13
+	VPERMPS     Y3, Y14, Y14
+	VPSLLD      $0x10, Y9, Y9
+	VBLENDVPS   Y9, Y14, Y13, Y13
+	VPSLLD      $0x17, Y12, Y12
+	VPADDD      Y12, Y13, Y13
+	VPANDN      128(DI), Y10, Y12
+	VPSUBD      Y12, Y13, Y13
+	VPAND       s007fffff<>+0(SB), Y11, Y10
+	VPOR        Y4, Y10, Y10
+	VSUBPS      Y4, Y10, Y10
+	VMULPS      Y10, Y10, Y11
+	VMOVUPS     384(DI), Y12
+	VMOVUPS     352(DI), Y9
+	VFMADD213PS 320(DI), Y11, Y12
+	VFMADD213PS 288(DI), Y11, Y9
+	VFMADD213PS 256(DI), Y11, Y12
+	VFMADD213PS 224(DI), Y11, Y9
+	VFMADD213PS 192(DI), Y11, Y12
+	VFMADD213PS 160(DI), Y11, Y9
+	VFMADD231PS Y12, Y10, Y9
+	VMULPS      Y13, Y10, Y10
+	VFMADD213PS Y13, Y10, Y9
+	VXORPS      Y10, Y10, Y10
+	VPCMPEQD    Y10, Y8, Y10
+	VPANDN      Y9, Y10, Y9
+	VPCMPGTD    s7f7fffff<>+0(SB), Y8, Y10
+	VBLENDVPS   Y10, Y8, Y9, Y9
+
+rooted:
+	VORPS  Y7, Y9, Y9
+	VSUBPS Y6, Y9, Y7
+	VANDPS s80000000<>+0(SB), Y7, Y8
+	VANDPS s7fffffff<>+0(SB), Y7, Y7
+	CMPQ   SI, $0x07
+	JG     above7of8
+	CMPQ   SI, $0x05
+	JG     above5of8
+	CMPQ   SI, $0x04
+	JG     above4of8
+	CMPQ   SI, $0x03
+	JG     above3of8
+	JMP    power3of8
+
+above3of8:
+	JMP power4of8
+
+above4of8:
+	JMP power5of8
+
+above5of8:
+	CMPQ SI, $0x06
+	JG   above6of8
+	JMP  power6of8
+
+above6of8:
+	JMP power7of8
+
+above7of8:
+	CMPQ SI, $0x0a
+	JG   above10of8
+	CMPQ SI, $0x09
+	JG   above9of8
+	CMPQ SI, $0x08
+	JG   above8of8
+	JMP  power8of8
+
+above8of8:
+	JMP power9of8
+
+above9of8:
+	JMP power10of8
+
+above10of8:
+	CMPQ SI, $0x0b
+	JG   above11of8
+	JMP  power11of8
+
+above11of8:
+	JMP power12of8
+
+power3of8:
+	VMULPS Y7, Y7, Y9
+	VMULPS Y7, Y9, Y9
+	JMP    raised0of8
+
+power4of8:
+	VMULPS Y7, Y7, Y9
+	VMULPS Y9, Y9, Y9
+	JMP    raised0of8
+
+power5of8:
+	VMULPS Y7, Y7, Y9
+	VMULPS Y9, Y9, Y9
+	VMULPS Y7, Y9, Y9
+	JMP    raised0of8
+
+power6of8:
+	VMULPS Y7, Y7, Y9
+	VMULPS Y7, Y9, Y9
+	VMULPS Y9, Y9, Y9
+	JMP    raised0of8
+
+power7of8:
+	VMULPS Y7, Y7, Y9
+	VMULPS Y7, Y9, Y9
+	VMULPS Y9, Y9, Y9
+	VMULPS Y7, Y9, Y9
+	JMP    raised0of8
+
+power8of8:
+	VPCMPGTD    s379837f9<>+0(SB), Y7, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal8of8
+	VMULPS      Y7, Y7, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y7, Y7, Y11
+	VFMADD132PS s40800000<>+0(SB), Y10, Y11
+	VMULPS      Y10, Y10, Y9
+	VMULPS      Y10, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	JMP         raised0of8
+
+denormal8of8:
+	VPCMPGTD    s379837f9<>+0(SB), Y7, Y10
+	VMULPS      s49000000<>+0(SB), Y7, Y9
+	VBLENDVPS   Y10, Y7, Y9, Y9
+	VMULPS      Y9, Y9, Y7
+	VMINPS      s7f7fffff<>+0(SB), Y7, Y11
+	VFMSUB231PS Y9, Y9, Y11
+	VFMADD132PS s40800000<>+0(SB), Y7, Y11
+	VMULPS      Y7, Y7, Y9
+	VMULPS      Y7, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      s3e000000<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y7, Y7
+	VBLENDVPS   Y10, Y9, Y7, Y9
+	JMP         raised0of8
+
+power9of8:
+	VPCMPGTD    s38800007<>+0(SB), Y7, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal9of8
+	VMULPS      Y7, Y7, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y7, Y7, Y11
+	VFMADD132PS s40800000<>+0(SB), Y10, Y11
+	VMULPS      Y10, Y10, Y9
+	VMULPS      Y10, Y9, Y9
+	VMULPS      Y7, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	JMP         raised0of8
+
+denormal9of8:
+	VPCMPGTD    s38800007<>+0(SB), Y7, Y10
+	VMULPS      s48000000<>+0(SB), Y7, Y11
+	VBLENDVPS   Y10, Y7, Y11, Y11
+	VMULPS      Y11, Y11, Y7
+	VMINPS      s7f7fffff<>+0(SB), Y7, Y12
+	VFMSUB231PS Y11, Y11, Y12
+	VFMADD132PS s40800000<>+0(SB), Y7, Y12
+	VMULPS      Y7, Y7, Y9
+	VMULPS      Y7, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      Y12, Y9, Y9
+	VMULPS      s3d800000<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y7, Y7
+	VBLENDVPS   Y10, Y9, Y7, Y9
+	JMP         raised0of8
+
+power10of8:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y7, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal10of8
+	VMULPS      Y7, Y7, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y10
+	VFMSUB231PS Y7, Y7, Y10
+	VFMADD132PS s40a00000<>+0(SB), Y9, Y10
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y10, Y9, Y9
+	JMP         raised0of8
+
+denormal10of8:
+	VPCMPGTD    s3928e5ad<>+0(SB), Y7, Y10
+	VMULPS      s47000000<>+0(SB), Y7, Y9
+	VBLENDVPS   Y10, Y7, Y9, Y9
+	VMULPS      Y9, Y9, Y7
+	VMINPS      s7f7fffff<>+0(SB), Y7, Y11
+	VFMSUB231PS Y9, Y9, Y11
+	VFMADD132PS s40a00000<>+0(SB), Y7, Y11
+	VMULPS      Y7, Y7, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      s3f000000<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y7, Y7
+	VBLENDVPS   Y10, Y9, Y7, Y9
+	JMP         raised0of8
+
+power11of8:
+	VPCMPGTD    s39bad04a<>+0(SB), Y7, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal11of8
+	VMULPS      Y7, Y7, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y10
+	VFMSUB231PS Y7, Y7, Y10
+	VFMADD132PS s40a00000<>+0(SB), Y9, Y10
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y7, Y9, Y9
+	VMULPS      Y10, Y9, Y9
+	JMP         raised0of8
+
+denormal11of8:
+	VPCMPGTD    s39bad04a<>+0(SB), Y7, Y10
+	VMULPS      s46800000<>+0(SB), Y7, Y11
+	VBLENDVPS   Y10, Y7, Y11, Y11
+	VMULPS      Y11, Y11, Y9
+	VMINPS      s7f7fffff<>+0(SB), Y9, Y7
+	VFMSUB231PS Y11, Y11, Y7
+	VFMADD132PS s40a00000<>+0(SB), Y9, Y7
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      Y7, Y9, Y9
+	VMULPS      s3d000000<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y7, Y7
+	VBLENDVPS   Y10, Y9, Y7, Y9
+	JMP         raised0of8
+
+power12of8:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y7, Y9
+	VMOVMSKPS   Y9, R8
+	CMPL        R8, $0x000000ff
+	JNE         denormal12of8
+	VMULPS      Y7, Y7, Y10
+	VMINPS      s7f7fffff<>+0(SB), Y10, Y11
+	VFMSUB231PS Y7, Y7, Y11
+	VFMADD132PS s40c00000<>+0(SB), Y10, Y11
+	VMULPS      Y10, Y10, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y10, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	JMP         raised0of8
+
+denormal12of8:
+	VPCMPGTD    s3a3504fe<>+0(SB), Y7, Y10
+	VMULPS      s46000000<>+0(SB), Y7, Y9
+	VBLENDVPS   Y10, Y7, Y9, Y9
+	VMULPS      Y9, Y9, Y7
+	VMINPS      s7f7fffff<>+0(SB), Y7, Y11
+	VFMSUB231PS Y9, Y9, Y11
+	VFMADD132PS s40c00000<>+0(SB), Y7, Y11
+	VMULPS      Y7, Y7, Y9
+	VMULPS      Y9, Y9, Y9
+	VMULPS      Y7, Y9, Y9
+	VMULPS      Y11, Y9, Y9
+	VMULPS      s3c000000<>+0(SB), Y9, Y7
+	VCVTPS2DQ   Y7, Y7
+	VBLENDVPS   Y10, Y9, Y7, Y9
+
+raised0of8:
+	VORPS     Y8, Y9, Y9
+	VXORPS    Y7, Y7, Y7
+	VCMPPS    $0x00, Y7, Y6, Y7
+	VBLENDVPS Y7, Y5, Y9, Y5
+	CMPQ      BX, $0x08
+	JL        storesome
+	VMOVUPS   Y5, (AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x20, DX
+	ADDQ      $0x20, AX
+	SUBQ      $0x08, BX
+	JNZ       loop
+	JMP       done
+
+some:
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       BX, R9
+	NEGQ       R9
+	VMOVUPS    32(R8)(R9*4), Y6
+	VMASKMOVPS (CX), Y6, Y5
+	VMOVUPS    s3f800000<>+0(SB), Y7
+	VBLENDVPS  Y6, Y5, Y7, Y5
+	LEAQ       mask<>+0(SB), R8
+	MOVQ       BX, R9
+	NEGQ       R9
+	VMOVUPS    32(R8)(R9*4), Y7
+	VMASKMOVPS (DX), Y7, Y6
+	VMOVUPS    s3f800000<>+0(SB), Y8
+	VBLENDVPS  Y7, Y6, Y8, Y6
+	JMP        compute
+
+storesome:
+	VMOVAPS      X5, X0
+	TESTQ        $0x00000004, BX
+	JZ           storetwo
+	VMOVUPS      X0, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y5, X0
+
+storetwo:
+	TESTQ     $0x00000002, BX
+	JZ        storeodd
+	VMOVSD    X0, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X0, X0
+
+storeodd:
+	TESTQ  $0x00000001, BX
 	JZ     stored
 	VMOVSS X0, (AX)
 
@@ -5732,16 +9719,6 @@ stored:
 done:
 	VZEROUPPER
 	RET
-
-DATA s80000000<>+0(SB)/4, $0x80000000
-DATA s80000000<>+4(SB)/4, $0x80000000
-DATA s80000000<>+8(SB)/4, $0x80000000
-DATA s80000000<>+12(SB)/4, $0x80000000
-DATA s80000000<>+16(SB)/4, $0x80000000
-DATA s80000000<>+20(SB)/4, $0x80000000
-DATA s80000000<>+24(SB)/4, $0x80000000
-DATA s80000000<>+28(SB)/4, $0x80000000
-GLOBL s80000000<>(SB), RODATA|NOPTR, $32
 
 // func abs32AVX2(dst []float32, a []float32)
 // Requires: AVX

@@ -40,7 +40,8 @@ func main() {
 	tenthPower()
 	integerPower()
 	integerPower32()
-	smallPower()
+	fewPower()
+	mirrorSteps()
 
 	each32()
 	sums32()

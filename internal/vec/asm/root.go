@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"math/big"
 
+	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -59,62 +62,216 @@ func root64() {
 	})
 }
 
-// root32 is root64 in float32: there e² is below half an ulp, so that the first term of the series will do. The
-// k−1 roundings of p weigh 1/k in the result, which is within 2⁻²³ of the root.
+// root32 is the k-th root in float32, 3 ≤ k ≤ 16, without a division or an iteration: x = 2^E·m/2¹²⁷ with E = k·q + r,
+// and the root is 2^q · 2^((r−127)/k) · m^(1/k), the second factor from a table.
 //
-// Roots of small weights are common, and some of them denormal: what is below 2⁻¹⁰⁰ is multiplied by up,
-// a power of 2ᵏ of at least 2²⁴, and its root by down. It stops at lanes that are larger than 2¹²⁷, or NaN.
+// m^(1/k) = 1 + f·Q(f), f = m−1 in [0, 1), where Q has eight coefficients: what they leave is 2e-8 for k = 3 and less
+// for the others. The table is right to half a unit 2⁻²⁴, and the last addition rounds to half a unit of the last place;
+// f·Q is a quarter at most, and its roundings add 2⁻²⁵ or so. Over all mantissas, the error is 1.2e-7 of the root and
+// 1.46 ulp at most (k = 3, 5, 9, 10). Where x is a power of 2ᵏ, the root is exact.
 func root32() {
-	logarithm, power := rootPolys()
-	var inverse, up, down, sign reg.VecVirtual
+	var r roots
+	var sign reg.VecVirtual
 	eights.write(elementwise{
-		name: "root32AVX2", args: ", steps uint64, inverse, up, down float32, sign uint32",
-		doc:  "root32AVX2 sets dst = |x|^(1/k) | x&sign, for the k given by steps and its inverse, with a power up of 2ᵏ, 2²⁴ or more, and the inverse down of its root; it returns how many it did.",
-		fill: 1, stops: true,
+		name: "root32AVX2", args: ", k int, sign uint32", doc: "root32AVX2 sets dst = |x|^(1/k) | x&sign.",
+		fill: 1,
 		prepare: func() {
-			inverse, up, down = single.broadcast("inverse"), single.broadcast("up"), single.broadcast("down")
 			sign = single.broadcast("sign")
+			r = rootsOf("k", append(rootRows, terms(2)...)...)
 		},
 		body: func(x reg.VecVirtual) reg.VecVirtual {
-			v, keep, zero, small := YMM(), YMM(), YMM(), YMM()
+			keep := YMM()
 			VANDPS(sign, x, keep)
-			VANDPS(bits32(sign32-1), x, v)
-			VCMPPS(Imm(atMost), f32(0x1p127), v, zero)
-			single.stopUnless(zero)
-			VXORPS(zero, zero, zero)
-			VCMPPS(Imm(equal), v, zero, zero)
-			VCMPPS(Imm(less), f32(0x1p-100), v, small)
-			t := YMM()
-			VMULPS(up, v, t)
-			VBLENDVPS(small, t, v, v)
-			VANDPS(f32(1), zero, t)
-			VORPS(t, v, v)
-
-			k, f := single.exponent(v)
-			VSUBPS(f32(1), f, f)
-			l := single.poly(f, logarithm)
-			VFMADD213PS(k, f, l)
-			bits, n := YMM(), YMM() // n + r = l/k
-			VMOVUPS(f32(single.rounder()), bits)
-			VFMADD231PS(inverse, l, bits)
-			VSUBPS(f32(single.rounder()), bits, n)
-			VFMSUB213PS(n, inverse, l)
-			g := single.poly(l, power)
-			VPSLLD(Imm(23), bits, bits)
-			VPADDD(bits, g, g)
-
-			p, e := single.raise(g)[0], YMM()
-			VSUBPS(p, v, e)
-			VDIVPS(p, e, e)
-			VMULPS(inverse, e, e)
-			VFMADD213PS(g, g, e)
-			VMULPS(down, e, t)
-			VBLENDVPS(small, t, e, e)
-			VANDNPS(e, zero, e)
-			VORPS(keep, e, e)
-			return e
+			out := r.of(x)
+			VORPS(keep, out, out)
+			return out
 		},
 	})
+}
+
+const rootTerms = 8
+
+// roots is the part of the table of root32 for one k: rows of eight lanes, some of them kept in registers. The loads are
+// what a root would wait for otherwise.
+type roots struct {
+	table reg.Register
+	kept  map[int]reg.VecVirtual
+	one   Op
+}
+
+// The rows, in bytes from the first.
+const (
+	rowInverse     = 32 * iota // ⌈2¹⁶/k⌉: its product with E is q in the high half, and r in the top four bits of the low half
+	rowFactors                 // 2^((r−127)/k), for those four bits below eight
+	rowFactorsHigh             // for eight and above
+	rowLift                    // k·n − 149, n = ⌈149/k⌉
+	rowLower                   // n, in the place of the exponent
+	rowTerms
+	rowEnd = rowTerms + 32*rootTerms
+)
+
+// rootRows are the rows of the factors, and terms those of the first n coefficients.
+var rootRows = []int{rowInverse, rowFactors, rowFactorsHigh}
+
+func terms(n int) (rows []int) {
+	for j := range n {
+		rows = append(rows, rowTerms+32*j)
+	}
+	return rows
+}
+
+const leastRoot, mostRoot = 3, 16
+
+// rootsOf returns the table for the k in an argument, with these rows in registers, and one more for 1.
+func rootsOf(name string, keep ...int) roots {
+	t, k := GP64(), Load(Param(name), GP64())
+	LEAQ(rootTable(), t)
+	IMUL3Q(U32(rowEnd), k, k)
+	ADDQ(k, t)
+	SUBQ(U32(leastRoot*rowEnd), t)
+	r := roots{t, map[int]reg.VecVirtual{}, f32(1)}
+	for _, offset := range keep {
+		v := YMM()
+		VMOVUPS(r.at(offset), v)
+		r.kept[offset] = v
+	}
+	if len(keep) > 0 {
+		one := YMM()
+		VMOVUPS(f32(1), one)
+		r.one = one
+	}
+	return r
+}
+
+func (r roots) term(j int) Op { return r.at(rowTerms + 32*j) }
+
+func (r roots) at(offset int) Op {
+	if v, ok := r.kept[offset]; ok {
+		return v
+	}
+	return Mem{Base: r.table, Disp: offset}
+}
+
+// of returns |x|^(1/k) for any x, which it overwrites. Small weights are common, zeros and denormals among them.
+func (r roots) of(x reg.VecVirtual) reg.VecVirtual {
+	out, e, normal, lanes := YMM(), YMM(), YMM(), GP32()
+	VPADDD(x, x, e) // without the sign: the exponent is the top byte
+	VPADDD(bits32(0x81000000), e, normal)
+	VPCMPGTD(bits32(0x81ffffff), normal, normal) // false where the top byte is 0 or 255
+	VMOVMSKPS(normal, lanes)
+	CMPL(lanes, U32(255))
+	JNE(LabelRef("unusual"))
+	VPSRLD(Imm(24), e, e)
+	r.times(r.factor(e), x, out)
+	JMP(LabelRef("rooted"))
+
+	// Denormals are n·2⁻¹⁴⁹, and the conversion of n is normal. Infinities and NaN are their own roots.
+	Label("unusual")
+	v, n, t := x, YMM(), YMM()
+	VANDPS(bits32(sign32-1), x, v)
+	VPCMPGTD(bits32(0x7fffff), v, normal)
+	VCVTDQ2PS(v, n)
+	VBLENDVPS(normal, v, n, n)
+	VPSRLD(Imm(23), n, e)
+	VPANDN(r.at(rowLift), normal, t)
+	VPADDD(t, e, e)
+	factor := r.factor(e)
+	VPANDN(r.at(rowLower), normal, t)
+	VPSUBD(t, factor, factor)
+	r.times(factor, n, out)
+	mask := YMM()
+	VXORPS(mask, mask, mask)
+	VPCMPEQD(mask, v, mask)
+	VPANDN(out, mask, out)
+	VPCMPGTD(bits32(0x7f7fffff), v, mask)
+	VBLENDVPS(mask, v, out, out)
+	Label("rooted")
+	return out
+}
+
+// factor returns 2^((e−127)/k), and overwrites e.
+func (r roots) factor(e reg.VecVirtual) reg.VecVirtual {
+	q, index, factor := YMM(), YMM(), YMM()
+	VPMULHUW(r.at(rowInverse), e, q)
+	VPMULLW(r.at(rowInverse), e, e)
+	VPSRLD(Imm(12), e, index)
+	VPERMPS(r.at(rowFactors), index, factor)
+	VPERMPS(r.at(rowFactorsHigh), index, index)
+	VPSLLD(Imm(16), e, e)
+	VBLENDVPS(e, index, factor, factor)
+	VPSLLD(Imm(23), q, q)
+	VPADDD(q, factor, factor)
+	return factor
+}
+
+// times sets out = factor·m^(1/k), for the mantissa m of v. The polynomial is two, of f², for the even and odd
+// coefficients.
+func (r roots) times(factor, v, out reg.VecVirtual) {
+	f, square, odd := YMM(), YMM(), YMM()
+	VPAND(bits32(1<<23-1), v, f)
+	VPOR(r.one, f, f)
+	VSUBPS(r.one, f, f)
+	VMULPS(f, f, square)
+	VMOVUPS(r.term(rootTerms-1), odd)
+	VMOVUPS(r.term(rootTerms-2), out)
+	for j := rootTerms - 3; j > 0; j -= 2 {
+		VFMADD213PS(r.term(j), square, odd)
+		VFMADD213PS(r.term(j-1), square, out)
+	}
+	VFMADD231PS(odd, f, out)
+	VMULPS(factor, f, f)
+	VFMADD213PS(factor, f, out)
+}
+
+// rootTable is the table for all k.
+func rootTable() Mem {
+	m, ok := stored["roots"]
+	if ok {
+		return m
+	}
+	m = GLOBL("roots", attr.RODATA|attr.NOPTR)
+	at := 0
+	row := func(word func(lane int) uint32) {
+		for i := range 8 {
+			DATA(at, U32(word(i)))
+			at += 4
+		}
+	}
+	same := func(word uint32) { row(func(int) uint32 { return word }) }
+	for k := leastRoot; k <= mostRoot; k++ {
+		inverse := (1<<16 + k - 1) / k
+		var factors [16]float64
+		for e := range 300 { // of a float32, or lifted
+			q, r := e*inverse>>16, e*inverse>>12&15
+			f := math.Exp2(float64(e%k-127) / float64(k))
+			if q != e/k || factors[r] != 0 && factors[r] != f {
+				panic("exponents do not divide")
+			}
+			factors[r] = f
+		}
+		same(uint32(inverse))
+		for _, half := range [][]float64{factors[:8], factors[8:]} {
+			row(func(i int) uint32 { return math.Float32bits(float32(half[i])) })
+		}
+		n := (149 + k - 1) / k
+		same(uint32(k*n - 149))
+		same(uint32(n) << 23)
+		for _, c := range rootTermsOf(k) {
+			same(math.Float32bits(float32(c)))
+		}
+	}
+	stored["roots"] = m
+	return m
+}
+
+// rootTermsOf returns the coefficients of ((1+f)^(1/k) − 1)/f.
+func rootTermsOf(k int) []float64 {
+	return chebyshev(func(f *big.Float) *big.Float {
+		s := quo(f, add(number(2), f))
+		logarithm := mul(s, atanhTail(mul(s, s), 0))
+		y := quo(logarithm, number(float64(k)))
+		return quo(mul(y, expTail(y, 1)), f)
+	}, 0, 1, rootTerms)
 }
 
 // rootPolys returns the coefficients of log₂(1+f)/f and 2ʳ for a first guess.
@@ -127,27 +284,32 @@ func rootPolys() (logarithm, power []float64) {
 	return logarithm, power
 }
 
+// raises counts the calls of raise, for its labels.
+var raises int
+
 // raise returns gᵏ of each g by squaring, and multiplying with g where k has a one, from the top: intermediate
 // powers lie between g and the result. The argument steps holds the binary digits of k after
 // the leading one, then a one that marks the end, in its top bits.
 func (w format) raise(g ...reg.VecVirtual) []reg.VecVirtual {
+	raises++
+	raise, raised := fmt.Sprint("raise", raises), fmt.Sprint("raised", raises)
 	p, steps := make([]reg.VecVirtual, len(g)), GP64()
 	for i := range g {
 		p[i] = YMM()
 		w.move(g[i], p[i])
 	}
 	Load(Param("steps"), steps)
-	Label("raise")
+	Label(raise)
 	SHLQ(Imm(1), steps)
-	JZ(LabelRef("raised"))
+	JZ(LabelRef(raised))
 	for i := range g {
 		w.mul(p[i], p[i], p[i])
 	}
-	JCC(LabelRef("raise"))
+	JCC(LabelRef(raise))
 	for i := range g {
 		w.mul(g[i], p[i], p[i])
 	}
-	JMP(LabelRef("raise"))
-	Label("raised")
+	JMP(LabelRef(raise))
+	Label(raised)
 	return p
 }
