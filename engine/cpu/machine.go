@@ -55,6 +55,7 @@ const (
 	copyLanes            // dst = a
 	fillUniform          // dst = uniform
 	multiplyAdd          // a·b + c
+	mirrorStep           // p-GD's step of a with gradient b; uniforms: rate, p − 1, 1/(p − 1)
 )
 
 // uniforms are a run's scalars.
@@ -81,6 +82,8 @@ func (in *instr) run(m *machine, u *uniforms, n int) {
 	}
 	dst := m.f(in.dst, n)
 	switch in.special {
+	case mirrorStep:
+		vec.MirrorStep32(dst, m.f(in.args[0], n), m.f(in.args[1], n), u.f[in.s], u.pow[in.t], u.pow[in.pred])
 	case multiplyAdd:
 		vec.MulAdd32(dst, m.f(in.args[0], n), m.f(in.args[1], n), m.f(in.args[2], n))
 	case selectVV:

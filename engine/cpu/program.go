@@ -327,6 +327,9 @@ func (a *assembler) instruction(n *node) (*instr, error) {
 	if n.op == compute.OpTypeBroadcastInDim {
 		return nil, nil
 	}
+	if in, ok, err := a.mirrorStepOf(n); ok || err != nil {
+		return in, err
+	}
 	if in, ok, err := a.power(n); ok || err != nil {
 		return in, err
 	}
@@ -415,46 +418,109 @@ func (a *assembler) where(n *node, ops []operand) (*instr, error) {
 	return &instr{special: selectVV, args: []int{m.reg, yes.reg, no.reg}}, nil
 }
 
-// power recognises x^s for a uniform s, |x|^s, and sign(x)·|x|^s, the mirror map of p-GD.
+// signedPowerOf recognises sign(x)·|x|^y for a scalar y, the mirror map of p-GD, where nothing else reads the parts.
+func (a *assembler) signedPowerOf(n *node) (x, y *node) {
+	if n.op != compute.OpTypeMul || n.shape.DType != dtypes.Float32 {
+		return nil, nil
+	}
+	for k := range 2 {
+		sign, pow := sourceOf(n.inputs[k]), sourceOf(n.inputs[1-k])
+		if sign.op != compute.OpTypeSign || pow.op != compute.OpTypePow || !a.c.fused(sign) || !a.c.fused(pow) {
+			continue
+		}
+		abs, y := sourceOf(pow.inputs[0]), sourceOf(pow.inputs[1])
+		x := sourceOf(sign.inputs[0])
+		if abs.op == compute.OpTypeAbs && sourceOf(abs.inputs[0]) == x && x.shape.Size() == n.shape.Size() && y.shape.Size() == 1 {
+			return x, y
+		}
+	}
+	return nil, nil
+}
+
+// exponent is the uniform of a power's exponent: the float64 it was rounded from, where there is one, because 1/(p−1) in float64 tells
+// a root from something near it and in float32 does not.
+func (a *assembler) exponent(y *node) int {
+	if y.op == compute.OpTypeConvertDType {
+		if wide := sourceOf(y.inputs[0]); wide.shape.DType == dtypes.Float64 && a.c.stored[wide] != nil {
+			y = wide
+		}
+	}
+	a.c.read(y, a.g.at)
+	u := a.uniform(y)
+	a.p.uniforms[u].power = true
+	return u
+}
+
+// power recognises x^y for a uniform y, |x|^y, and sign(x)·|x|^y.
 func (a *assembler) power(n *node) (*instr, bool, error) {
-	pow, base := n, (*node)(nil)
-	kind := powerGeneral
-	if n.op == compute.OpTypeMul && n.shape.DType == dtypes.Float32 {
-		for k := range 2 {
-			s, p := sourceOf(n.inputs[k]), sourceOf(n.inputs[1-k])
-			if s.op == compute.OpTypeSign && p.op == compute.OpTypePow && a.c.fused(s) && a.c.fused(p) &&
-				s.shape.Size() == n.shape.Size() && p.shape.Size() == n.shape.Size() {
-				if abs := sourceOf(p.inputs[0]); abs.op == compute.OpTypeAbs && sourceOf(abs.inputs[0]) == sourceOf(s.inputs[0]) && a.c.fused(abs) {
-					pow, base, kind = p, sourceOf(abs.inputs[0]), signedPower
-				}
-			}
+	x, y := a.signedPowerOf(n)
+	kind := signedPower
+	if x == nil {
+		if n.op != compute.OpTypePow || n.shape.DType != dtypes.Float32 || n.shape.Size() == 1 {
+			return nil, false, nil
 		}
-	}
-	if pow.op != compute.OpTypePow || pow.shape.DType != dtypes.Float32 || sourceOf(pow.inputs[1]).shape.Size() != 1 || pow.shape.Size() == 1 {
-		return nil, false, nil
-	}
-	if base == nil {
-		base = sourceOf(pow.inputs[0])
-		if base.op == compute.OpTypeAbs && a.c.fused(base) {
-			base, kind = sourceOf(base.inputs[0]), powerOfAbs
+		x, y, kind = sourceOf(n.inputs[0]), sourceOf(n.inputs[1]), powerGeneral
+		if x.op == compute.OpTypeAbs && a.c.fused(x) {
+			x, kind = sourceOf(x.inputs[0]), powerOfAbs
 		}
-		if base.shape.Size() != pow.shape.Size() {
+		if x.shape.Size() != n.shape.Size() || y.shape.Size() != 1 {
 			return nil, false, nil
 		}
 	}
-	exponent := sourceOf(pow.inputs[1])
-	// 1/(p−1) in float64 tells a root from something near it, in float32 it does not
-	if wide := exponent; wide.op == compute.OpTypeConvertDType && sourceOf(wide.inputs[0]).shape.DType == dtypes.Float64 && a.c.stored[sourceOf(wide.inputs[0])] != nil {
-		exponent = sourceOf(wide.inputs[0])
-	}
-	r, err := a.value(base)
+	r, err := a.value(x)
 	if err != nil {
 		return nil, true, err
 	}
-	u := a.uniform(exponent)
-	a.p.uniforms[u].power = true
-	a.c.read(exponent, a.g.at)
-	return &instr{special: kind, args: []int{r}, s: u}, true, nil
+	return &instr{special: kind, args: []int{r}, s: a.exponent(y)}, true, nil
+}
+
+// mirrorStepOf recognises the step of p-GD as package optim writes it,
+//
+//	where(η·g = 0, w, spow(spow(w, p−1) − η·g, 1/(p−1))),
+//
+// which is one kernel.
+func (a *assembler) mirrorStepOf(n *node) (*instr, bool, error) {
+	if n.op != compute.OpTypeWhere || n.shape.DType != dtypes.Float32 {
+		return nil, false, nil
+	}
+	still, w, out := sourceOf(n.inputs[0]), sourceOf(n.inputs[1]), sourceOf(n.inputs[2])
+	if still.op != compute.OpTypeEqual || !isZero(still.inputs[1]) || !a.c.fused(still) || !a.c.fused(out) || w.shape.Size() != n.shape.Size() {
+		return nil, false, nil
+	}
+	change := sourceOf(still.inputs[0])
+	z, b := a.signedPowerOf(out)
+	if z == nil || z.op != compute.OpTypeSub || !a.c.fused(z) || change.op != compute.OpTypeMul || !a.c.fused(change) || sourceOf(z.inputs[1]) != change {
+		return nil, false, nil
+	}
+	before := sourceOf(z.inputs[0])
+	x, e := a.signedPowerOf(before)
+	if x != w || !a.c.fused(before) {
+		return nil, false, nil
+	}
+	rate, grad := sourceOf(change.inputs[0]), sourceOf(change.inputs[1])
+	if rate.shape.Size() != 1 {
+		rate, grad = grad, rate
+	}
+	if rate.shape.Size() != 1 || grad.shape.Size() != n.shape.Size() {
+		return nil, false, nil
+	}
+	args := make([]int, 2)
+	for i, v := range []*node{w, grad} {
+		var err error
+		if args[i], err = a.value(v); err != nil {
+			return nil, true, err
+		}
+	}
+	return &instr{special: mirrorStep, args: args, s: a.uniform(rate), t: a.exponent(e), pred: a.exponent(b)}, true, nil
+}
+
+// isZero says whether a value is the constant 0, spread or not.
+func isZero(n *node) bool {
+	for n = sourceOf(n); n.op == compute.OpTypeBroadcastInDim; {
+		n = sourceOf(n.inputs[0])
+	}
+	flat, ok := n.flat.([]float32)
+	return ok && n.op == compute.OpTypeConstant && len(flat) == 1 && flat[0] == 0
 }
 
 // finish gives registers their memory: values that die make room for others; stored float32 values are written in place.
