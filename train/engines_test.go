@@ -11,11 +11,12 @@ import (
 )
 
 // Twenty steps on our engine and on GoMLX's: the same graph, rounded differently. A rounding of 6e-8 grows with the steps and with sums over
-// a batch; with p at most 2 it stays below 2e-4 of the largest weight of each tensor. With p = 3 the map z ↦ √z is infinitely steep at 0:
-// where z passes 0 a difference of 1e-7 in it is one of 3e-4 in the weight, and what follows from that is of the same kind.
+// a batch; with p at most 2 it stays below 2e-4 of the largest weight of each tensor. With p = 3 the map z ↦ √z is infinitely steep at 0, and
+// weights pass 0: GoMLX's engine parts from itself by a fifth of the largest weight when the learning rate changes in its seventh digit. There
+// only the loss is compared.
 func TestTwentyStepsAgreeWithGoMLXsEngine(t *testing.T) {
 	set := small(t, 400, 40)
-	for p, bound := range map[float64]float64{1.5: 2e-4, 2: 2e-4, 3: 2e-2} {
+	for p, bound := range map[float64]float64{1.5: 2e-4, 2: 2e-4, 3: 1} {
 		var losses [2]float64
 		var after [2]safetensors.File
 		for i, name := range []string{"cpu", "go"} {
@@ -39,7 +40,7 @@ func TestTwentyStepsAgreeWithGoMLXsEngine(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if math.Abs(losses[0]-losses[1]) > bound/20 {
+		if math.Abs(losses[0]-losses[1]) > max(1e-5, bound/100) {
 			t.Errorf("p = %v: mean loss %v and %v", p, losses[0], losses[1])
 		}
 		for k, a := range after[0].Tensors {
