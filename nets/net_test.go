@@ -192,7 +192,7 @@ func TestGradientOfTheSmallNetwork(t *testing.T) {
 func TestFeaturesAreWhatTheLastLayerSees(t *testing.T) {
 	store := model.NewStore()
 	x := random(3, 4, 12, 12, 1)
-	out := model.MustNewExec(goBackend(t), store, func(scope *model.Scope, images *Node) []*Node {
+	out := model.MustNewExec(testBackend(t), store, func(scope *model.Scope, images *Node) []*Node {
 		logits, features := mustNet(t, "cnn").Features(scope.In("model"), images, 3)
 		return []*Node{logits, features}
 	}).MustCall(x.tensor())
@@ -211,7 +211,7 @@ func TestFeaturesAreWhatTheLastLayerSees(t *testing.T) {
 	close(t, "logits", logits, want, 1e-12)
 
 	for name, width := range map[string]int{"resnet18": 512, "vgg11": 512, "mobilenetv2": 1280, "regnetx200": 368} {
-		g := NewGraph(goBackend(t), name)
+		g := NewGraph(testBackend(t), name)
 		_, f := mustNet(t, name).Features(model.NewStore().RootScope().In("model"), Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 32, 32, 3)), 10)
 		if f == nil || f.Shape().Dimensions[1] != width {
 			t.Errorf("%s: features %v, want %d", name, f, width)
