@@ -4,14 +4,18 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 )
 
-// Rate is a learning rate. Auto, which is written "auto", leaves the choice to a range test.
+// Rate is a learning rate. Auto, which is written "auto", leaves the choice to a range test; Recipe, "recipe", to the network's recipe.
 type Rate float64
 
 // Auto lets a range test choose.
 const Auto Rate = 0
+
+// Recipe is the rate of the network's recipe.
+var Recipe = Rate(math.Inf(-1))
 
 var (
 	_ encoding.TextUnmarshaler = (*Rate)(nil)
@@ -20,30 +24,37 @@ var (
 )
 
 func (r Rate) String() string {
-	if r == Auto {
+	switch r {
+	case Auto:
 		return "auto"
+	case Recipe:
+		return "recipe"
 	}
 	return strconv.FormatFloat(float64(r), 'g', -1, 64)
 }
 
-// UnmarshalText reads a number or "auto".
+// UnmarshalText reads a number, "auto" or "recipe".
 func (r *Rate) UnmarshalText(text []byte) error {
-	if string(text) == "auto" {
+	switch string(text) {
+	case "auto":
 		*r = Auto
+		return nil
+	case "recipe":
+		*r = Recipe
 		return nil
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || v == 0 {
+	if err != nil || !(v > 0) || math.IsInf(v, 1) {
 		return fmt.Errorf("%q is not a learning rate: want a positive number or auto", text)
 	}
 	*r = Rate(v)
 	return nil
 }
 
-// MarshalJSON writes a number or "auto".
+// MarshalJSON writes what UnmarshalText reads.
 func (r Rate) MarshalJSON() ([]byte, error) {
-	if r == Auto {
-		return []byte(`"auto"`), nil
+	if r == Auto || r == Recipe {
+		return []byte(`"` + r.String() + `"`), nil
 	}
 	return json.Marshal(float64(r))
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,12 +21,12 @@ import (
 
 // Train is `bregman train`: train a network by stochastic p-GD.
 type Train struct {
-	Model       string    `kong:"default='resnet18',help='Network: cnn, mobilenetv2, regnetx200, resnet18 or vgg11.'" toml:"model" json:"model"`
-	Data        string    `kong:"default='cifar10',help='Images: cifar10, fashion-mnist, fashion-sample (built in), a folder with a folder per class, or an npz file.'" toml:"data" json:"data"`
-	P           []float64 `kong:"name='p',default='2',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
-	Epochs      int       `kong:"default='60',help='Epochs; the paper makes 400.'" toml:"epochs" json:"epochs"`
-	Batch       int       `kong:"default='512',help='Images per step.'" toml:"batch" json:"batch"`
-	LR          Rate      `kong:"name='lr',default='0.1',help='Learning rate, at its peak; auto chooses one for each p by a range test.'" toml:"lr" json:"lr"`
+	Model       string    `kong:"default='cnn',help='Network: cnn, mobilenetv2, regnetx200, resnet18 or vgg11.'" toml:"model" json:"model"`
+	Data        string    `kong:"help='Images; by default fashion-sample for cnn and cifar10 for the others. cifar10, fashion-mnist, fashion-sample (built in), a folder with a folder per class, or an npz file.'" toml:"data" json:"data"`
+	P           []float64 `kong:"name='p',default='2,3',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
+	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper makes 400.'" toml:"epochs" json:"epochs"`
+	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others.'" toml:"batch" json:"batch"`
+	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is the papers 0.1, and 0.8 for cnn; or auto, a range test for each p.'" toml:"lr" json:"lr"`
 	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (the papers), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
 	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
 	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
@@ -48,7 +49,7 @@ type Train struct {
 // Help is shown by --help.
 func (*Train) Help() string {
 	return `Examples:
-  bregman train --model cnn --data fashion-sample --p 2,3 --epochs 5 --batch 50
+  bregman train                              the small network on the built-in images, with p = 2 and p = 3: half a minute on two cores
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --epochs 60 --trials 3
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --lr auto
   bregman train --model resnet18 --data cifar10 --p 3 --init resnet18.safetensors --lr 0.01
@@ -67,8 +68,22 @@ After training, the weights are studied: how their sizes are spread, the accurac
 bits, and the margins of the network and of its last layer. That is 18 evaluations of the test images and one of the training images.`
 }
 
-// Check returns the first thing wrong with the settings.
+// recipe fills in what the network decides: the small one's own settings, else those of the paper.
+func (t *Train) recipe() {
+	data, epochs, batch, rate := "cifar10", 60, 512, Rate(0.1)
+	if t.Model == "cnn" {
+		data, epochs, batch, rate = "fashion-sample", 15, 50, 0.8
+	}
+	t.Data = cmp.Or(t.Data, data)
+	t.Epochs, t.Batch = cmp.Or(t.Epochs, epochs), cmp.Or(t.Batch, batch)
+	if t.LR == Recipe {
+		t.LR = rate
+	}
+}
+
+// Check fills in what the network decides, and returns the first thing wrong with the settings.
 func (t *Train) Check() error {
+	t.recipe()
 	if _, err := nets.ByName(t.Model); err != nil {
 		return err
 	}

@@ -128,10 +128,10 @@ class PaperPGD(torch.optim.Optimizer):
 class CNN(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.b, self.linear = conv_bn(3, 8, 3, 2), conv_bn(8, 16, 3, 2), nn.Linear(16, 10)
+        self.a, self.b, self.c, self.linear = conv_bn(3, 16, 3), conv_bn(16, 32, 3, 2), conv_bn(32, 64, 3, 2), nn.Linear(64, 10)
 
     def forward(self, x):
-        return self.linear(F.relu(self.b(F.relu(self.a(x)))).mean((2, 3)))
+        return self.linear(F.relu(self.c(F.relu(self.b(F.relu(self.a(x)))))).mean((2, 3)))
 
 
 NETS = {"cnn": CNN, "vgg11": VGG11, "resnet18": ResNet18, "mobilenetv2": MobileNetV2, "regnetx200": RegNetX200}
