@@ -17,6 +17,7 @@ type block struct {
 // CSR is a sparse matrix in blocks of rows. Columns are 32-bit and ascend within a row.
 type CSR struct {
 	cols   int
+	nnz    int
 	blocks []block
 	first  starts
 }
@@ -27,48 +28,116 @@ var _ Matrix = (*CSR)(nil)
 func (m *CSR) Dims() (n, d int) { return m.first.rows(), m.cols }
 
 // NNZ returns the number of stored entries.
-func (m *CSR) NNZ() int {
-	nnz := 0
-	for _, b := range m.blocks {
-		nnz += len(b.val)
-	}
-	return nnz
-}
+func (m *CSR) NNZ() int { return m.nnz }
 
-// Mul sets dst = A·x.
+// Mul sets dst = A·x, on all cores where the matrix is large.
 func (m *CSR) Mul(dst, x []float64) {
 	x = x[:m.cols] // the kernels do not check columns one by one
-	for b := range m.blocks {
-		k := &m.blocks[b]
-		vec.MulCSR(dst[m.first[b]:m.first[b+1]], k.ptr, k.idx, k.val, x)
+	if m.nnz < parallelEntries {
+		for b := range m.blocks {
+			k := &m.blocks[b]
+			vec.MulCSR(dst[m.first[b]:m.first[b+1]], k.ptr, k.idx, k.val, x)
+		}
+		return
 	}
+	cores().multiply(m, dst, nil, x)
 }
 
-// AddMulT adds Aᵀ·c to dst.
+// AddMulT adds Aᵀ·c to dst, on all cores where the matrix is large.
 func (m *CSR) AddMulT(dst, c []float64) {
 	dst = dst[:m.cols]
-	for b := range m.blocks {
-		k := &m.blocks[b]
-		vec.AddMulTCSR(dst, k.ptr, k.idx, k.val, c[m.first[b]:m.first[b+1]])
+	if m.nnz < parallelEntries {
+		for b := range m.blocks {
+			k := &m.blocks[b]
+			vec.AddMulTCSR(dst, k.ptr, k.idx, k.val, c[m.first[b]:m.first[b+1]])
+		}
+		return
 	}
+	cores().multiplyT(m, dst, nil, c)
 }
 
 // MulRows sets dst[k] = ⟨A[rows[k]], x⟩.
 func (m *CSR) MulRows(dst []float64, rows []int, x []float64) {
 	x = x[:m.cols]
-	for k, i := range rows {
-		idx, val := m.Row(i)
-		dst[k] = vec.SparseDot(val, idx, x)
+	if alone(m, len(rows)) {
+		m.mulRows(dst, rows, x)
+		return
 	}
+	cores().multiply(m, dst, rows, x)
 }
 
 // AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
 func (m *CSR) AddMulTRows(dst []float64, rows []int, c []float64) {
 	dst = dst[:m.cols]
+	if alone(m, len(rows)) {
+		m.addMulTRows(dst, rows, c)
+		return
+	}
+	cores().multiplyT(m, dst, rows, c)
+}
+
+func (m *CSR) cut(k, parts int) int {
+	return m.first.cut(k, parts, func(b int) int { return len(m.blocks[b].val) })
+}
+
+func (m *CSR) mulRange(dst []float64, lo, hi int, x []float64) {
+	m.first.each(lo, hi, func(b, from, to, at int) {
+		k := &m.blocks[b]
+		vec.MulCSR(dst[at:at+to-from], k.ptr[from:to+1], k.idx, k.val, x)
+	})
+}
+
+func (m *CSR) addMulTRange(dst []float64, lo, hi int, c []float64) {
+	m.first.each(lo, hi, func(b, from, to, at int) {
+		k := &m.blocks[b]
+		vec.AddMulTCSR(dst, k.ptr[from:to+1], k.idx, k.val, c[at:at+to-from])
+	})
+}
+
+func (m *CSR) mulRows(dst []float64, rows []int, x []float64) {
+	at, ahead := m.cursor(), m.cursor()
 	for k, i := range rows {
-		idx, val := m.Row(i)
+		if k+prefetchRows < len(rows) {
+			idx, val := ahead.row(rows[k+prefetchRows])
+			vec.Prefetch(val, idx)
+		}
+		idx, val := at.row(i)
+		dst[k] = vec.SparseDot(val, idx, x)
+	}
+}
+
+func (m *CSR) addMulTRows(dst []float64, rows []int, c []float64) {
+	at, ahead := m.cursor(), m.cursor()
+	for k, i := range rows {
+		if k+prefetchRows < len(rows) {
+			idx, val := ahead.row(rows[k+prefetchRows])
+			vec.Prefetch(val, idx)
+		}
+		idx, val := at.row(i)
 		vec.SparseAxpy(c[k], val, idx, dst)
 	}
+}
+
+// prefetchRows is how many rows ahead are asked for.
+const prefetchRows = 3
+
+// cursor finds rows, quickly where they ascend.
+type cursor struct {
+	m      *CSR
+	b      int // the block of the last row
+	lo, hi int // the rows of that block
+}
+
+func (m *CSR) cursor() cursor { return cursor{m: m, hi: -1} }
+
+func (c *cursor) row(i int) (idx []int32, val []float64) {
+	if i < c.lo || i >= c.hi {
+		c.b, _ = c.m.first.find(i)
+		c.lo, c.hi = c.m.first[c.b], c.m.first[c.b+1]
+	}
+	k := &c.m.blocks[c.b]
+	lo, hi := k.ptr[i-c.lo], k.ptr[i-c.lo+1]
+	return k.idx[lo:hi], k.val[lo:hi]
 }
 
 // Row returns the columns and values of row i.
@@ -160,6 +229,26 @@ func (b *Builder) close() {
 	b.cur = block{}
 }
 
+// Reserve makes room for so many rows and entries in one block. The builder must be empty.
+func (b *Builder) Reserve(rows, entries int) {
+	b.cur = block{ptr: append(make([]int32, 0, rows+1), 0), idx: make([]int32, 0, entries), val: make([]float64, 0, entries)}
+}
+
+// Append moves the rows of another builder, whose last row must have been ended, behind those of b.
+func (b *Builder) Append(other *Builder) {
+	b.close()
+	other.close()
+	for _, k := range other.blocks {
+		if waste := cap(k.val) - len(k.val); waste > 256 && waste > cap(k.val)/16 {
+			k.idx, k.val = slices.Clone(k.idx), slices.Clone(k.val)
+		}
+		b.blocks = append(b.blocks, k)
+		b.first = append(b.first, b.first.rows()+len(k.ptr)-1)
+	}
+	b.cols = max(b.cols, other.cols)
+	*other = Builder{}
+}
+
 // Build returns the matrix, with at least the given number of columns, and resets the builder.
 // A row that was not ended is dropped.
 func (b *Builder) Build(cols int) *CSR {
@@ -168,6 +257,9 @@ func (b *Builder) Build(cols int) *CSR {
 	}
 	b.close()
 	m := &CSR{cols: max(cols, b.cols), blocks: b.blocks, first: b.first}
+	for _, k := range m.blocks {
+		m.nnz += len(k.val)
+	}
 	*b = Builder{}
 	return m
 }

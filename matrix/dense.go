@@ -50,20 +50,28 @@ func (m *Dense) Dims() (n, d int) { return m.first.rows(), m.cols }
 // NNZ returns n·d.
 func (m *Dense) NNZ() int { return m.first.rows() * m.cols }
 
-// Mul sets dst = A·x.
+// Mul sets dst = A·x, on all cores where the matrix is large.
 func (m *Dense) Mul(dst, x []float64) {
 	m.check(len(x))
-	for b, a := range m.blocks {
-		vec.MulDense(dst[m.first[b]:m.first[b+1]], a, x)
+	if m.NNZ() < parallelEntries {
+		for b, a := range m.blocks {
+			vec.MulDense(dst[m.first[b]:m.first[b+1]], a, x)
+		}
+		return
 	}
+	cores().multiply(m, dst, nil, x)
 }
 
-// AddMulT adds Aᵀ·c to dst.
+// AddMulT adds Aᵀ·c to dst, on all cores where the matrix is large.
 func (m *Dense) AddMulT(dst, c []float64) {
 	m.check(len(dst))
-	for b, a := range m.blocks {
-		vec.AddMulTDense(dst, a, c[m.first[b]:m.first[b+1]])
+	if m.NNZ() < parallelEntries {
+		for b, a := range m.blocks {
+			vec.AddMulTDense(dst, a, c[m.first[b]:m.first[b+1]])
+		}
+		return
 	}
+	cores().multiplyT(m, dst, nil, c)
 }
 
 // check guards the kernels, which read the number of columns off a vector.
@@ -76,15 +84,47 @@ func (m *Dense) check(d int) {
 // MulRows sets dst[k] = ⟨A[rows[k]], x⟩.
 func (m *Dense) MulRows(dst []float64, rows []int, x []float64) {
 	m.check(len(x))
+	if alone(m, len(rows)) {
+		m.mulRows(dst, rows, x)
+		return
+	}
+	cores().multiply(m, dst, rows, x)
+}
+
+// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
+func (m *Dense) AddMulTRows(dst []float64, rows []int, c []float64) {
+	m.check(len(dst))
+	if alone(m, len(rows)) {
+		m.addMulTRows(dst, rows, c)
+		return
+	}
+	cores().multiplyT(m, dst, rows, c)
+}
+
+func (m *Dense) cut(k, parts int) int {
+	return m.first.cut(k, parts, func(b int) int { return len(m.blocks[b]) })
+}
+
+func (m *Dense) mulRange(dst []float64, lo, hi int, x []float64) {
+	m.first.each(lo, hi, func(b, from, to, at int) {
+		vec.MulDense(dst[at:at+to-from], m.blocks[b][from*m.cols:to*m.cols], x)
+	})
+}
+
+func (m *Dense) addMulTRange(dst []float64, lo, hi int, c []float64) {
+	m.first.each(lo, hi, func(b, from, to, at int) {
+		vec.AddMulTDense(dst, m.blocks[b][from*m.cols:to*m.cols], c[at:at+to-from])
+	})
+}
+
+func (m *Dense) mulRows(dst []float64, rows []int, x []float64) {
 	for k, i := range rows {
 		_, r := m.Row(i)
 		dst[k] = vec.Dot(r, x)
 	}
 }
 
-// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
-func (m *Dense) AddMulTRows(dst []float64, rows []int, c []float64) {
-	m.check(len(dst))
+func (m *Dense) addMulTRows(dst []float64, rows []int, c []float64) {
 	for k, i := range rows {
 		_, r := m.Row(i)
 		vec.Axpy(c[k], r, dst)
