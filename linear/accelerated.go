@@ -289,7 +289,21 @@ func (s *accelerated) prove() {
 
 // bound sets the lower bound to that of the examples at work.
 func (s *accelerated) bound() {
-	s.cert.Lower = worst(s.margin[:s.work.len(s.n)], s.top, s.m) / mirror.Norm(s.w, s.p)
+	s.cert.Lower = math.Inf(-1)
+	if norm := mirror.Norm(s.w, s.p); norm > 0 {
+		s.cert.Lower = worst(s.margin[:s.work.len(s.n)], s.top, s.m) / norm
+	}
+}
+
+// toMarginOne scales the classifier to the margin 1, or where it has no positive one to the norm 1. It ends the run.
+func (s *accelerated) toMarginOne() {
+	norm := mirror.Norm(s.w, s.p)
+	if s.cert.Lower > 0 {
+		norm *= s.cert.Lower
+	}
+	if norm > 0 {
+		vec.Scale(s.w, 1/norm, s.w)
+	}
 }
 
 // rechoose computes all margins and takes the examples that matter to work.

@@ -219,8 +219,14 @@ func (f *fit) accelerate(ctx context.Context) error {
 			f.record(s.point())
 		}
 		if done {
+			state := s.checkpoint()
 			f.result.W, f.result.Certificate, f.result.Steps = s.w, s.cert, s.t
-			f.result.Objective = math.Exp(s.lse) / float64(s.n)
+			s.toMarginOne()
+			f.prob.Margins(s.m, s.w)
+			f.result.Objective = f.Loss.Sum(s.m) / float64(s.n)
+			if err != nil && f.Save != nil {
+				return errors.Join(err, f.Save(state))
+			}
 			return err
 		}
 		if err := f.save(s.checkpoint); err != nil {
