@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,20 +18,22 @@ import (
 //
 // Text is taken in pieces of whole lines, which several cores parse at the same time. Each makes a block of rows of just the size it needs.
 type svm struct {
-	name string
-	bias bool
-	text []byte
-	rows matrix.Builder
-	y    []float64
-	err  error
-	done chan struct{} // closed when the piece is parsed
+	name   string
+	bias   bool
+	text   []byte
+	rows   matrix.Builder
+	y      []float64
+	labels [][]float64 // of the pieces joined
+	err    error
+	done   chan struct{} // closed when the piece is parsed
 
-	line     int  // counted from 1
-	bol      int  // where the line began in the piece
-	labelled bool // the line's label has been read
-	comment  bool // the rest of the line is one
-	last     int  // index of the pair before, 0 if this is the line's first
-	cut      bool // the text ends in what is too long for a token
+	line     int         // counted from 1
+	bol      int         // where the line began in the piece
+	labelled bool        // the line's label has been read
+	comment  bool        // the rest of the line is one
+	last     int         // index of the pair before, 0 if this is the line's first
+	cut      bool        // the text ends in what is too long for a token
+	free     chan []byte // texts that are done with, to be used again
 }
 
 // maxToken is more than any number needs: what is longer is no svmlight.
@@ -45,7 +48,7 @@ func readSVM(r io.Reader, name string, opt Options) (*Set, error) {
 
 // parseSVM cuts the text into pieces, has them parsed, and joins what comes of them in their order.
 func parseSVM(t *text, name string, opt Options) (*Set, error) {
-	all := &svm{name: name, bias: opt.Bias}
+	all := &svm{name: name, bias: opt.Bias, free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
 	line := 1
 	first := nextPiece(t, all, &line)
 	if first != nil && t.err != nil && t.lo == t.hi { // the whole file
@@ -123,8 +126,15 @@ func nextPiece(t *text, like *svm, line *int) *svm {
 			}
 			n = len(b)
 		}
-		piece := &svm{name: like.name, bias: like.bias, line: *line, cut: blank >= 0}
-		piece.text = append(make([]byte, 0, n+1), b[:n]...)
+		piece := &svm{name: like.name, bias: like.bias, line: *line, cut: blank >= 0, free: like.free}
+		select {
+		case piece.text = <-like.free:
+		default:
+		}
+		if cap(piece.text) < n+1 {
+			piece.text = make([]byte, 0, max(n+1, min(len(t.buf), pieceSize)))
+		}
+		piece.text = append(piece.text[:0], b[:n]...)
 		if piece.text[n-1] != '\n' {
 			piece.text = append(piece.text, '\n')
 		}
@@ -153,6 +163,10 @@ func (p *svm) run() {
 	p.rows.Reserve(rows, entries)
 	p.y = make([]float64, 0, rows)
 	p.err = p.parse(p.text)
+	select {
+	case p.free <- p.text:
+	default:
+	}
 	p.text = nil
 }
 
@@ -161,7 +175,7 @@ func (p *svm) join(piece *svm) error {
 	if piece.err != nil {
 		return piece.err
 	}
-	p.y = append(p.y, piece.y...)
+	p.labels = append(p.labels, piece.y)
 	p.rows.Append(&piece.rows)
 	return nil
 }
@@ -267,7 +281,7 @@ func (p *svm) endRow() {
 }
 
 func (p *svm) set(opt Options) (*Set, error) {
-	if len(p.y) == 0 {
+	if p.y = slices.Concat(p.labels...); len(p.y) == 0 {
 		return nil, &Error{Name: p.name, Msg: noExamples}
 	}
 	if p.rows.Cols() == 0 && opt.Cols == 0 {

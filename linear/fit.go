@@ -219,7 +219,10 @@ func (f *fit) accelerate(ctx context.Context) error {
 			f.record(s.point())
 		}
 		if done {
-			state := s.checkpoint()
+			var state Checkpoint
+			if err != nil && f.Save != nil {
+				state = s.checkpoint()
+			}
 			f.result.W, f.result.Certificate, f.result.Steps = s.w, s.cert, s.t
 			s.toMarginOne()
 			f.prob.Margins(s.m, s.w)

@@ -100,15 +100,15 @@ func (s *newton) evaluate() {
 	s.bound = vec.Dot(s.g, s.g) / (2 * s.l2)
 }
 
-// apply sets dst = ∇²f·v, and leaves the scores' change along v, without its label, in xd.
+// apply sets dst = ∇²f·v.
 func (s *newton) apply(dst, v []float64) {
 	s.products++
-	s.prob.X.Mul(s.xd, v)
-	for i, c := range s.curv {
-		s.c[i] = c * s.xd[i]
-	}
 	vec.Scale(dst, s.l2, v)
-	s.prob.X.AddMulT(dst, s.c)
+	s.prob.X.MulAddT(dst, nil, s.xd, s.c, v, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			s.c[i] = s.curv[i] * s.xd[i]
+		}
+	})
 }
 
 // The accuracy of the Newton step and the decrease asked of it (Armijo), and the most conjugate gradients a step.

@@ -5,9 +5,9 @@ package linear
 // saves more than half of the work once the margin takes shape, and changes no bound.
 type workingSet struct {
 	prob  Problem
-	rows  []int // ascending; nil: all
-	y     []float64
-	since int // the iteration of the last choice
+	rows  []int     // ascending; nil: all
+	y     []float64 // their labels
+	since int       // the iteration of the last choice
 }
 
 const (
@@ -22,6 +22,14 @@ func (s *workingSet) len(n int) int {
 		return n
 	}
 	return len(s.rows)
+}
+
+// labels are the labels of the examples at work, nil where they are absorbed.
+func (s *workingSet) labels() []float64 {
+	if s.rows == nil {
+		return s.prob.Y
+	}
+	return s.y
 }
 
 // margins sets dst to the margins of w on the examples at work.
@@ -51,6 +59,22 @@ func (s *workingSet) combine(dst, c []float64) {
 
 // choose takes the examples whose margins, given for all of them, are less than workingExcess above a level.
 func (s *workingSet) choose(margin []float64, level float64) {
+	count := 0
+	for _, m := range margin {
+		if m-level <= workingExcess {
+			count++
+		}
+	}
+	if float64(count) > workingShare*float64(len(margin)) {
+		s.rows, s.y = nil, nil
+		return
+	}
+	if cap(s.rows) < count {
+		s.rows = make([]int, 0, count+count/16)
+		if s.prob.Y != nil {
+			s.y = make([]float64, 0, cap(s.rows))
+		}
+	}
 	s.rows, s.y = s.rows[:0], s.y[:0]
 	for i, m := range margin {
 		if m-level <= workingExcess {
@@ -59,8 +83,5 @@ func (s *workingSet) choose(margin []float64, level float64) {
 				s.y = append(s.y, s.prob.Y[i])
 			}
 		}
-	}
-	if float64(len(s.rows)) > workingShare*float64(len(margin)) {
-		s.rows, s.y = nil, nil
 	}
 }

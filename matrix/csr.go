@@ -76,6 +76,48 @@ func (m *CSR) AddMulTRows(dst []float64, rows []int, c []float64) {
 	cores().multiplyT(m, dst, rows, c)
 }
 
+// MulAddT is both products in one pass.
+func (m *CSR) MulAddT(dst []float64, rows []int, s, c, x []float64, weigh func(lo, hi int)) {
+	dst, x = dst[:m.cols], x[:m.cols]
+	n := len(rows)
+	if rows == nil {
+		n = m.first.rows()
+	}
+	if alone(m, n) {
+		m.mulAddT(dst, rows, 0, n, s, c, x, weigh)
+		return
+	}
+	cores().multiplyBoth(m, dst, rows, s, c, x, weigh)
+}
+
+func (m *CSR) mulAddT(dst []float64, rows []int, lo, hi int, s, c, x []float64, weigh func(lo, hi int)) {
+	at, ahead, again := m.cursor(), m.cursor(), m.cursor()
+	row := func(k int) int {
+		if rows == nil {
+			return k
+		}
+		return rows[k]
+	}
+	for ; lo < hi; lo += bothRows {
+		to := min(lo+bothRows, hi)
+		for k := lo; k < to; k++ {
+			if rows != nil && k+prefetchRows < hi {
+				idx, val := ahead.row(rows[k+prefetchRows])
+				vec.Prefetch(val, idx)
+			}
+			idx, val := at.row(row(k))
+			s[k] = vec.SparseDot(val, idx, x)
+		}
+		weigh(lo, to)
+		for k := lo; k < to; k++ {
+			if c[k] != 0 {
+				idx, val := again.row(row(k))
+				vec.SparseAxpy(c[k], val, idx, dst)
+			}
+		}
+	}
+}
+
 func (m *CSR) cut(k, parts int) int {
 	return m.first.cut(k, parts, func(b int) int { return len(m.blocks[b].val) })
 }

@@ -101,6 +101,39 @@ func (m *Dense) AddMulTRows(dst []float64, rows []int, c []float64) {
 	cores().multiplyT(m, dst, rows, c)
 }
 
+// MulAddT is both products in one pass.
+func (m *Dense) MulAddT(dst []float64, rows []int, s, c, x []float64, weigh func(lo, hi int)) {
+	m.check(len(x))
+	m.check(len(dst))
+	n := len(rows)
+	if rows == nil {
+		n = m.first.rows()
+	}
+	if alone(m, n) {
+		m.mulAddT(dst, rows, 0, n, s, c, x, weigh)
+		return
+	}
+	cores().multiplyBoth(m, dst, rows, s, c, x, weigh)
+}
+
+func (m *Dense) mulAddT(dst []float64, rows []int, lo, hi int, s, c, x []float64, weigh func(lo, hi int)) {
+	few := min(bothRows, max(1, 1<<13/m.cols)) // rows of 64 kB together
+	for ; lo < hi; lo += few {
+		to := min(lo+few, hi)
+		if rows == nil {
+			m.mulRange(s[lo:to], lo, to, x)
+		} else {
+			m.mulRows(s[lo:to], rows[lo:to], x)
+		}
+		weigh(lo, to)
+		if rows == nil {
+			m.addMulTRange(dst, lo, to, c[lo:to])
+		} else {
+			m.addMulTRows(dst, rows[lo:to], c[lo:to])
+		}
+	}
+}
+
 func (m *Dense) cut(k, parts int) int {
 	return m.first.cut(k, parts, func(b int) int { return len(m.blocks[b]) })
 }

@@ -18,6 +18,9 @@ type Matrix interface {
 	MulRows(dst []float64, rows []int, x []float64)
 	// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
 	AddMulTRows(dst []float64, rows []int, c []float64)
+	// MulAddT sets s[k] = ⟨A[rows[k]], x⟩, calls weigh, which sets c[lo:hi] from s[lo:hi], and adds Σ c[k]·A[rows[k]] to dst: both products in
+	// one pass over the rows, all of them where rows is nil. weigh is called for every k once, on several cores.
+	MulAddT(dst []float64, rows []int, s, c, x []float64, weigh func(lo, hi int))
 	// Row returns row i without a copy: its values and their columns, nil meaning all columns.
 	Row(i int) (idx []int32, val []float64)
 }

@@ -26,7 +26,11 @@ type team struct {
 	parts int
 	sums  [][]float64 // what the parts after the first add into
 
-	mul, addMulT, reduce func(worker, task int)
+	c     []float64 // of a product both ways, whose s is src and whose x is other
+	other []float64
+	weigh func(lo, hi int)
+
+	mul, addMulT, both, reduce func(worker, task int)
 }
 
 // rowsOf is a matrix as the team sees it.
@@ -39,6 +43,8 @@ type rowsOf interface {
 	addMulTRange(dst []float64, lo, hi int, c []float64)
 	mulRows(dst []float64, rows []int, x []float64)
 	addMulTRows(dst []float64, rows []int, c []float64)
+	// mulAddT is MulAddT for lo ≤ k < hi.
+	mulAddT(dst []float64, rows []int, lo, hi int, s, c, x []float64, weigh func(lo, hi int))
 }
 
 var cores = sync.OnceValue(func() *team {
@@ -63,6 +69,15 @@ var cores = sync.OnceValue(func() *team {
 		} else {
 			t.m.addMulTRows(dst, t.rows[lo:hi], t.src[lo:hi])
 		}
+	}
+	t.both = func(_, k int) {
+		dst := t.dst
+		if k > 0 {
+			dst = t.sums[k-1]
+			clear(dst)
+		}
+		lo, hi := t.part(k)
+		t.m.mulAddT(dst, t.rows, lo, hi, t.src, t.c, t.other, t.weigh)
 	}
 	t.reduce = func(_, k int) {
 		d := len(t.dst)
@@ -105,23 +120,42 @@ func (t *team) multiply(m rowsOf, dst []float64, rows []int, x []float64) {
 	t.m, t.dst, t.rows, t.src = nil, nil, nil, nil
 }
 
-// multiplyT adds Aᵀ·c on all cores. A part has at least eight entries for each of the sums it makes: those are then little work, and
-// little memory beside the matrix.
+// multiplyT adds Aᵀ·c on all cores.
 func (t *team) multiplyT(m rowsOf, dst []float64, rows []int, c []float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.m, t.dst, t.rows, t.src = m, dst, rows, c
-	t.parts = min(max(m.NNZ()/(8*len(dst)), 2), maxSums)
-	for len(t.sums) < t.parts-1 {
-		t.sums = append(t.sums, nil)
-	}
-	for k := range t.parts - 1 {
-		if cap(t.sums[k]) < len(dst) {
-			t.sums[k] = make([]float64, len(dst))
-		}
-		t.sums[k] = t.sums[k][:len(dst)]
-	}
+	t.divide()
 	t.pool.Each(t.parts, t.addMulT)
 	t.pool.Each(t.parts, t.reduce)
 	t.m, t.dst, t.rows, t.src = nil, nil, nil, nil
 }
+
+// multiplyBoth is MulAddT on all cores.
+func (t *team) multiplyBoth(m rowsOf, dst []float64, rows []int, s, c, x []float64, weigh func(lo, hi int)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.m, t.dst, t.rows, t.src, t.c, t.other, t.weigh = m, dst, rows, s, c, x, weigh
+	t.divide()
+	t.pool.Each(t.parts, t.both)
+	t.pool.Each(t.parts, t.reduce)
+	t.m, t.dst, t.rows, t.src, t.c, t.other, t.weigh = nil, nil, nil, nil, nil, nil, nil
+}
+
+// divide decides on the parts, and gives all but the first a vector to add into. A part has at least eight entries for each of the sums
+// it makes: those are then little work, and little memory beside the matrix.
+func (t *team) divide() {
+	t.parts = min(max(t.m.NNZ()/(8*len(t.dst)), 2), maxSums)
+	for len(t.sums) < t.parts-1 {
+		t.sums = append(t.sums, nil)
+	}
+	for k := range t.parts - 1 {
+		if cap(t.sums[k]) < len(t.dst) {
+			t.sums[k] = make([]float64, len(t.dst))
+		}
+		t.sums[k] = t.sums[k][:len(t.dst)]
+	}
+}
+
+// bothRows is how many rows mulAddT takes at a time: few enough to be in the cache for the second product.
+const bothRows = 32
