@@ -45,7 +45,7 @@ func (s Synth) Make() (*Set, error) {
 		return nil, fmt.Errorf("%d entries a row do not fit into %d columns", s.Entries, s.Cols)
 	case s.Cols > math.MaxInt32:
 		return nil, fmt.Errorf("%d columns: at most %d are possible", s.Cols, math.MaxInt32)
-	case s.Digits < 0 || s.Digits > 15:
+	case s.Digits < 1 || s.Digits > 15:
 		return nil, fmt.Errorf("%d decimals: want 1 to 15", s.Digits)
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, streamSynth))

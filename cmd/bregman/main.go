@@ -21,7 +21,7 @@ type cli struct {
 	Reproduce struct {
 		Linear paper.Linear `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
 	} `cmd:"" help:"The paper's experiments, with its numbers beside ours."`
-	Fit     job.Fit      `cmd:"" help:"Train a linear model by p-GD, with a certificate on its margin."`
+	Fit     job.Fit      `cmd:"" help:"Train a linear classifier in a chosen geometry, with a certificate on its margin."`
 	Predict job.Predict  `cmd:"" help:"Apply a model to data."`
 	Margin  job.Margin   `cmd:"" help:"The exact maximum lp margin, with certificate."`
 	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
@@ -30,11 +30,14 @@ type cli struct {
 		List job.DataList `cmd:"" help:"The built-in data sets."`
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
 		Get  job.DataGet  `cmd:"" help:"Write a data set as svmlight text."`
+
+		Synth job.DataSynth `cmd:"" help:"Make a sparse separable problem of any size."`
 	} `cmd:"" help:"Data sets."`
 	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
 	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
+		Margin bench.Margin `cmd:"" help:"Classifiers on a large sparse problem, beside liblinear."`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
 	Version versionCmd `cmd:"" help:"The version of this program."`
 }
