@@ -48,7 +48,7 @@ func readSVM(r io.Reader, name string, opt Options) (*Set, error) {
 
 // parseSVM cuts the text into pieces, has them parsed, and joins what comes of them in their order.
 func parseSVM(t *text, name string, opt Options) (*Set, error) {
-	all := &svm{name: name, bias: opt.Bias, free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
+	all := &svm{name: name, bias: opt.Bias, rows: matrix.Builder{Float32: opt.Float32}, free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
 	line := 1
 	first := nextPiece(t, all, &line)
 	if first != nil && t.err != nil && t.lo == t.hi { // the whole file
@@ -126,7 +126,7 @@ func nextPiece(t *text, like *svm, line *int) *svm {
 			}
 			n = len(b)
 		}
-		piece := &svm{name: like.name, bias: like.bias, line: *line, cut: blank >= 0, free: like.free}
+		piece := &svm{name: like.name, bias: like.bias, line: *line, cut: blank >= 0, free: like.free, rows: matrix.Builder{Float32: like.rows.Float32}}
 		select {
 		case piece.text = <-like.free:
 		default:

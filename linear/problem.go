@@ -79,11 +79,7 @@ func positive(m []float64) float64 {
 
 // RowNorm returns C = maxᵢ ‖xᵢ‖_q, the paper's bound on the data.
 func (p Problem) RowNorm(q float64) float64 {
-	n, _ := p.Dims()
 	var c float64
-	for i := range n {
-		_, val := p.X.Row(i)
-		c = max(c, mirror.Norm(val, q))
-	}
+	matrix.Rows(p.X, func(_ int, _ []int32, val []float64) { c = max(c, mirror.Norm(val, q)) })
 	return c
 }

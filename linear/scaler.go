@@ -61,9 +61,7 @@ func NewScaler(kind string, x matrix.Matrix, bias bool) (*Scaler, error) {
 }
 
 func each(x matrix.Matrix, f func(j int, v float64)) {
-	n, _ := x.Dims()
-	for i := range n {
-		idx, val := x.Row(i)
+	matrix.Rows(x, func(_ int, idx []int32, val []float64) {
 		for k, v := range val {
 			j := k
 			if idx != nil {
@@ -71,7 +69,7 @@ func each(x matrix.Matrix, f func(j int, v float64)) {
 			}
 			f(j, v)
 		}
-	}
+	})
 }
 
 // Apply scales the data in place.

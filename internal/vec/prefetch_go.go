@@ -2,5 +2,5 @@
 
 package vec
 
-// Prefetch asks for a row that is to be used soon. Here it does nothing.
-func Prefetch(val []float64, idx []int32) {}
+// Prefetch asks for a part of a row that is to be used soon. Here it does nothing.
+func Prefetch[T float64 | float32 | int32](x []T) {}
