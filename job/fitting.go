@@ -207,6 +207,9 @@ func (w *fitting) handOver(ctx context.Context, prob linear.Problem, r *linear.R
 // progress is the share of the way to the gap, by its logarithm, or of the steps.
 func progress(pt linear.Point, set linear.Settings) float64 {
 	share := float64(pt.Step) / float64(set.Steps)
+	if set.Patience > 0 {
+		share = max(share, 0.1*min(float64(pt.Step)/float64(set.Patience), 1))
+	}
 	if pt.Gap > 0 && pt.Gap < 1 && set.Gap > 0 {
 		share = max(share, math.Log(pt.Gap)/math.Log(set.Gap))
 	}

@@ -59,12 +59,14 @@ type accelerated struct {
 	vy, g, vm2, vb2 []float64
 	m, mu           []float64
 	scratch         []float64
+	total, order    []float64 // of the examples, where weights are bounded
 }
 
 // How L follows, found on R¹⁰⁰ and on sparse problems of 10⁵ examples: within wide limits the number of iterations does not depend on them.
 const (
 	lipDown   = 0.9 // at most this factor an iteration
 	lipUp     = 1.2
+	mostTries = 40  // a step: more are not needed but where rounding decides
 	inexact   = 0.3 // ε = inexact·gap·F may be added to F in an iteration (Nesterov 2015)
 	smoothing = 1.0 // δ is where rounding off changes F by at most the factor 1 + smoothing·gap
 )
@@ -81,7 +83,10 @@ func newAccelerated(prob Problem, p, soft float64) *accelerated {
 	if soft > 0 {
 		s.top = min(1/(soft*float64(n)), 1)
 	}
-	s.lse, _ = weigh(s.mu, s.margin, s.top)
+	if s.top < 1 {
+		s.total, s.order = f(n), f(n)
+	}
+	s.lse, _ = s.weigh(s.mu, s.margin)
 	prob.addAbsorbed(s.vm, s.mu)
 	copy(s.vb, s.vm)
 	s.cert = Certificate{Lower: math.Inf(-1), Upper: mirror.Norm(s.vb, s.q)}
@@ -90,10 +95,9 @@ func newAccelerated(prob Problem, p, soft float64) *accelerated {
 	return s
 }
 
-// weigh sets dst to the minimiser μ of ⟨m, μ⟩ + Σ μ log μ over the simplex with μᵢ ≤ top, which is the softmax of −m with what is
-// above top cut off, and returns minus the minimum: log Σ e^(−mᵢ) where nothing is cut off. An example of margin level has just
-// the weight top, or is the closest one where none has. dst may be m.
-func weigh(dst, m []float64, top float64) (value, level float64) {
+// softmax sets dst to the softmax of −m, which minimises ⟨m, μ⟩ + Σ μ log μ over the simplex, and returns minus the minimum, log Σ e^(−mᵢ).
+// dst may be m.
+func softmax(dst, m []float64) float64 {
 	lo := minOf(m)
 	for i, v := range m {
 		dst[i] = lo - v
@@ -103,17 +107,38 @@ func weigh(dst, m []float64, top float64) (value, level float64) {
 	for _, v := range dst {
 		sum += v
 	}
-	scale := 1 / sum
-	if scale <= top {
-		vec.Scale(dst, scale, dst)
-		return math.Log(sum) - lo, lo
+	vec.Scale(dst, 1/sum, dst)
+	return math.Log(sum) - lo
+}
+
+// boundedSoftmax is softmax with μᵢ ≤ top: μ = top·min(1, e^(level−m)). It also returns the level, and spoils buf, which is as long as m. dst may
+// not be m.
+//
+// The level is where Σ min(1, e^(level−mᵢ)) = 1/top. It is at most the margin up to which there are 1/top examples, and
+// everything is measured from there: the least margin may be too far below.
+func boundedSoftmax(dst, m []float64, top float64, buf []float64) (value, level float64) {
+	want := min(1/top, float64(len(m)))
+	k := min(int(math.Ceil(want)), len(m))
+	buf = append(buf[:0], m...)
+	selectLeast(buf, k)
+	from := math.Inf(-1)
+	for _, v := range buf[:k] {
+		from = max(from, v)
 	}
-	// μ = min(top, scale·e): more and more of them are cut off, until no other is.
-	for cut := -1; ; {
+	for i, v := range m {
+		dst[i] = min(from-v, 50) // those so far ahead have the weight top anyhow
+	}
+	vec.Exp(dst, dst)
+	var all float64
+	for _, v := range dst {
+		all += v
+	}
+	scale := want / all
+	for cut := 0; ; { // more and more of them are cut off, until no other is
 		var rest float64
 		now := 0
 		for _, v := range dst {
-			if v*scale > top {
+			if v*scale >= 1 {
 				now++
 			} else {
 				rest += v
@@ -122,20 +147,19 @@ func weigh(dst, m []float64, top float64) (value, level float64) {
 		if now == cut || rest == 0 {
 			break
 		}
-		cut, scale = now, max(1-float64(now)*top, 0)/rest
+		cut, scale = now, max(want-float64(now), 1e-15)/rest // rounding may leave nothing for the rest
 	}
-	c := math.Log(scale) + lo // log μ + m of those not cut off
-	level = c - math.Log(top)
-	for i, v := range dst {
-		if v*scale > top {
-			value -= top * (lo - math.Log(v) + math.Log(top))
+	level = from + math.Log(scale)
+	for i, v := range dst { // −Σ μ(m + log μ), where m + log μ is log top + level, or log top + m for those cut off
+		if v*scale >= 1 {
 			dst[i] = top
+			value -= top * m[i]
 		} else {
-			dst[i] = v * scale
-			value -= dst[i] * c
+			dst[i] = top * v * scale
+			value -= dst[i] * level
 		}
 	}
-	return value, level
+	return value - math.Log(top), level
 }
 
 // worst returns the mean of the share of least margins that top = 1/(share·n) stands for: min ⟨m, μ⟩ over the simplex with μᵢ ≤ top. It
@@ -224,7 +248,7 @@ func (s *accelerated) smooth(g, v []float64, delta float64) float64 {
 
 // step makes one iteration.
 func (s *accelerated) step() {
-	for {
+	for try := 0; ; try++ {
 		s.tries++
 		a := (1 + math.Sqrt(1+4*s.lip*s.sum)) / (2 * s.lip)
 		sum := s.sum + a
@@ -243,9 +267,9 @@ func (s *accelerated) step() {
 
 		excess := fb - fy - vec.Dot(s.g, s.vb2) + vec.Dot(s.g, s.vy) - inexact*gap*fb*theta/2 // D_F(b⁺, y), less ε
 		kl := s.lse - lse - a*vec.Dot(s.vm2, s.g)                                             // KL(μ⁺, μ)
-		need := max(excess, 0) / (theta * theta * max(kl, 1e-300))
-		rounding := 1e-14 * (math.Abs(s.lse) + sum*fb)
-		if sum*excess > kl+s.spare+rounding && s.tries < 1000*(s.t+1) {
+		rounding := 1e-13 * (math.Abs(s.lse) + sum*fb)                                        // in either, where they are differences of large numbers
+		need := max(excess-rounding/sum, 0) / (theta * theta * max(kl, rounding, 1e-300))
+		if sum*excess > kl+s.spare+rounding && try < mostTries {
 			s.lip = min(max(need, 1.5*s.lip), 10*s.lip)
 			continue
 		}
@@ -301,11 +325,25 @@ func (s *accelerated) sweep(m []float64, a float64) float64 {
 	} else {
 		s.work.margins(m, s.g)
 	}
-	vec.Scale(mu, a, m)
-	vec.Axpy(1, margin, mu)
-	lse, _ := weigh(mu, mu, s.top)
+	total := mu
+	if s.top < 1 {
+		total = s.total[:len(mu)]
+	}
+	vec.Scale(total, a, m)
+	vec.Axpy(1, margin, total)
+	lse, _ := s.weigh(mu, total)
 	s.work.combine(s.vm2, mu)
 	return lse
+}
+
+// weigh sets dst to the weights of the examples for their margins m. It returns the log Σ e^(−mᵢ), or what takes its place, and the margin above which weights
+// fall off. dst may be m where no weight is bounded.
+func (s *accelerated) weigh(dst, m []float64) (lse, level float64) {
+	if s.top < 1 {
+		return boundedSoftmax(dst, m, s.top, s.order[:len(m)])
+	}
+	level = minOf(m)
+	return softmax(dst, m), level
 }
 
 // certify brings the certificate up to date. Where some examples were left out its lower bound is theirs alone, unless all are looked at:
@@ -359,7 +397,7 @@ func (s *accelerated) rechoose() {
 	}
 	before := s.lse
 	var level float64
-	s.lse, level = weigh(s.mu, all, s.top)
+	s.lse, level = s.weigh(s.mu, all)
 	s.work.choose(all, level)
 	if s.work.rows == nil {
 		copy(s.margin, all)
@@ -369,7 +407,7 @@ func (s *accelerated) rechoose() {
 	}
 	if s.lse-before > 1e-6 { // examples have come back that count
 		k := s.work.len(s.n)
-		s.lse, _ = weigh(s.mu[:k], s.margin[:k], s.top)
+		s.lse, _ = s.weigh(s.mu[:k], s.margin[:k])
 		s.work.combine(s.vm, s.mu[:k])
 	}
 }
