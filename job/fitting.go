@@ -125,11 +125,15 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 		if err != nil {
 			return fits, err
 		}
-		if set.Patience > 0 && !(r.Lower > 0) && r.Steps < int(w.Steps) && w.soft < 0.4 {
-			if found := w.barely(ctx, prob, r); found {
+		if set.Patience > 0 && !(r.Lower > 0) && r.Steps < int(w.Steps) {
+			if w.Soft > 0 {
+				w.con.Say("the mean of the worst %.0f %% of margins is not positive after %d steps: try a larger --soft", 100*w.Soft, r.Steps)
 				continue
 			}
-			w.soft = max(0.1, 2*w.soft)
+			if w.barely(ctx, prob, r) || w.soft >= softest {
+				continue
+			}
+			w.soft = min(max(softest/4, 2*w.soft), softest)
 			w.con.Say("no weights separate the classes after %d steps (the margin is at most %.3g): maximising the mean of the worst %.0f %% of margins instead (--soft %v)",
 				r.Steps, r.Upper, 100*w.soft, w.soft)
 			fits, k = nil, -1
@@ -152,8 +156,9 @@ func (w *fitting) settings(prob linear.Problem) linear.Settings {
 		if set.Gap == 0 {
 			set.Gap = 1e-3
 		}
-		if w.Soft == 0 { // what is not asked for may be given up
-			set.Patience = patience
+		set.Patience = patience
+		if w.Soft > 0 {
+			set.Patience = 4 * patience
 		}
 		if w.exactly(prob) {
 			set.Gap = 1e-3
@@ -161,6 +166,9 @@ func (w *fitting) settings(prob linear.Problem) linear.Settings {
 	}
 	return set
 }
+
+// softest is the largest share of worst margins that is tried where the user asks for none, after a quarter and a half of it.
+const softest = 0.4
 
 // patience is after how many steps without a positive margin data counts as not separable.
 const patience = 300
