@@ -241,19 +241,13 @@ func (f *fit) accelerate(ctx context.Context) error {
 
 // newton runs Newton's method.
 func (f *fit) newton(ctx context.Context) error {
-	start := f.Start
-	t := 0
-	if f.Resume != nil {
-		if len(f.Resume.Vectors) != 1 || len(f.Resume.Vectors[0]) != dimOf(f.prob) {
-			return errOtherData
-		}
-		start, t = f.Resume.Vectors[0], f.Resume.Step
+	s, err := newNewton(f.prob, f.Loss, f.L2, f.Start)
+	if err == nil && f.Resume != nil {
+		err = s.restore(*f.Resume)
 	}
-	s, err := newNewton(f.prob, f.Loss, f.L2, start)
 	if err != nil {
 		return err
 	}
-	s.t = t
 	for {
 		err := ctx.Err()
 		done := err != nil || s.done(f.Gap) || s.t >= f.Steps
@@ -269,7 +263,7 @@ func (f *fit) newton(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := f.save(func() Checkpoint { return Checkpoint{Newton, s.t, nil, [][]float64{slices.Clone(s.w)}} }); err != nil {
+		if err := f.save(s.checkpoint); err != nil {
 			return err
 		}
 		s.step()
@@ -323,14 +317,12 @@ func (f *fit) descendWith(ctx context.Context, d Descent) error {
 		}
 		tr.upper = f.Resume.Numbers[2]
 	}
-	var saving error
 	if f.Save != nil {
-		tr.pause = func() error {
-			saving = f.save(func() Checkpoint { return s.checkpoint(f.Method, tr.upper) })
-			return saving
-		}
+		tr.pause = func() error { return f.save(func() Checkpoint { return s.checkpoint(f.Method, tr.upper) }) }
 	}
-	err = tr.Run(ctx, s, f.Steps)
+	if err = tr.Run(ctx, s, f.Steps); err != nil && f.Save != nil && ctx.Err() != nil {
+		err = errors.Join(err, f.Save(s.checkpoint(f.Method, tr.upper)))
+	}
 	pt := s.Measure(f.P, nil)
 	f.result.W, f.result.Steps, f.result.Eta, f.result.Objective = s.W, s.T, d.Eta, pt.Loss
 	if !f.Loss.Residual() {
@@ -340,8 +332,3 @@ func (f *fit) descendWith(ctx context.Context, d Descent) error {
 }
 
 var errOtherData = errors.New("the checkpoint was made from other data: its vectors do not fit")
-
-func dimOf(p Problem) int {
-	_, d := p.Dims()
-	return d
-}

@@ -3,6 +3,7 @@ package linear
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bregman-ml/bregman/internal/vec"
 )
@@ -171,3 +172,19 @@ func (s *newton) solve() {
 
 // done says whether f is proved to be within the relative gap of its minimum, or no step helps.
 func (s *newton) done(gap float64) bool { return s.bound <= gap*math.Abs(s.f) || s.exhausted }
+
+// checkpoint returns the state, and restore goes back to it.
+func (s *newton) checkpoint() Checkpoint {
+	return Checkpoint{Newton, s.t, nil, [][]float64{slices.Clone(s.w), slices.Clone(s.score)}}
+}
+
+func (s *newton) restore(c Checkpoint) error {
+	if len(c.Vectors) != 2 || len(c.Vectors[0]) != s.d || len(c.Vectors[1]) != s.n {
+		return errOtherData
+	}
+	s.t = c.Step
+	copy(s.w, c.Vectors[0])
+	copy(s.score, c.Vectors[1])
+	s.evaluate()
+	return nil
+}
