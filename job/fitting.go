@@ -99,6 +99,7 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 				w.old, w.before = nil, nil
 			}
 			if w.run != nil {
+				set.SaveEvery = saveEvery
 				set.Save = func(c linear.Checkpoint) error {
 					return w.run.WriteFile(checkpointName, (&fitCheckpoint{hash: w.set.Hash, p: w.p, soft: w.soft, finished: fits, state: &c}).encode())
 				}
@@ -169,6 +170,9 @@ func (w *fitting) settings(prob linear.Problem) linear.Settings {
 
 // softest is the largest share of worst margins that is tried where the user asks for none, after a quarter and a half of it.
 const softest = 0.4
+
+// saveEvery is how much work a killed fit may lose.
+const saveEvery = time.Second
 
 // patience is after how many steps without a positive margin data counts as not separable.
 const patience = 300
