@@ -28,7 +28,8 @@ import (
 // what earlier iterations left unused is there for later ones. That costs one iteration in fifty, or none.
 //
 // Data that no w separates: with bᵢ ≤ 1/(soft·n) the same method maximises the mean of the worst margins, a share soft of them, in place of
-// the worst one (the ν-SVM of Schölkopf et al. 2000, in the ℓₚ norm), with the same certificate.
+// the worst one (the ν-SVM of Schölkopf et al. 2000, in the ℓₚ norm), with the same certificate. Both classes count equally: the bound is
+// 1/(2·soft·n₊) for the n₊ examples of one and 1/(2·soft·n₋) for those of the other.
 //
 // For p > 2 the dual is not smooth: F is replaced by one that is, with |v|^q rounded off within δ of 0, and some
 // inexactness is allowed in E. Both shrink with the gap, so that neither is there in the end, and no accuracy has to be fixed beforehand.
@@ -40,7 +41,7 @@ type accelerated struct {
 	p, q float64
 	n, d int
 	pow  vec.Power // (q−2)/2
-	top  float64   // bᵢ ≤ top: 1, or 1/(soft·n)
+	caps []float64 // b ≤ caps; nil: anything
 
 	// the state
 	t      int
@@ -59,7 +60,31 @@ type accelerated struct {
 	vy, g, vm2, vb2 []float64
 	m, mu           []float64
 	scratch         []float64
-	total, order    []float64 // of the examples, where weights are bounded
+	total           []float64 // of the examples, where weights are bounded
+	order           []int32
+}
+
+// caps bounds the weights of examples so that the share soft of them takes all, each class counting as much as the other.
+func caps(prob Problem, soft float64) []float64 {
+	n, _ := prob.Dims()
+	c := make([]float64, n)
+	up := 0
+	for _, y := range prob.Y {
+		if y > 0 {
+			up++
+		}
+	}
+	for i := range c {
+		switch {
+		case up == 0 || up == n:
+			c[i] = 1 / (soft * float64(n))
+		case prob.Y[i] > 0:
+			c[i] = 1 / (2 * soft * float64(up))
+		default:
+			c[i] = 1 / (2 * soft * float64(n-up))
+		}
+	}
+	return c
 }
 
 // How L follows, found on R¹⁰⁰ and on sparse problems of 10⁵ examples: within wide limits the number of iterations does not depend on them.
@@ -79,14 +104,10 @@ func newAccelerated(prob Problem, p, soft float64) *accelerated {
 	s.pow = vec.PowerOf((s.q - 2) / 2)
 	c := prob.RowNorm(s.q)
 	s.lip = c * c / float64(n) // right for orthogonal examples, and soon corrected for others
-	s.top = 1
 	if soft > 0 {
-		s.top = min(1/(soft*float64(n)), 1)
+		s.caps, s.total, s.order = caps(prob, soft), f(n), make([]int32, n)
 	}
-	if s.top < 1 {
-		s.total, s.order = f(n), f(n)
-	}
-	s.lse, _ = s.weigh(s.mu, s.margin)
+	s.lse, _ = s.weigh(s.mu, s.margin, s.caps)
 	prob.addAbsorbed(s.vm, s.mu)
 	copy(s.vb, s.vm)
 	s.cert = Certificate{Lower: math.Inf(-1), Upper: mirror.Norm(s.vb, s.q)}
@@ -111,104 +132,97 @@ func softmax(dst, m []float64) float64 {
 	return math.Log(sum) - lo
 }
 
-// boundedSoftmax is softmax with μᵢ ≤ top: μ = top·min(1, e^(level−m)). It also returns the level, and spoils buf, which is as long as m. dst may
-// not be m.
+// boundedSoftmax minimises ⟨m, μ⟩ + Σ μ log(μ/c) over the simplex with μ ≤ c, whose minimiser is μ = c·min(1, e^(level−m)), and returns minus the minimum, and
+// the level. order is as long as m, for its own use. dst may not be m.
 //
-// The level is where Σ min(1, e^(level−mᵢ)) = 1/top. It is at most the margin up to which there are 1/top examples, and
+// The level is where Σ cᵢ·min(1, e^(level−mᵢ)) = 1. It is at most the margin up to which the c add up to 1, and
 // everything is measured from there: the least margin may be too far below.
-func boundedSoftmax(dst, m []float64, top float64, buf []float64) (value, level float64) {
-	want := min(1/top, float64(len(m)))
-	k := min(int(math.Ceil(want)), len(m))
-	buf = append(buf[:0], m...)
-	selectLeast(buf, k)
-	from := math.Inf(-1)
-	for _, v := range buf[:k] {
-		from = max(from, v)
-	}
+func boundedSoftmax(dst, m, c []float64, order []int32) (value, level float64) {
+	from, _, _ := quantile(m, c, order)
 	for i, v := range m {
-		dst[i] = min(from-v, 50) // those so far ahead have the weight top anyhow
+		dst[i] = min(from-v, 50) // those so far ahead have all the weight they may
 	}
 	vec.Exp(dst, dst)
-	var all float64
-	for _, v := range dst {
-		all += v
-	}
-	scale := want / all
+	scale := 1 / vec.Dot(c, dst)
 	for cut := 0; ; { // more and more of them are cut off, until no other is
-		var rest float64
+		var full, rest float64
 		now := 0
-		for _, v := range dst {
+		for i, v := range dst {
 			if v*scale >= 1 {
+				full += c[i]
 				now++
 			} else {
-				rest += v
+				rest += c[i] * v
 			}
 		}
-		if now == cut || rest == 0 {
+		if now <= cut || rest == 0 || full >= 1 { // by rounding, the last two: nothing is left for the rest
 			break
 		}
-		cut, scale = now, max(want-float64(now), 1e-15)/rest // rounding may leave nothing for the rest
+		cut, scale = now, (1-full)/rest
 	}
 	level = from + math.Log(scale)
-	for i, v := range dst { // −Σ μ(m + log μ), where m + log μ is log top + level, or log top + m for those cut off
-		if v*scale >= 1 {
-			dst[i] = top
-			value -= top * m[i]
-		} else {
-			dst[i] = top * v * scale
+	for i, v := range dst { // m + log(μ/c) is the level, or m where μ = c
+		if v*scale < 1 {
+			dst[i] = c[i] * v * scale
 			value -= dst[i] * level
+		} else {
+			dst[i] = c[i]
+			value -= dst[i] * m[i]
 		}
 	}
-	return value - math.Log(top), level
+	return value, level
 }
 
-// worst returns the mean of the share of least margins that top = 1/(share·n) stands for: min ⟨m, μ⟩ over the simplex with μᵢ ≤ top. It
-// spoils buf, which is as long as m.
-func worst(m []float64, top float64, buf []float64) float64 {
-	if top >= 1 {
+// worst returns min ⟨m, μ⟩ over the simplex with μ ≤ c, the mean of the worst margins, and without c the least one.
+func worst(m, c []float64, order []int32) float64 {
+	if c == nil {
 		return minOf(m)
 	}
-	buf = append(buf[:0], m...)
-	k := min(int(1/top), len(m)) // so many whole, and a part of the next
-	if k < len(m) {
-		selectLeast(buf, k+1)
-	}
-	least := buf[:min(k+1, len(m))]
-	slices.Sort(least)
-	var sum, left float64 = 0, 1
-	for _, v := range least {
-		w := min(top, left)
-		sum += w * v
-		left -= w
-	}
-	return sum / (1 - left)
+	from, below, sum := quantile(m, c, order)
+	return sum + (1-below)*from
 }
 
-// selectLeast moves the k least of x to its front.
-func selectLeast(x []float64, k int) {
-	for lo, hi := 0, len(x)-1; lo < hi; {
-		pivot := x[lo+(hi-lo)/2]
+// quantile returns the least margin up to which the c add up to 1, or the largest where they never do, with the sum of c and of c·m below it.
+func quantile(m, c []float64, order []int32) (from, below, sum float64) {
+	order = order[:len(m)]
+	for i := range order {
+		order[i] = int32(i)
+	}
+	for lo, hi := 0, len(order)-1; ; { // what is left of lo is below the quantile, and counted
+		pivot := m[order[lo+(hi-lo)/2]]
 		i, j := lo, hi
 		for i <= j {
-			for x[i] < pivot {
+			for m[order[i]] < pivot {
 				i++
 			}
-			for x[j] > pivot {
+			for m[order[j]] > pivot {
 				j--
 			}
 			if i <= j {
-				x[i], x[j] = x[j], x[i]
+				order[i], order[j] = order[j], order[i]
 				i++
 				j--
 			}
 		}
+		// order[lo:j+1] ≤ pivot, order[i:hi+1] ≥ pivot, and between them are equal to it
+		var less, lessSum, equal float64
+		for _, k := range order[lo:i] {
+			if m[k] < pivot {
+				less += c[k]
+				lessSum += c[k] * m[k]
+			} else {
+				equal += c[k]
+			}
+		}
 		switch {
-		case k-1 <= j:
+		case below+less >= 1: // then some are less, and those equal to the pivot are not among them
 			hi = j
-		case k-1 >= i:
-			lo = i
+		case below+less+equal >= 1 || i > hi:
+			return pivot, below + less, sum + lessSum
 		default:
-			return
+			below += less + equal
+			sum += lessSum + equal*pivot
+			lo = i
 		}
 	}
 }
@@ -292,7 +306,7 @@ func (s *accelerated) step() {
 func (s *accelerated) sweep(m []float64, a float64) float64 {
 	mu, margin := s.mu[:len(m)], s.margin[:len(m)]
 	y := s.work.labels()
-	if s.top >= 1 {
+	if s.caps == nil {
 		r := -s.lse
 		if s.sum > 0 {
 			r += a * max(r/s.sum, 0)
@@ -326,21 +340,21 @@ func (s *accelerated) sweep(m []float64, a float64) float64 {
 		s.work.margins(m, s.g)
 	}
 	total := mu
-	if s.top < 1 {
+	if s.caps != nil {
 		total = s.total[:len(mu)]
 	}
 	vec.Scale(total, a, m)
 	vec.Axpy(1, margin, total)
-	lse, _ := s.weigh(mu, total)
+	lse, _ := s.weigh(mu, total, s.work.bounds(s.caps))
 	s.work.combine(s.vm2, mu)
 	return lse
 }
 
 // weigh sets dst to the weights of the examples for their margins m. It returns the log Σ e^(−mᵢ), or what takes its place, and the margin above which weights
 // fall off. dst may be m where no weight is bounded.
-func (s *accelerated) weigh(dst, m []float64) (lse, level float64) {
-	if s.top < 1 {
-		return boundedSoftmax(dst, m, s.top, s.order[:len(m)])
+func (s *accelerated) weigh(dst, m, caps []float64) (lse, level float64) {
+	if caps != nil {
+		return boundedSoftmax(dst, m, caps, s.order)
 	}
 	level = minOf(m)
 	return softmax(dst, m), level
@@ -372,7 +386,7 @@ func (s *accelerated) prove() {
 func (s *accelerated) bound() {
 	s.cert.Lower = math.Inf(-1)
 	if norm := mirror.Norm(s.w, s.p); norm > 0 {
-		s.cert.Lower = worst(s.margin[:s.work.len(s.n)], s.top, s.m) / norm
+		s.cert.Lower = worst(s.margin[:s.work.len(s.n)], s.work.bounds(s.caps), s.order) / norm
 	}
 }
 
@@ -397,8 +411,8 @@ func (s *accelerated) rechoose() {
 	}
 	before := s.lse
 	var level float64
-	s.lse, level = s.weigh(s.mu, all)
-	s.work.choose(all, level)
+	s.lse, level = s.weigh(s.mu, all, s.caps)
+	s.work.choose(all, level, s.caps)
 	if s.work.rows == nil {
 		copy(s.margin, all)
 	}
@@ -407,7 +421,7 @@ func (s *accelerated) rechoose() {
 	}
 	if s.lse-before > 1e-6 { // examples have come back that count
 		k := s.work.len(s.n)
-		s.lse, _ = s.weigh(s.mu[:k], s.margin[:k])
+		s.lse, _ = s.weigh(s.mu[:k], s.margin[:k], s.work.bounds(s.caps))
 		s.work.combine(s.vm, s.mu[:k])
 	}
 }
@@ -446,10 +460,8 @@ func (s *accelerated) restore(c Checkpoint) error {
 				return errOtherData
 			}
 			s.work.rows = append(s.work.rows, i)
-			if s.prob.Y != nil {
-				s.work.y = append(s.work.y, s.prob.Y[i])
-			}
 		}
+		s.work.fill(s.caps)
 	}
 	if len(c.Vectors[1]) != s.work.len(s.n) {
 		return errOtherData

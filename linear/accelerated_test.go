@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -119,11 +120,13 @@ func TestSoftMarginsAreCertifiedOnDataThatNoWeightsSeparate(t *testing.T) {
 			r := mustFit(t, prob, Settings{P: p, Soft: soft, Gap: 1e-3})
 			m := make([]float64, n)
 			prob.Margins(m, r.W)
-			slices.Sort(m)
+			c := caps(prob, soft)
+			order := span(n)
+			slices.SortFunc(order, func(i, j int) int { return cmp.Compare(m[i], m[j]) })
 			var sum, left float64 = 0, 1 // the mean of the worst share, the last of them in part
-			for _, v := range m {
-				w := min(1/(soft*float64(n)), left)
-				sum += w * v
+			for _, i := range order {
+				w := min(c[i], left)
+				sum += w * m[i]
 				left -= w
 			}
 			if got := sum / mirror.Norm(r.W, p); !(r.Lower > 0) || math.Abs(got-r.Lower) > 1e-9*got || r.Gap() > 1e-3 {
@@ -137,7 +140,7 @@ func TestSoftMarginsAreCertifiedOnDataThatNoWeightsSeparate(t *testing.T) {
 					w[j] += 0.1 * rng.NormFloat64() * mirror.Norm(r.W, math.Inf(1))
 				}
 				prob.Margins(m, w)
-				if got := worst(m, 1/(soft*float64(n)), make([]float64, n)) / mirror.Norm(w, p); got > r.Upper*(1+1e-12) {
+				if got := worst(m, c, make([]int32, n)) / mirror.Norm(w, p); got > r.Upper*(1+1e-12) {
 					t.Fatalf("p = %v, soft %v: a direction has %v, above the upper bound %v", p, soft, got, r.Upper)
 				}
 			}
@@ -151,28 +154,35 @@ func TestSoftMarginsAreCertifiedOnDataThatNoWeightsSeparate(t *testing.T) {
 func TestBoundedSoftmaxMinimises(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for _, spread := range []float64{1e-3, 1, 30, 1e4} {
-		for _, top := range []float64{1. / 7, 1. / 19.5, 1. / 39, 1. / 40} {
-			m := make([]float64, 40)
+		for _, total := range []float64{1.001, 2, 7.7, 40} {
+			m, c := make([]float64, 40), make([]float64, 40)
+			var all float64
 			for i := range m {
-				m[i] = spread * rng.NormFloat64()
+				m[i] = spread * math.Round(4*rng.NormFloat64()) / 4 // some are equal
+				c[i] = 0.1 + rng.Float64()
+				all += c[i]
+			}
+			for i := range c {
+				c[i] *= total / all
 			}
 			mu := make([]float64, 40)
-			value, level := boundedSoftmax(mu, m, top, make([]float64, 40))
-			var sum, direct float64
+			value, level := boundedSoftmax(mu, m, c, make([]int32, 40))
+			var sum, direct, product float64
 			for i, v := range mu {
-				if v > top*(1+1e-12) || v < 0 {
-					t.Fatalf("weight %v above %v", v, top)
-				}
-				if want := top * math.Min(1, math.Exp(level-m[i])); math.Abs(v-want) > 1e-9*top {
-					t.Errorf("spread %v, top %v: weight %v, want %v", spread, top, v, want)
+				if want := c[i] * math.Min(1, math.Exp(level-m[i])); math.Abs(v-want) > 1e-9 || v < 0 {
+					t.Errorf("spread %v, total %v: weight %v, want %v", spread, total, v, want)
 				}
 				sum += v
+				product += v * m[i]
 				if v > 0 {
-					direct -= v * (m[i] + math.Log(v))
+					direct -= v * (m[i] + math.Log(v/c[i]))
 				}
 			}
 			if math.Abs(sum-1) > 1e-9 || math.Abs(value-direct) > 1e-9*(1+math.Abs(direct)) {
-				t.Errorf("spread %v, top %v: sum %v, value %v, want %v", spread, top, sum, value, direct)
+				t.Errorf("spread %v, total %v: sum %v, value %v, want %v", spread, total, sum, value, direct)
+			}
+			if least := worst(m, c, make([]int32, 40)); least > product+1e-9*(1+spread) || spread == 1e4 && total > 1.1 && math.Abs(least-product) > 1e-2*spread {
+				t.Errorf("spread %v, total %v: least %v, at the minimiser %v", spread, total, least, product)
 			}
 		}
 	}

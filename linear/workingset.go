@@ -7,6 +7,7 @@ type workingSet struct {
 	prob  Problem
 	rows  []int     // ascending; nil: all
 	y     []float64 // their labels
+	caps  []float64 // and what bounds their weights
 	since int       // the iteration of the last choice
 }
 
@@ -30,6 +31,14 @@ func (s *workingSet) labels() []float64 {
 		return s.prob.Y
 	}
 	return s.y
+}
+
+// bounds are those of the examples at work, of the given ones for all; nil where there are none.
+func (s *workingSet) bounds(all []float64) []float64 {
+	if s.rows == nil {
+		return all
+	}
+	return s.caps
 }
 
 // margins sets dst to the margins of w on the examples at work.
@@ -58,7 +67,7 @@ func (s *workingSet) combine(dst, c []float64) {
 }
 
 // choose takes the examples whose margins, given for all of them, are less than workingExcess above a level.
-func (s *workingSet) choose(margin []float64, level float64) {
+func (s *workingSet) choose(margin []float64, level float64, caps []float64) {
 	count := 0
 	for _, m := range margin {
 		if m-level <= workingExcess {
@@ -66,22 +75,34 @@ func (s *workingSet) choose(margin []float64, level float64) {
 		}
 	}
 	if float64(count) > workingShare*float64(len(margin)) {
-		s.rows, s.y = nil, nil
+		s.rows, s.y, s.caps = nil, nil, nil
 		return
 	}
 	if cap(s.rows) < count {
 		s.rows = make([]int, 0, count+count/16)
-		if s.prob.Y != nil {
-			s.y = make([]float64, 0, cap(s.rows))
-		}
 	}
-	s.rows, s.y = s.rows[:0], s.y[:0]
+	s.rows = s.rows[:0]
 	for i, m := range margin {
 		if m-level <= workingExcess {
 			s.rows = append(s.rows, i)
-			if s.prob.Y != nil {
-				s.y = append(s.y, s.prob.Y[i])
-			}
 		}
 	}
+	s.fill(caps)
+}
+
+// fill takes the labels and bounds of the rows.
+func (s *workingSet) fill(caps []float64) {
+	pick := func(dst, all []float64) []float64 {
+		if all == nil {
+			return nil
+		}
+		if dst = dst[:0]; cap(dst) < len(s.rows) {
+			dst = make([]float64, 0, cap(s.rows))
+		}
+		for _, i := range s.rows {
+			dst = append(dst, all[i])
+		}
+		return dst
+	}
+	s.y, s.caps = pick(s.y, s.prob.Y), pick(s.caps, caps)
 }
