@@ -30,14 +30,17 @@ type scalePoint struct {
 // scaleIterations are timed on each size, of the accelerated method from its start: no example is left out yet.
 const scaleIterations = 10
 
-// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each time.
+// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each time, and
+// half as many features as rows, up to --cols.
 func (m *Margin) scaling(ctx context.Context, con *job.Console, dir string) error {
 	var points []scalePoint
 	most := int(m.Rows) * int(m.Entries)
 	for nnz := 100_000; nnz <= most && nnz <= 100_000_000; nnz *= 10 {
 		con.Say("%s nonzeros", job.Thousands(nnz))
 		file := filepath.Join(dir, "synth.svm")
-		if _, err := m.problem(file, nnz/int(m.Entries)); err != nil {
+		one, rows := *m, nnz/int(m.Entries)
+		one.Cols = min(m.Cols, job.Count(max(rows/2, int(m.Entries))))
+		if _, err := one.problem(file, rows); err != nil {
 			return err
 		}
 		pt, err := measureScale(ctx, file)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
@@ -271,8 +272,10 @@ func (r *FitResult) cvFigures() []report.Figure {
 		lo, hi = append(lo, 100*(s.Accuracy-s.Deviation)), append(hi, 100*(s.Accuracy+s.Deviation))
 	}
 	c := report.Color(2)
+	least, most := slices.Min(lo), slices.Max(hi)
+	room := 0.3*(most-least) + 0.1 // for the legend
 	return []report.Figure{
-		{Title: "Accuracy on held-out data", X: "p", Y: "%", LogX: true, LegendLow: true, Series: []report.Series{
+		{Title: "Accuracy on held-out data", X: "p", Y: "%", LogX: true, LegendLow: true, Min: [2]float64{0, least - room}, Max: [2]float64{0, most}, Series: []report.Series{
 			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: report.Discs},
 			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: report.Dashed}, {X: p, Y: hi, Color: c, Style: report.Dashed}}},
 		{Title: "Weights near 0", X: "p", Y: "% of the features", LogX: true, Series: []report.Series{
