@@ -69,6 +69,7 @@ Images, for train:
 		fmt.Fprintf(con.Out, "  %-15s %s (%s)\n", i.Name, i.About, here)
 	}
 	fmt.Fprintln(con.Out, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, X_test, y_test.")
+	fmt.Fprintln(con.Out, "For fit they are tables of pixels: fashion-mnist, fashion-mnist:test, or some classes, fashion-mnist:test:4,6.")
 	return nil
 }
 

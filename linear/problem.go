@@ -1,6 +1,7 @@
 // Package linear trains linear models by mirror descent and proves how good they are.
 //
-// A Problem is examples with labels; a Descent runs on it from a start, its state the dual vector z = ∇ψ(w);
+// A Problem is examples with labels, and Fit finds a classifier for it: the one of largest ℓₚ margin, certified, in some hundred iterations,
+// or the minimiser of a regularised loss. Below that, a Descent runs from a start, its state the dual vector z = ∇ψ(w);
 // a Trace records loss, margin, norm, divergence and angle at logarithmically spaced steps; Certify bounds the
 // maximum ℓₚ margin from both sides.
 package linear
