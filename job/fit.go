@@ -113,6 +113,8 @@ func (f *Fit) Check() error {
 		return fmt.Errorf("method %q: choose auto or one of %v", f.Method, linear.Methods)
 	case f.Scale != "none" && f.Scale != "std" && f.Scale != "max" && f.Scale != "":
 		return fmt.Errorf("--scale %q: choose none, std or max", f.Scale)
+	case f.Scale != "none" && f.Scale != "" && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
+		return fmt.Errorf("--out %s: npy has no place for the scaler: write the model as .json", f.Out)
 	case f.Steps < 1:
 		return fmt.Errorf("--steps %d: want at least 1", f.Steps)
 	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1):

@@ -127,7 +127,7 @@ func (t *team) multiplyT(m rowsOf, dst []float64, rows []int, c []float64) {
 	t.m, t.dst, t.rows, t.src = m, dst, rows, c
 	t.divide()
 	t.pool.Each(t.parts, t.addMulT)
-	t.pool.Each(t.parts, t.reduce)
+	t.addUp()
 	t.m, t.dst, t.rows, t.src = nil, nil, nil, nil
 }
 
@@ -138,8 +138,19 @@ func (t *team) multiplyBoth(m rowsOf, dst []float64, rows []int, s, c, x []float
 	t.m, t.dst, t.rows, t.src, t.c, t.other, t.weigh = m, dst, rows, s, c, x, weigh
 	t.divide()
 	t.pool.Each(t.parts, t.both)
-	t.pool.Each(t.parts, t.reduce)
+	t.addUp()
 	t.m, t.dst, t.rows, t.src, t.c, t.other, t.weigh = nil, nil, nil, nil, nil, nil, nil
+}
+
+// addUp adds the sums of the parts, in their order: here where that is little work, as waiting for the others costs too.
+func (t *team) addUp() {
+	if t.parts*len(t.dst) < 16*parallelEntries {
+		for _, s := range t.sums[:t.parts-1] {
+			vec.Axpy(1, s, t.dst)
+		}
+		return
+	}
+	t.pool.Each(t.parts, t.reduce)
 }
 
 // divide decides on the parts, and gives all but the first a vector to add into. A part has at least eight entries for each of the sums
