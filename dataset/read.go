@@ -16,9 +16,10 @@ import (
 
 // Options say how to read a file. The zero value reads it as it is.
 type Options struct {
-	Label string // CSV: name of the label column; default the column called "label", else the last
-	Bias  bool   // add a constant feature 1 (name "bias") as last column
-	Cols  int    // sparse text: X has at least this many columns, the bias included; 0 = as the file says
+	Label   string // CSV: name of the label column; default the column called "label", else the last
+	Bias    bool   // add a constant feature 1 (name "bias") as last column
+	Float32 bool   // sparse text: keep values in 32 bits, a third less memory
+	Cols    int    // sparse text: X has at least this many columns, the bias included; 0 = as the file says
 
 	// Unlabeled says that the file may have no labels: every column of a CSV is a feature unless one is named or called
 	// "label", and every column of an npy. Y is then 0. In svmlight text a label still stands first.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"math"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,73 +16,171 @@ import (
 // Blank lines and what follows a # are skipped, and so is a qid:… after the label, which groups examples
 // for ranking.
 //
-// Text is taken in pieces that end between two tokens and not in whole lines, so that a line may be
-// as long as it likes.
+// Text is taken in pieces of whole lines, which several cores parse at the same time. Each makes a block of rows of just the size it needs.
 type svm struct {
-	name string
-	bias bool
-	rows matrix.Builder
-	y    []float64
+	name   string
+	bias   bool
+	text   []byte
+	rows   matrix.Builder
+	y      []float64
+	labels [][]float64 // of the pieces joined
+	err    error
+	done   chan struct{} // closed when the piece is parsed
 
-	line     int  // counted from 1
-	bol      int  // where the line began, from the start of the piece; negative if in an earlier one
-	labelled bool // the line's label has been read
-	comment  bool // the rest of the line is one
-	last     int  // index of the pair before, 0 if this is the line's first
+	line     int         // counted from 1
+	bol      int         // where the line began in the piece
+	labelled bool        // the line's label has been read
+	comment  bool        // the rest of the line is one
+	last     int         // index of the pair before, 0 if this is the line's first
+	cut      bool        // the text ends in what is too long for a token
+	free     chan []byte // texts that are done with, to be used again
 }
 
 // maxToken is more than any number needs: what is longer is no svmlight.
 const maxToken = 64 << 10
 
+// pieceSize is how much text a core parses at a time: it makes a block of about a megabyte.
+const pieceSize = 1 << 20
+
 func readSVM(r io.Reader, name string, opt Options) (*Set, error) {
-	return parseSVM(newText(r, window), name, opt)
+	return parseSVM(newText(r, pieceSize), name, opt)
 }
 
+// parseSVM cuts the text into pieces, has them parsed, and joins what comes of them in their order.
 func parseSVM(t *text, name string, opt Options) (*Set, error) {
-	p := &svm{name: name, bias: opt.Bias, line: 1}
-	for {
-		if c := p.piece(t); len(c) > 0 {
-			if err := p.parse(c); err != nil {
-				return nil, err
+	all := &svm{name: name, bias: opt.Bias, rows: matrix.Builder{Float32: opt.Float32}, free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
+	line := 1
+	first := nextPiece(t, all, &line)
+	if first != nil && t.err != nil && t.lo == t.hi { // the whole file
+		first.run()
+		if err := all.join(first); err != nil {
+			return nil, err
+		}
+		first = nil
+	}
+	if first != nil {
+		if err := all.parallel(t, first, &line); err != nil {
+			return nil, err
+		}
+	}
+	if t.err != io.EOF {
+		return nil, failed(name, line, t.err)
+	}
+	return all.set(opt)
+}
+
+// parallel parses the pieces from first on with as many workers as there are cores.
+func (p *svm) parallel(t *text, first *svm, line *int) error {
+	workers := runtime.GOMAXPROCS(0)
+	work, queue, stop := make(chan *svm), make(chan *svm, 2*workers), make(chan struct{})
+	for range workers {
+		go func() {
+			for piece := range work {
+				piece.run()
+				close(piece.done)
 			}
-			p.bol -= len(c)
-			t.lo += len(c)
+		}()
+	}
+	go func() {
+		defer close(queue)
+		defer close(work)
+		for piece := first; piece != nil; piece = nextPiece(t, p, line) {
+			piece.done = make(chan struct{})
+			queue <- piece // at most so many wait: memory stays bounded
+			select {
+			case work <- piece:
+			case <-stop:
+				close(piece.done)
+				return
+			}
+		}
+	}()
+	var err error
+	for piece := range queue { // to its end, after which nobody reads any more
+		if <-piece.done; err != nil {
 			continue
 		}
-		switch {
-		case t.err == io.EOF:
-			p.endRow()
-			return p.set(opt)
-		case t.err != nil:
-			return nil, failed(name, p.line, t.err)
-		case t.hi-t.lo >= maxToken:
-			return nil, p.fail(0, "%s is not svmlight text: a line is a label and index:value pairs", quoted(string(t.unread())))
+		if err = p.join(piece); err != nil {
+			close(stop)
 		}
-		t.more()
+	}
+	return err
+}
+
+// nextPiece takes whole lines off the text, or what there is at its end; nil where there is nothing. It keeps count of the lines.
+func nextPiece(t *text, like *svm, line *int) *svm {
+	for {
+		b := t.unread()
+		n := bytes.LastIndexByte(b, '\n') + 1
+		blank := -1
+		switch {
+		case n > 0:
+		case t.err != nil && (len(b) == 0 || t.err != io.EOF): // half a line of a file that cannot be read is none
+			return nil
+		case t.err != nil:
+			n = len(b)
+		default:
+			if blank = bytes.LastIndexAny(b, " \t\r#") + 1; len(b)-blank < maxToken || bytes.IndexByte(b, '#') >= 0 {
+				t.more()
+				continue
+			}
+			n = len(b)
+		}
+		piece := &svm{name: like.name, bias: like.bias, line: *line, cut: blank >= 0, free: like.free, rows: matrix.Builder{Float32: like.rows.Float32}}
+		select {
+		case piece.text = <-like.free:
+		default:
+		}
+		if cap(piece.text) < n+1 {
+			piece.text = make([]byte, 0, max(n+1, min(len(t.buf), pieceSize)))
+		}
+		piece.text = append(piece.text[:0], b[:n]...)
+		if piece.text[n-1] != '\n' {
+			piece.text = append(piece.text, '\n')
+		}
+		t.lo += n
+		*line += bytes.Count(b[:n], []byte{'\n'})
+		if t.err == nil && t.lo == t.hi || n < len(b) {
+			t.more()
+		}
+		return piece
 	}
 }
 
-// piece returns the unread text up to where its last whole token has ended, or a comment that goes on.
-func (p *svm) piece(t *text) []byte {
-	b := t.unread()
-	if p.comment {
-		if k := bytes.IndexByte(b, '\n'); k >= 0 {
-			return b[:k+1]
+// run parses the piece. The number of colons is that of entries, and of newlines that of rows, but for comments and ids.
+func (p *svm) run() {
+	if p.cut {
+		k := bytes.LastIndexAny(p.text[:len(p.text)-1], " \t\r#") + 1
+		if p.err = p.parse(p.text[:k]); p.err == nil {
+			p.err = p.fail(k, "%s is not svmlight text: a line is a label and index:value pairs", quoted(string(p.text[k:])))
 		}
-		return b
+		return
 	}
-	if k := bytes.LastIndexAny(b, " \t\r\n#"); k >= 0 {
-		return b[:k+1]
+	rows, entries := bytes.Count(p.text, []byte{'\n'}), bytes.Count(p.text, []byte{':'})
+	if p.bias {
+		entries += rows
 	}
-	if len(b) > 0 && t.err == io.EOF {
-		t.buf[t.hi] = '\n'
-		t.hi++
-		return t.unread()
+	p.rows.Reserve(rows, entries)
+	p.y = make([]float64, 0, rows)
+	p.err = p.parse(p.text)
+	select {
+	case p.free <- p.text:
+	default:
 	}
+	p.text = nil
+}
+
+// join adds the rows of a piece.
+func (p *svm) join(piece *svm) error {
+	if piece.err != nil {
+		return piece.err
+	}
+	p.labels = append(p.labels, piece.y)
+	p.rows.Append(&piece.rows)
 	return nil
 }
 
-// parse takes a piece that ends in a blank or a #, or lies in a comment.
+// parse takes text that ends in a blank or a #.
 func (p *svm) parse(c []byte) (err error) {
 	for i := 0; i < len(c); {
 		switch b := c[i]; {
@@ -181,7 +281,7 @@ func (p *svm) endRow() {
 }
 
 func (p *svm) set(opt Options) (*Set, error) {
-	if len(p.y) == 0 {
+	if p.y = slices.Concat(p.labels...); len(p.y) == 0 {
 		return nil, &Error{Name: p.name, Msg: noExamples}
 	}
 	if p.rows.Cols() == 0 && opt.Cols == 0 {

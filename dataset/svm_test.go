@@ -2,12 +2,14 @@ package dataset
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/bregman-ml/bregman/matrix"
 )
@@ -192,5 +194,89 @@ func TestWhatWriteSVMWritesIsReadBackBitByBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantSet(t, mustRead(t, w.String(), "back.svm", Options{}), rowsOf(s), s.Y)
+	}
+}
+
+// pieces makes text of several pieces, each parsed by itself, and the lines it is made of.
+func pieces(n int) (text string, lines int) {
+	var b strings.Builder
+	for b.Len() < n*pieceSize {
+		b.WriteString("1 1:0.5 7:-3 # 9:9\n\n-1 2:2.25\n")
+		lines += 3
+	}
+	return b.String(), lines
+}
+
+func TestPiecesOfAFileAreJoinedInTheirOrder(t *testing.T) {
+	text, lines := pieces(5)
+	s := mustRead(t, text+"1 4:8", "data.svm", Options{})
+	n, d := s.X.Dims()
+	if n != lines/3*2+1 || d != 7 {
+		t.Fatalf("%d × %d", n, d)
+	}
+	for i := range n - 1 {
+		idx, val := s.X.Row(i)
+		if want := []int{2, 1}[i%2]; len(val) != want || s.Y[i] != float64(1-2*(i%2)) || i%2 == 1 && (idx[0] != 1 || val[0] != 2.25) {
+			t.Fatalf("example %d: %v, %v %v", i, s.Y[i], idx, val)
+		}
+	}
+	if _, val := s.X.Row(n - 1); len(val) != 1 || val[0] != 8 {
+		t.Errorf("the last line: %v", val)
+	}
+}
+
+func TestTheFirstErrorOfManyPiecesIsReportedWithItsLine(t *testing.T) {
+	text, lines := pieces(4)
+	bad := text[:len(text)/2]
+	bad = bad[:strings.LastIndex(bad, "\n")+1]
+	at := strings.Count(bad, "\n") + 1
+	for _, data := range []string{bad + "1 3:x\n" + text + "1 0:1\n", bad + "1 3:x\n"} {
+		_, err := ReadFrom(strings.NewReader(data), "data.svm", Options{})
+		if want := fmt.Sprintf("data.svm:%d:5:", at); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	_, err := ReadFrom(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), "data.svm", Options{})
+	if want := fmt.Sprintf("data.svm:%d: cannot read", lines+1); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestValuesMayBeKeptIn32Bits(t *testing.T) {
+	text, _ := pieces(3)
+	narrow := mustRead(t, text+"1 3:0.1\n", "data.svm", Options{Float32: true, Bias: true})
+	n, d := narrow.X.Dims()
+	idx, val := narrow.X.Row(n - 1)
+	if d != 8 || len(val) != 2 || val[0] != float64(float32(0.1)) || idx[1] != 7 || val[1] != 1 {
+		t.Errorf("%d columns, row %v %v", d, idx, val)
+	}
+}
+
+func TestSynthesisedProblemsAreSeparableAndDependOnTheSeedAlone(t *testing.T) {
+	s, err := Synth{Rows: 200, Cols: 90, Entries: 7, Seed: 3}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := Synth{Rows: 200, Cols: 90, Entries: 7, Seed: 3}.Make()
+	other, _ := Synth{Rows: 200, Cols: 90, Entries: 7, Seed: 4}.Make()
+	var a, b, c bytes.Buffer
+	for _, w := range []struct {
+		b *bytes.Buffer
+		s *Set
+	}{{&a, s}, {&b, again}, {&c, other}} {
+		if err := WriteSVM(w.b, w.s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) || bytes.Equal(a.Bytes(), c.Bytes()) {
+		t.Error("the seed does not decide")
+	}
+	if n, d := s.X.Dims(); n != 200 || d != 90 || s.X.NNZ() != 1400 || len(s.Classes()) != 2 {
+		t.Errorf("%d × %d, %d entries, classes %v", n, d, s.X.NNZ(), s.Classes())
+	}
+	for _, bad := range []Synth{{Rows: -1}, {Entries: 10, Cols: 9}, {Digits: 16}} {
+		if _, err := bad.Make(); err == nil {
+			t.Errorf("%+v was taken", bad)
+		}
 	}
 }

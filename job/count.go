@@ -21,3 +21,6 @@ func (c *Count) UnmarshalText(text []byte) error {
 	*c = Count(v)
 	return nil
 }
+
+// UnmarshalJSON reads a number, as run.json has it.
+func (c *Count) UnmarshalJSON(data []byte) error { return c.UnmarshalText(data) }

@@ -1,10 +1,12 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,12 +19,13 @@ import (
 func (w *fitting) finish(begin time.Time) error {
 	n, d := w.set.X.Dims()
 	r := &w.result
-	r.P, r.Method, r.LossName, r.LR, r.N, r.D, r.Seconds = w.P, w.Method, w.Loss, w.eta, n, d, w.seconds
-	if w.loss0-w.loss0 == 0 {
-		r.Loss = &w.loss0
+	r.P, r.Method, r.LossName, r.L2, r.Soft, r.N, r.D, r.Seconds, r.CV = w.p, string(w.method()), w.Loss, w.L2, w.soft, n, d, w.seconds, w.cv
+	if w.exact != "" {
+		r.Method += ", then " + w.exact
 	}
-	w.margins()
+	w.measure()
 	if len(w.model.Weights) == len(w.targets) {
+		r.Nonzero = nonzero(w.model.Weights)
 		if err := w.writeModel(); err != nil {
 			return err
 		}
@@ -39,7 +42,7 @@ func (w *fitting) finish(begin time.Time) error {
 			return err
 		}
 	} else {
-		fmt.Fprint(w.con.Out, r.text())
+		w.print()
 	}
 	if w.run == nil {
 		return nil
@@ -47,24 +50,89 @@ func (w *fitting) finish(begin time.Time) error {
 	return w.writeReport()
 }
 
-// margins keeps the worst margin and gap, where every weight vector separates its classes.
-func (w *fitting) margins() {
-	if len(w.certified) < len(w.targets) || w.loss.Residual() {
+// print shows the result, and what cross-validation and the weights say.
+func (w *fitting) print() {
+	if w.cv != nil {
+		fmt.Fprintln(w.con.Out, w.result.cvTable().Text())
+	}
+	fmt.Fprint(w.con.Out, w.result.text())
+	if t := w.largest(w.Top); len(t.Rows) > 0 {
+		fmt.Fprintf(w.con.Out, "\n%s", t.Text())
+	}
+}
+
+// measure takes the fits into the result. Of several weight vectors the worst margin and gap count, where every one separates its classes.
+func (w *fitting) measure() {
+	r := &w.result
+	var loss, excess float64
+	c := linear.Certificate{Lower: math.Inf(1), Upper: math.Inf(1)}
+	gap := 0.0
+	for _, f := range w.fits {
+		loss += f.Objective / float64(len(w.targets))
+		excess += f.Excess / float64(len(w.targets))
+		r.Steps, r.LR = max(r.Steps, f.Steps), f.Eta
+		if f.Lower < c.Lower || math.IsNaN(f.Lower) {
+			c = f.Certificate
+		}
+		gap = max(gap, f.Gap())
+	}
+	if loss-loss == 0 {
+		r.Loss = &loss
+	}
+	if excess-excess == 0 && w.L2 > 0 {
+		r.Excess = &excess
+	}
+	if len(w.fits) < len(w.targets) || w.loss.Residual() || !(c.Lower > 0) || math.IsInf(c.Lower, 1) || math.IsInf(1/c.Lower, 1) {
 		return
 	}
-	margin, gap := math.Inf(1), 0.0
-	for _, c := range w.certified {
-		margin, gap = min(margin, c.Lower), max(gap, c.Gap())
+	norm := 1 / c.Lower
+	r.Margin, r.Norm, r.Lower = &c.Lower, &norm, &c.Lower
+	if !math.IsInf(gap, 1) {
+		r.Upper, r.Gap = &c.Upper, &gap
 	}
-	if margin > 0 && !math.IsInf(1/margin, 1) && !math.IsInf(margin, 1) && !math.IsInf(gap, 1) {
-		norm := 1 / margin
-		w.result.Margin, w.result.Norm, w.result.Gap = &margin, &norm, &gap
+}
+
+// largest lists the largest weights, with the names of their features or their numbers, counted from 1.
+func (w *fitting) largest(most int) report.Table {
+	t := report.Table{Title: "Largest weights", Header: []string{"feature", "weight"}}
+	if len(w.model.Weights) > 1 {
+		t.Header = []string{"feature", "class", "weight"}
 	}
+	if len(w.model.Weights) < len(w.targets) {
+		return t
+	}
+	type place struct{ k, j int }
+	var at []place
+	for k, v := range w.model.Weights {
+		for j := range v {
+			if v[j] != 0 {
+				at = append(at, place{k, j})
+			}
+		}
+	}
+	weight := func(p place) float64 { return w.model.Weights[p.k][p.j] }
+	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(math.Abs(weight(b)), math.Abs(weight(a))) })
+	for _, p := range at[:min(most, len(at))] {
+		name := strconv.Itoa(p.j + 1)
+		if w.model.Features != nil {
+			name = w.model.Features[p.j]
+		} else if w.Bias && p.j == w.model.Dim()-1 {
+			name = "bias"
+		}
+		row := []report.Cell{report.Text("%s", name)}
+		if len(w.model.Weights) > 1 {
+			row = append(row, report.Text("%v", w.classes[p.k]))
+		}
+		t.Rows = append(t.Rows, append(row, report.Short(weight(p), 5)))
+	}
+	return t
 }
 
 func (w *fitting) accuracies() error {
 	r := &w.result
-	labels, _, err := w.model.Predict(w.set.X)
+	scaled := w.model
+	scaled.Scale = nil // the training data went through it already
+	labels, _, err := scaled.Predict(w.set.X)
 	if err != nil {
 		return err
 	}
@@ -147,7 +215,7 @@ func (r *FitResult) rows() [][2]string {
 	}
 	rows := [][2]string{
 		{"data", fmt.Sprintf("%d examples × %d features", r.N, r.D)},
-		{"method", fmt.Sprintf("%s, p = %v, %s loss, step %.4g", r.Method, r.P, r.LossName, r.LR)},
+		{"method", r.method()},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
 		{"loss", opt(r.Loss, "%.6g")},
 	}
@@ -160,10 +228,18 @@ func (r *FitResult) rows() [][2]string {
 	if r.TestLoss != nil {
 		rows = append(rows, [2]string{"test loss", opt(r.TestLoss, "%.6g")})
 	}
+	if r.Excess != nil {
+		rows = append(rows, [2]string{"excess", opt(r.Excess, "%.3g") + "   at most so far above the least possible"})
+	}
 	if r.Margin != nil {
-		rows = append(rows,
-			[2]string{"margin", opt(r.Margin, "%.8g") + fmt.Sprintf("   min y⟨x,w⟩ for ‖w‖ₚ = 1; certified within %.3g %% of the best", 100**r.Gap)},
-			[2]string{"norm", opt(r.Norm, "%.8g") + "   ‖w‖ₚ at margin 1"})
+		what := "min y⟨x,w⟩ for ‖w‖ₚ = 1"
+		if r.Soft > 0 {
+			what = fmt.Sprintf("mean of the worst %.3g %% of y⟨x,w⟩ for ‖w‖ₚ = 1", 100*r.Soft)
+		}
+		if r.Gap != nil {
+			what += fmt.Sprintf("; certified within %.3g %% of the best", 100**r.Gap)
+		}
+		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") + "   ‖w‖ₚ at margin 1"})
 	} else if r.TrainAccuracy != nil {
 		rows = append(rows, [2]string{"margin", "–   the classes are not separated"})
 	}
@@ -176,6 +252,20 @@ func (r *FitResult) rows() [][2]string {
 	return rows
 }
 
+func (r *FitResult) method() string {
+	s := fmt.Sprintf("%s, p = %v", r.Method, r.P)
+	if r.LossName != "exp" || r.LR > 0 {
+		s += fmt.Sprintf(", %s loss", r.LossName)
+	}
+	if r.L2 > 0 {
+		s += fmt.Sprintf(" + %v/2 ‖w‖²", r.L2)
+	}
+	if r.LR > 0 {
+		s += fmt.Sprintf(", step %.4g", r.LR)
+	}
+	return s
+}
+
 func (r *FitResult) text() string {
 	var b strings.Builder
 	for _, row := range r.rows() {
@@ -186,7 +276,7 @@ func (r *FitResult) text() string {
 
 // writeReport writes tables, figures and report.html into the run folder.
 func (w *fitting) writeReport() error {
-	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.P), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
+	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.p), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
 	t := report.Table{Header: []string{"result", ""}}
 	for _, row := range w.result.rows() {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
@@ -201,21 +291,36 @@ func (w *fitting) writeReport() error {
 	if err := w.run.WriteJSON("tables/result.json", w.result); err != nil {
 		return err
 	}
+	if w.cv != nil {
+		doc.Section("Cross-validation")
+		if err := doc.AddTables(Named{"cv", w.result.cvTable()}); err != nil {
+			return err
+		}
+		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.result.cvFigures()...); err != nil {
+			return err
+		}
+	}
+	if t := w.largest(50); len(t.Rows) > 0 {
+		doc.Section("Largest weights")
+		if err := doc.AddTables(Named{"weights", t}); err != nil {
+			return err
+		}
+	}
 	doc.Section("Along the run")
 	trace := report.Table{Header: []string{"vector", "step", "loss", "margin", "norm", "gap"}}
 	loss := report.Figure{Title: "Loss", X: "step", Y: "mean loss", LogX: true, LogY: true}
 	norm := report.Figure{Title: "Norm of the weights", X: "step", Y: "p-norm of w", LogX: true}
 	margin := report.Figure{Title: "Margin of the direction", X: "step", Y: "margin of w over its p-norm", LogX: true}
-	for k, tr := range w.traces {
+	for k, tr := range w.fits {
 		var at, l, m, no []float64
 		for _, pt := range tr.Points {
 			at, l, m, no = append(at, float64(pt.Step)), append(l, pt.Loss), append(m, pt.Margin), append(no, pt.Norm)
 			trace.Rows = append(trace.Rows, []report.Cell{report.Text("%d", k), report.Text("%d", pt.Step), report.Short(pt.Loss, 8),
 				report.Short(pt.Margin, 8), report.Short(pt.Norm, 8), report.Short(pt.Gap, 4)})
 		}
-		c, name := report.Color(w.P), ""
-		if len(w.traces) > 1 { // one curve a class
-			c, name = report.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.traces)-1), 2)), fmt.Sprintf("class %v", w.classes[k])
+		c, name := report.Color(w.p), ""
+		if len(w.fits) > 1 { // one curve a class
+			c, name = report.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.fits)-1), 2)), fmt.Sprintf("class %v", w.classes[k])
 		}
 		loss.Series = append(loss.Series, report.Series{Name: name, X: at, Y: l, Color: c})
 		norm.Series = append(norm.Series, report.Series{X: at, Y: no, Color: c})

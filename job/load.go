@@ -22,6 +22,9 @@ const maxFeatures = 1 << 28
 func Load(ctx context.Context, spec string, opt dataset.Options) (*dataset.Set, error) {
 	set, err := builtIn(spec)
 	if err == nil && set == nil {
+		set, err = pictures(spec, opt)
+	}
+	if err == nil && set == nil {
 		set, err = readFile(ctx, spec, opt)
 	}
 	if err != nil {

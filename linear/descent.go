@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/mirror"
@@ -204,19 +205,26 @@ func (s *State) batch() []int {
 	return s.order[k*s.d.Batch : min((k+1)*s.d.Batch, s.n)]
 }
 
-// checkEvery is how many steps Run makes between looks at the context and for overflow.
-const checkEvery = 1000
+// few is how many steps Run makes between looks at the context and for overflow: a thousand, or what takes about a tenth of a second.
+func (s *State) few() int {
+	entries := s.prob.X.NNZ()
+	if s.d.Batch > 0 {
+		entries = entries / s.n * s.d.Batch
+	}
+	return min(max(50_000_000/max(entries, 1), 1), 1000)
+}
 
 // Run steps until T = steps. It stops early with the context's error,
 // or with an *OverflowError that names the first step whose weights are not finite.
 func (s *State) Run(ctx context.Context, steps int) error {
+	few := s.few()
 	for s.T < steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		from := s.T
 		s.save()
-		for s.T < min(steps, from+checkEvery) {
+		for s.T < min(steps, from+few) {
 			s.Step()
 		}
 		if j := firstNotFinite(s.W); j >= 0 {
@@ -279,4 +287,20 @@ func firstNotFinite(w []float64) int {
 		}
 	}
 	return -1
+}
+
+// checkpoint returns the state, with the best upper bound so far, and restoreCheckpoint goes back to it. The order of mini-batches follows from the step.
+func (s *State) checkpoint(m Method, upper float64) Checkpoint {
+	return Checkpoint{m, s.T, []float64{s.d.Eta, s.mass, upper}, [][]float64{slices.Clone(s.W), slices.Clone(s.Z), slices.Clone(s.z0)}}
+}
+
+func (s *State) restoreCheckpoint(c Checkpoint) error {
+	if len(c.Numbers) != 3 || len(c.Vectors) != 3 || len(c.Vectors[0]) != len(s.W) || len(c.Vectors[1]) != len(s.Z) || len(c.Vectors[2]) != len(s.z0) {
+		return errOtherData
+	}
+	copy(s.W, c.Vectors[0])
+	copy(s.Z, c.Vectors[1])
+	copy(s.z0, c.Vectors[2])
+	s.T, s.mass = c.Step, c.Numbers[1]
+	return nil
 }

@@ -204,3 +204,10 @@ func (l Square) Normalized(dst, s []float64) {
 	}
 	vec.Scale(dst, -1/sum, s)
 }
+
+// Curvature sets dst = 1.
+func (Square) Curvature(dst, s []float64) {
+	for i := range s {
+		dst[i] = 1
+	}
+}

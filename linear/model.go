@@ -9,10 +9,10 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// ModelFormat and ModelVersion mark a model file.
+// ModelFormat and ModelVersion mark a model file. Version 2 may have a scaler.
 const (
 	ModelFormat  = "bregman-linear"
-	ModelVersion = 1
+	ModelVersion = 2
 )
 
 // Model is a trained linear model as it is stored: one weight vector for two classes or a regression,
@@ -27,6 +27,7 @@ type Model struct {
 	Bias     bool        `json:"bias"`              // the last weight belongs to a constant feature 1
 	Classes  []float64   `json:"classes,omitempty"` // labels in ascending order; none for a regression
 	Features []string    `json:"features,omitempty"`
+	Scale    *Scaler     `json:"scale,omitempty"` // what the data goes through before the weights
 	Weights  [][]float64 `json:"weights"`
 }
 
@@ -44,6 +45,10 @@ func DecodeModel(data []byte) (Model, error) {
 		Weights [][]*float64 `json:"weights"` // a null among them must not read as 0
 	}
 	if err := json.Unmarshal(data, &stored); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) && syntax.Offset >= int64(len(data)) && len(data) > 0 && data[0] == '{' {
+			return Model{}, errors.New("the model file is cut short: write it again with fit")
+		}
 		return Model{}, fmt.Errorf("not a model file: %w", err)
 	}
 	m := stored.Model
@@ -60,8 +65,10 @@ func DecodeModel(data []byte) (Model, error) {
 	switch {
 	case m.Format != ModelFormat:
 		return m, fmt.Errorf("not a model file: its format is %q, want %q", m.Format, ModelFormat)
-	case m.Version != ModelVersion:
-		return m, fmt.Errorf("model version %d: this program reads version %d", m.Version, ModelVersion)
+	case m.Version > ModelVersion:
+		return m, fmt.Errorf("model version %d is newer than this program, which reads up to version %d: update it", m.Version, ModelVersion)
+	case m.Version < 1:
+		return m, fmt.Errorf("model version %d: this program reads versions 1 to %d", m.Version, ModelVersion)
 	case len(m.Weights) == 0 || len(m.Weights[0]) == 0:
 		return m, errors.New("the model has no weights")
 	case len(m.Classes) <= 2 && len(m.Weights) != 1, len(m.Classes) > 2 && len(m.Weights) != len(m.Classes):
@@ -75,13 +82,19 @@ func DecodeModel(data []byte) (Model, error) {
 			return m, errors.New("the model's weight vectors differ in length")
 		}
 	}
+	if d := m.Dim(); m.Features != nil && len(m.Features) != d {
+		return m, fmt.Errorf("the model has %d names for %d features", len(m.Features), d)
+	}
+	if s := m.Scale; s != nil && (len(s.Factor) != m.Dim() || s.Center != nil && len(s.Center) != m.Dim()) {
+		return m, fmt.Errorf("the model's scaler is for %d features, its weights for %d", len(s.Factor), m.Dim())
+	}
 	return m, nil
 }
 
 // Dim returns the number of weights per vector.
 func (m Model) Dim() int { return len(m.Weights[0]) }
 
-// Predict returns for each row of x a label, or a value for a regression, and the scores ⟨x, w⟩ of each weight vector.
+// Predict returns for each row of x, as it was before any scaling, a label, or a value for a regression, and the scores ⟨x, w⟩ of each weight vector.
 // With one class only, whose labels were absorbed, the label is the sign of the score.
 func (m Model) Predict(x matrix.Matrix) (labels []float64, scores [][]float64, err error) {
 	n, d := x.Dims()
@@ -91,7 +104,14 @@ func (m Model) Predict(x matrix.Matrix) (labels []float64, scores [][]float64, e
 	labels, scores = make([]float64, n), make([][]float64, len(m.Weights))
 	for k, w := range m.Weights {
 		scores[k] = make([]float64, n)
+		var offset float64
+		if m.Scale != nil {
+			w, offset = m.Scale.fold(w)
+		}
 		x.Mul(scores[k], w)
+		for i := range scores[k] {
+			scores[k][i] += offset
+		}
 	}
 	for i := range labels {
 		switch s := scores[0][i]; {

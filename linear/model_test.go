@@ -48,9 +48,12 @@ func TestForeignModelFilesAreRefusedInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		`hello`:              "not a model file",
 		`{"format":"other"}`: "its format is \"other\"",
-		`{"format":"bregman-linear","version":9}`:                                   "version 9",
-		`{"format":"bregman-linear","version":1}`:                                   "no weights",
-		`{"format":"bregman-linear","version":1,"classes":[1,2,3],"weights":[[1]]}`: "1 weight vectors for 3 classes",
+		`{"format":"bregman-linear","version":9}`:                                                                           "version 9",
+		`{"format":"bregman-linear","version":1}`:                                                                           "no weights",
+		`{"format":"bregman-linear","version":2,"classes":[1,2`:                                                             "cut short",
+		`{"format":"bregman-linear","version":2,"loss":"exp","classes":[1,2],"weights":[[1,2]],"features":["a"]}`:           "1 names for 2 features",
+		`{"format":"bregman-linear","version":2,"loss":"exp","classes":[1,2],"weights":[[1,2]],"scale":{"factor":[1,2,3]}}`: "scaler is for 3 features",
+		`{"format":"bregman-linear","version":1,"classes":[1,2,3],"weights":[[1]]}`:                                         "1 weight vectors for 3 classes",
 	} {
 		if _, err := DecodeModel([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", text, err, want)
@@ -60,6 +63,7 @@ func TestForeignModelFilesAreRefusedInWords(t *testing.T) {
 
 func FuzzDecodeModel(f *testing.F) {
 	f.Add([]byte(`{"format":"bregman-linear","version":1,"classes":[0,1],"loss":"exp","weights":[[1,2]]}`))
+	f.Add([]byte(`{"format":"bregman-linear","version":2,"classes":[0,1],"loss":"exp","weights":[[1,2]],"scale":{"kind":"std","center":[1,2],"factor":[3,4]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeModel(data)
 		if err != nil {

@@ -1,6 +1,7 @@
 // Package linear trains linear models by mirror descent and proves how good they are.
 //
-// A Problem is examples with labels; a Descent runs on it from a start, its state the dual vector z = ∇ψ(w);
+// A Problem is examples with labels, and Fit finds a classifier for it: the one of largest ℓₚ margin, certified, in some hundred iterations,
+// or the minimiser of a regularised loss. Below that, a Descent runs from a start, its state the dual vector z = ∇ψ(w);
 // a Trace records loss, margin, norm, divergence and angle at logarithmically spaced steps; Certify bounds the
 // maximum ℓₚ margin from both sides.
 package linear
@@ -79,11 +80,7 @@ func positive(m []float64) float64 {
 
 // RowNorm returns C = maxᵢ ‖xᵢ‖_q, the paper's bound on the data.
 func (p Problem) RowNorm(q float64) float64 {
-	n, _ := p.Dims()
 	var c float64
-	for i := range n {
-		_, val := p.X.Row(i)
-		c = max(c, mirror.Norm(val, q))
-	}
+	matrix.Rows(p.X, func(_ int, _ []int32, val []float64) { c = max(c, mirror.Norm(val, q)) })
 	return c
 }

@@ -49,8 +49,9 @@ type Trace struct {
 	Each      func(Point) // called at each point, if not nil
 	Points    []Point
 
-	upper     float64 // the least upper bound on the maximum margin so far
-	certified int     // the step of the last certificate
+	upper     float64      // the least upper bound on the maximum margin so far
+	certified int          // the step of the last certificate
+	pause     func() error // called between steps, now and then, if not nil
 }
 
 // Run runs s to the given step and records a point at the start, at logarithmically spaced steps and at the end.
@@ -70,7 +71,7 @@ func (t *Trace) Run(ctx context.Context, s *State, steps int) error {
 		if at <= s.T {
 			continue
 		}
-		if err := s.Run(ctx, at); err != nil {
+		if err := t.advance(ctx, s, at); err != nil {
 			if n := len(t.Points); s.T > 0 && (n == 0 || t.Points[n-1].Step < s.T) {
 				t.record(s, true)
 			}
@@ -79,8 +80,26 @@ func (t *Trace) Run(ctx context.Context, s *State, steps int) error {
 		if t.record(s, at == steps) {
 			return nil
 		}
+		if t.pause != nil {
+			if err := t.pause(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// advance runs s to a step, with pauses.
+func (t *Trace) advance(ctx context.Context, s *State, to int) error {
+	for few := s.few(); t.pause != nil && s.T+few < to; {
+		if err := s.Run(ctx, s.T+few); err != nil {
+			return err
+		}
+		if err := t.pause(); err != nil {
+			return err
+		}
+	}
+	return s.Run(ctx, to)
 }
 
 // certifyEvery is the fewest steps between two certificates: one costs about six products with the data, as

@@ -18,6 +18,9 @@ type Matrix interface {
 	MulRows(dst []float64, rows []int, x []float64)
 	// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
 	AddMulTRows(dst []float64, rows []int, c []float64)
+	// MulAddT sets s[k] = ⟨A[rows[k]], x⟩, calls weigh, which sets c[lo:hi] from s[lo:hi], and adds Σ c[k]·A[rows[k]] to dst: both products in
+	// one pass over the rows, all of them where rows is nil. weigh is called for every k once, on several cores.
+	MulAddT(dst []float64, rows []int, s, c, x []float64, weigh func(lo, hi int))
 	// Row returns row i without a copy: its values and their columns, nil meaning all columns.
 	Row(i int) (idx []int32, val []float64)
 }
@@ -44,4 +47,40 @@ func (s starts) find(i int) (block, row int) {
 		}
 	}
 	return lo, i - s[lo]
+}
+
+// each calls f for the rows from lo to hi block by block: in block b those from … to, the first of them the at-th of all.
+func (s starts) each(lo, hi int, f func(b, from, to, at int)) {
+	if lo >= hi {
+		return
+	}
+	b, from := s.find(lo)
+	for at := lo; at < hi; b++ {
+		to := min(s[b+1], hi) - s[b]
+		if to > from {
+			f(b, from, to, at-lo)
+		}
+		at, from = s[b+1], 0
+	}
+}
+
+// cut returns the row where part k of so many begins, if each has about as many entries; size is the entries of a block, whose
+// rows count as equally long.
+func (s starts) cut(k, parts int, size func(b int) int) int {
+	var total int
+	for b := range len(s) - 1 {
+		total += size(b)
+	}
+	want := total / parts * k
+	if k == parts {
+		return s.rows()
+	}
+	for b := range len(s) - 1 {
+		n := size(b)
+		if want < n {
+			return s[b] + int(float64(want)/float64(n)*float64(s[b+1]-s[b]))
+		}
+		want -= n
+	}
+	return s.rows()
 }

@@ -14,7 +14,7 @@ func (b *Builder) AddLast(v float64) {
 // and one more than the entries of Add need.
 func (b *Builder) BuildLast(cols int) *CSR {
 	m := b.Build(max(cols, b.cols+1))
-	for _, k := range m.blocks {
+	for _, k := range m.blocks { // shares its columns with the block
 		for _, end := range k.ptr[1:] {
 			if end > 0 && k.idx[end-1] == math.MaxInt32 {
 				k.idx[end-1] = int32(m.cols - 1)

@@ -59,7 +59,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 		t.Errorf("run.json: %+v, %v", info, err)
 	}
 	for _, f := range []string{"figures/figure1.svg", "figures/figure1.png", "tables/diagonal.csv", "tables/norms_all.csv", "tables/paper_trial1.md",
-		"tables/regression.csv", "tables/figure1_curves.csv"} {
+		"tables/regression.csv", "tables/figure1_curves.csv", "tables/norms_accelerated.csv", "tables/accelerated.md"} {
 		if st, err := os.Stat(filepath.Join(runs[0], f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -77,7 +77,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 		t.Error("the report shows NaN")
 	}
 	lines := 0
-	if err := runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 3+6+2*2*6+2*6 {
+	if err := runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 3+6+2*2*6+2*2*6 {
 		t.Errorf("%d metrics, %v", lines, err)
 	}
 	if !strings.Contains(out.String(), "smallest ℓₚ norm") {

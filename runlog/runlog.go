@@ -228,7 +228,15 @@ func (r *Run) Finish(err error, interrupted bool) error {
 }
 
 // WriteFile writes data to path, whole or not at all: beside it first, then renamed. It makes missing folders.
-func WriteFile(path string, data []byte) (err error) {
+func WriteFile(path string, data []byte) error {
+	return WriteTo(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteTo is WriteFile for what is too large to be in memory at once.
+func WriteTo(path string, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -242,7 +250,7 @@ func WriteFile(path string, data []byte) (err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	_, err = f.Write(data)
+	err = write(f)
 	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err
 	}

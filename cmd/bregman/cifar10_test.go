@@ -22,7 +22,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 		t.Skip("trains for half a minute, on GoMLX's engine in Go, which fails the pointer checks that come with the race detector")
 	}
 	dir := t.TempDir()
-	stdout, stderr, code := bregman(t, dir, strings.Fields("reproduce cifar10 --models cnn --data fashion-sample --p 2,3 --trials 2 --epochs 1 --batch 50 --lr 0.5 --engine go --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("reproduce cifar10 --models cnn --data fashion-sample --p 2,3 --trials 2 --epochs 1 --batch 50 --lr 0.5 --engine cpu --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -70,7 +70,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	if err := os.Remove(filepath.Join(run, "report.html")); err != nil {
 		t.Fatal(err)
 	}
-	again, stderr, code := bregman(t, dir, "reproduce", "cifar10", "--engine", "go", "--json", "--resume", r.Run)
+	again, stderr, code := bregman(t, dir, "reproduce", "cifar10", "--engine", "cpu", "--json", "--resume", r.Run)
 	if code != 0 || again != stdout || strings.Contains(stderr, "compiling") {
 		t.Errorf("exit %d, %s\n%s", code, again, stderr)
 	}
@@ -86,7 +86,7 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	args := strings.Fields("reproduce cifar10 --models cnn --data pictures --p 2,3 --trials 2 --epochs 12 --batch 12 --lr 0.3,auto --weight-decay 1e-3 --engine go --runs")
+	args := strings.Fields("reproduce cifar10 --models cnn --data pictures --p 2,3 --trials 2 --epochs 12 --batch 12 --lr 0.3,auto --weight-decay 1e-3 --engine cpu --runs")
 	_, stderr, code := bregman(t, dir, append(args, "whole")...)
 	if code != 0 {
 		t.Fatal(stderr)
@@ -127,7 +127,7 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	if info, err := runlog.ReadInfo(filepath.Join(broken[0], "trials/cnn/p3-s1")); err != nil || info.Status != runlog.Interrupted {
 		t.Fatalf("status %q, %v", info.Status, err)
 	}
-	goOn := []string{"reproduce", "cifar10", "--engine", "go", "--resume", broken[0]}
+	goOn := []string{"reproduce", "cifar10", "--engine", "cpu", "--resume", broken[0]}
 	stop("cnn-lr-auto/p2-s2", syscall.SIGKILL, goOn...)
 	_, stderr, code = bregman(t, dir, goOn...)
 	if code != 0 {
@@ -181,7 +181,7 @@ func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 	}
 	run := func(args string) []result {
 		t.Helper()
-		stdout, stderr, code := bregman(t, dir, append(strings.Fields("train --model cnn --data pictures --batch 12 --engine go --json"), strings.Fields(args)...)...)
+		stdout, stderr, code := bregman(t, dir, append(strings.Fields("train --model cnn --data pictures --batch 12 --engine cpu --json"), strings.Fields(args)...)...)
 		var r struct{ Runs []result }
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 || len(r.Runs) == 0 {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)

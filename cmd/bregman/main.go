@@ -22,7 +22,7 @@ type cli struct {
 		Linear  paper.Linear  `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
 		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10" help:"Deep networks: accuracy, weights, pruning, rounding, margins."`
 	} `cmd:"" help:"The paper's experiments, with its numbers beside ours."`
-	Fit     job.Fit      `cmd:"" help:"Train a linear model by p-GD, with a certificate on its margin."`
+	Fit     job.Fit      `cmd:"" help:"Train a linear classifier in a chosen geometry, with a certificate on its margin."`
 	Predict job.Predict  `cmd:"" help:"Apply a model to data."`
 	Margin  job.Margin   `cmd:"" help:"The exact maximum lp margin, with certificate."`
 	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
@@ -31,11 +31,14 @@ type cli struct {
 		List job.DataList `cmd:"" help:"The data sets that have names, and where images are."`
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
 		Get  job.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
+
+		Synth job.DataSynth `cmd:"" help:"Make a sparse separable problem of any size."`
 	} `cmd:"" help:"Data sets."`
 	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
 	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
+		Margin bench.Margin `cmd:"" help:"Classifiers on a large sparse problem, beside liblinear."`
 		Train  bench.Train  `cmd:"" help:"Training networks on a CPU, the matrix product and the update, beside PyTorch."`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
 	Version versionCmd `cmd:"" help:"The version of this program."`

@@ -138,7 +138,7 @@ func TestAPanicIsAFailureNotBadUsage(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "train", "doctor", "reproduce linear", "bench linear", "data list", "data info", "data get"} {
+	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "train", "doctor", "reproduce linear", "bench linear", "bench margin", "data list", "data info", "data get", "data synth"} {
 		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Usage:") || !strings.Contains(stdout, "\n    bregman "+args) {
 			t.Errorf("%s --help: exit %d, %q", args, code, stdout)

@@ -48,7 +48,7 @@ func TestTrainLearnsAndLeavesItsRunFolder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	stdout, stderr, code := bregman(t, dir, strings.Fields("train --model cnn --data pictures --p 2,3 --epochs 8 --batch 12 --lr 0.5 --engine go --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("train --model cnn --data pictures --p 2,3 --epochs 8 --batch 12 --lr 0.5 --engine cpu --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -85,7 +85,7 @@ func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	const args = "train --model cnn --data pictures --p 3 --epochs 60 --batch 12 --lr 0.2 --momentum 0.5 --engine go --json"
+	const args = "train --model cnn --data pictures --p 3 --epochs 60 --batch 12 --lr 0.2 --momentum 0.5 --engine cpu --json"
 	weights := func(stdout string) []byte {
 		var r struct{ Runs []struct{ Run string } }
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Runs) != 1 {
@@ -129,7 +129,7 @@ func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
 	if info, err := runlog.ReadInfo(run); err != nil || info.Status != runlog.Interrupted {
 		t.Fatalf("status %q, %v", info.Status, err)
 	}
-	stdout, stderr, code = bregman(t, dir, "train", "--engine", "go", "--json", "--resume", run)
+	stdout, stderr, code = bregman(t, dir, "train", "--engine", "cpu", "--json", "--resume", run)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -140,7 +140,7 @@ func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
 	if err := runlog.ReadMetrics(run, func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 60 {
 		t.Errorf("%d epochs in the metrics, %v", lines, err)
 	}
-	if _, stderr, code = bregman(t, dir, "train", "--engine", "go", "--resume", run); code != 1 || !strings.Contains(stderr, "is done") {
+	if _, stderr, code = bregman(t, dir, "train", "--engine", "cpu", "--resume", run); code != 1 || !strings.Contains(stderr, "is done") {
 		t.Errorf("resuming a run that is done: exit %d, %s", code, stderr)
 	}
 }

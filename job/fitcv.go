@@ -1,0 +1,294 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/report"
+)
+
+// CVScore is what cross-validation finds for one p: means over the folds.
+type CVScore struct {
+	P         float64  `json:"p"`
+	Accuracy  float64  `json:"accuracy"`
+	Deviation float64  `json:"accuracy_deviation"` // between folds
+	Sparsity  float64  `json:"sparsity"`           // share of weights below a thousandth of the largest
+	Margin    *float64 `json:"margin"`             // the least over weight vectors; null where the data is not separated
+	Steps     float64  `json:"steps"`
+	Chosen    bool     `json:"chosen"`
+}
+
+// cell is one p on one fold.
+type cell struct {
+	P    float64 `json:"p"`
+	Fold int     `json:"fold"`
+}
+
+// cellScore is what is measured there.
+type cellScore struct {
+	Accuracy float64  `json:"accuracy"`
+	Sparsity float64  `json:"sparsity"`
+	Margin   *float64 `json:"margin"`
+	Steps    int      `json:"steps"`
+	Soft     float64  `json:"soft"`
+}
+
+// cvLine is a line of metrics.jsonl; a run that goes on reads it back.
+type cvLine struct {
+	CV *struct {
+		cell
+		cellScore
+	} `json:"cv"`
+}
+
+func newCVLine(c cell, s cellScore) cvLine {
+	return cvLine{&struct {
+		cell
+		cellScore
+	}{c, s}}
+}
+
+// folds deals the examples of each class out to k folds, in an order the seed decides.
+func folds(labels, classes []float64, k int, seed uint64) []int {
+	rng := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // "folds": a stream of its own
+	of := make([]int, len(labels))
+	next := 0
+	for _, c := range classes {
+		var members []int
+		for i, y := range labels {
+			if y == c {
+				members = append(members, i)
+			}
+		}
+		rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		for _, i := range members {
+			of[i] = next % k
+			next++
+		}
+	}
+	return of
+}
+
+// crossValidate scores every p and chooses the most accurate, of equals the one nearest to 2.
+func (w *fitting) crossValidate(ctx context.Context) error {
+	fold := folds(w.set.Y, w.classes, w.CV, w.Seed)
+	bar := w.con.Bar("cross-validation", 1000*int64(len(w.P)*w.CV))
+	defer bar.Done()
+	if w.cells == nil {
+		w.cells = map[cell]cellScore{}
+	}
+	done := 0
+	for k := range w.CV {
+		var train, held []int
+		for i, f := range fold {
+			if f == k {
+				held = append(held, i)
+			} else {
+				train = append(train, i)
+			}
+		}
+		var part *split
+		for _, p := range w.P {
+			c := cell{p, k}
+			if old, ok := w.cells[c]; ok {
+				w.soft = max(w.soft, old.Soft)
+			} else {
+				if part == nil {
+					var err error
+					if part, err = w.split(train, held); err != nil {
+						return err
+					}
+				}
+				s, err := w.score(ctx, part, p, func(share float64, note string) {
+					bar.Say(fmt.Sprintf("p = %v, fold %d, %s", p, k+1, note))
+					bar.Set(int64(1000 * (float64(done) + share)))
+				})
+				if err != nil {
+					return err
+				}
+				w.cells[c] = s
+				if w.run != nil {
+					if err := w.run.Append(newCVLine(c, s)); err != nil {
+						return err
+					}
+				}
+			}
+			done++
+		}
+	}
+	w.cv = summary(w.P, w.CV, w.cells)
+	for _, s := range w.cv {
+		if s.Chosen {
+			w.p = s.P
+		}
+	}
+	return nil
+}
+
+// summary takes the folds together.
+func summary(ps []float64, folds int, cells map[cell]cellScore) []CVScore {
+	var out []CVScore
+	best := 0
+	for j, p := range ps {
+		s := CVScore{P: p}
+		var square, margin float64
+		separated := true
+		for k := range folds {
+			c := cells[cell{p, k}]
+			s.Accuracy += c.Accuracy / float64(folds)
+			square += c.Accuracy * c.Accuracy / float64(folds)
+			s.Sparsity += c.Sparsity / float64(folds)
+			s.Steps += float64(c.Steps) / float64(folds)
+			if separated = separated && c.Margin != nil; separated {
+				margin += *c.Margin / float64(folds)
+			}
+		}
+		s.Deviation = math.Sqrt(max(square-s.Accuracy*s.Accuracy, 0) * float64(folds) / float64(folds-1))
+		if separated {
+			s.Margin = &margin
+		}
+		out = append(out, s)
+		near := func(p float64) float64 { return math.Abs(math.Log(p / 2)) }
+		if d := s.Accuracy - out[best].Accuracy; d > 1e-12 || d > -1e-12 && near(p) < near(out[best].P) {
+			best = j
+		}
+	}
+	out[best].Chosen = true
+	return out
+}
+
+// split is the data of one fold.
+type split struct {
+	train, held matrix.Matrix
+	targets     [][]float64
+	labels      []float64 // of those held out
+}
+
+func (w *fitting) split(train, held []int) (*split, error) {
+	s := &split{train: matrix.Select(w.set.X, train), held: matrix.Select(w.set.X, held)}
+	for _, t := range w.targets {
+		s.targets = append(s.targets, pick(t, train))
+	}
+	s.labels = pick(w.set.Y, held)
+	if w.Scale == "std" || w.Scale == "max" { // learned without what is held out
+		scale, err := linear.NewScaler(w.Scale, s.train, w.Bias)
+		if err != nil {
+			return nil, err
+		}
+		if err := scale.Apply(s.train); err != nil {
+			return nil, err
+		}
+		if err := scale.Apply(s.held); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func pick(x []float64, rows []int) []float64 {
+	out := make([]float64, len(rows))
+	for k, i := range rows {
+		out[k] = x[i]
+	}
+	return out
+}
+
+// score fits one p on one fold and measures it.
+func (w *fitting) score(ctx context.Context, part *split, p float64, show func(share float64, note string)) (cellScore, error) {
+	w.p = p
+	fits, err := w.all(ctx, part.train, part.targets, false, show)
+	if err != nil {
+		return cellScore{}, err
+	}
+	m := linear.Model{Classes: w.classes}
+	s := cellScore{Soft: w.soft}
+	margin := math.Inf(1)
+	for _, r := range fits {
+		m.Weights = append(m.Weights, r.W)
+		s.Steps = max(s.Steps, r.Steps)
+		margin = min(margin, r.Lower)
+	}
+	_, d := part.train.Dims()
+	s.Sparsity = 1 - float64(nonzero(m.Weights))/float64(d)
+	if margin > 0 && !math.IsInf(margin, 1) {
+		s.Margin = &margin
+	}
+	labels, _, err := m.Predict(part.held)
+	if err != nil {
+		return s, err
+	}
+	for i, v := range labels {
+		if v == part.labels[i] {
+			s.Accuracy += 1 / float64(len(labels))
+		}
+	}
+	return s, nil
+}
+
+// nonzero returns the number of weights above a thousandth of the largest, the mean over weight vectors.
+func nonzero(weights [][]float64) int {
+	var count float64
+	for _, w := range weights {
+		var top float64
+		for _, v := range w {
+			top = max(top, math.Abs(v))
+		}
+		for _, v := range w {
+			if math.Abs(v) > 1e-3*top {
+				count++
+			}
+		}
+	}
+	return int(math.Round(count / float64(max(len(weights), 1))))
+}
+
+// cvTable shows every p.
+func (r *FitResult) cvTable() report.Table {
+	t := report.Table{Title: fmt.Sprintf("Cross-validation: p = %v is chosen", r.P), Header: []string{"p", "accuracy", "± between folds", "weights near 0", "margin", "steps"},
+		Note: "Accuracy on what was held out, mean over the folds. A weight is near 0 below a thousandth of the largest."}
+	for _, s := range r.CV {
+		margin := math.NaN()
+		if s.Margin != nil {
+			margin = *s.Margin
+		}
+		acc := report.Cell{Text: fmt.Sprintf("%.2f %%", 100*s.Accuracy), Value: s.Accuracy, Best: s.Chosen}
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", s.P), acc, report.Text("%.2f", 100*s.Deviation), report.Text("%.1f %%", 100*s.Sparsity), report.Short(margin, 4),
+			report.Number(s.Steps, 0)})
+	}
+	return t
+}
+
+// cvFigures draw accuracy and sparsity over p.
+func (r *FitResult) cvFigures() []report.Figure {
+	var p, acc, lo, hi, sparse []float64
+	for _, s := range r.CV {
+		p, acc, sparse = append(p, s.P), append(acc, 100*s.Accuracy), append(sparse, 100*s.Sparsity)
+		lo, hi = append(lo, 100*(s.Accuracy-s.Deviation)), append(hi, 100*(s.Accuracy+s.Deviation))
+	}
+	c := report.Color(2)
+	least, most := slices.Min(lo), slices.Max(hi)
+	room := 0.3*(most-least) + 0.1 // for the legend
+	return []report.Figure{
+		{Title: "Accuracy on held-out data", X: "p", Y: "%", LogX: true, LegendLow: true, Min: [2]float64{0, least - room}, Max: [2]float64{0, most}, Series: []report.Series{
+			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: report.Discs},
+			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: report.Dashed}, {X: p, Y: hi, Color: c, Style: report.Dashed}}},
+		{Title: "Weights near 0", X: "p", Y: "% of the features", LogX: true, Series: []report.Series{
+			{X: p, Y: sparse, Color: report.Color(1.1)}, {X: p, Y: sparse, Color: report.Color(1.1), Style: report.Discs}}},
+	}
+}
+
+// readCells reads what cross-validation had done back from metrics.jsonl.
+func readCells(line json.RawMessage, cells map[cell]cellScore) bool {
+	var l cvLine
+	if json.Unmarshal(line, &l) != nil || l.CV == nil {
+		return false
+	}
+	cells[l.CV.cell] = l.CV.cellScore
+	return true
+}

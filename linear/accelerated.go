@@ -1,0 +1,485 @@
+package linear
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bregman-ml/bregman/internal/vec"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// accelerated is Nesterov's method in Tseng's form on the dual of the maximum margin,
+//
+//	minimise F(b) = ½‖Aᵀb‖_q² over the simplex,   aᵢ = yᵢxᵢ,   1/p + 1/q = 1,
+//
+// with the entropy as distance. As a descent on w it is mirror descent with momentum on the exponential loss with the
+// potential ½‖·‖ₚ², normalised: the dual weights are μ = softmax(−AW), the examples' weights in the gradient of the loss at W.
+// One iteration, from S = 0, W = 0, b = μ = 1/n:
+//
+//	a from a²L = S + a;   S⁺ = S + a;   y = (S·b + a·μ)/S⁺
+//	W⁺ = W + a·∇F(y),     μ⁺ = softmax(−AW⁺),     b⁺ = (S·b + a·μ⁺)/S⁺
+//
+// where ∇F(y) is a vector of weights, J(Aᵀy) with J = ∇½‖·‖_q². W is the classifier and b proves how good it is:
+//
+//	min(AW)/‖W‖ₚ  ≤  γₚ  ≤  ‖Aᵀb‖_q.
+//
+// The steps. The bound F(b) − F* ≤ (KL(b*, 1/n) + E)/S holds with E = Σ S⁺·D_F(b⁺, y) − KL(μ⁺, μ) over the iterations, whatever L was. So L need
+// not be known: it follows what the last iterations would have needed, a step is taken back only where it would make E positive, and
+// what earlier iterations left unused is there for later ones. That costs one iteration in fifty, or none.
+//
+// Data that no w separates: with bᵢ ≤ 1/(soft·n) the same method maximises the mean of the worst margins, a share soft of them, in place of
+// the worst one (the ν-SVM of Schölkopf et al. 2000, in the ℓₚ norm), with the same certificate. Both classes count equally: the bound is
+// 1/(2·soft·n₊) for the n₊ examples of one and 1/(2·soft·n₋) for those of the other.
+//
+// For p > 2 the dual is not smooth: F is replaced by one that is, with |v|^q rounded off within δ of 0, and some
+// inexactness is allowed in E. Both shrink with the gap, so that neither is there in the end, and no accuracy has to be fixed beforehand.
+//
+// References: Tseng 2008, On accelerated proximal gradient methods; Nesterov 2015, Universal gradient methods;
+// Ji, Srebro & Telgarsky 2021 (arXiv 2107.00595); Wang et al. 2022 (arXiv 2210.09371).
+type accelerated struct {
+	prob Problem
+	p, q float64
+	n, d int
+	pow  vec.Power // (q−2)/2
+	caps []float64 // b ≤ caps; nil: anything
+
+	// the state
+	t      int
+	w      []float64 // W
+	margin []float64 // AW, of the examples at work
+	vb, vm []float64 // Aᵀb and Aᵀμ
+	sum    float64   // S
+	lip    float64   // L
+	lse    float64   // log Σ e^(−AW), and what takes its place where b is bounded
+	spare  float64   // −E
+	cert   Certificate
+	gap    float64 // the least so far
+	work   workingSet
+
+	tries           int
+	vy, g, vm2, vb2 []float64
+	m, mu           []float64
+	scratch         []float64
+	total           []float64 // of the examples, where weights are bounded
+	order           []int32
+}
+
+// caps bounds the weights of examples so that the share soft of them takes all, each class counting as much as the other.
+func caps(prob Problem, soft float64) []float64 {
+	n, _ := prob.Dims()
+	c := make([]float64, n)
+	up := 0
+	for _, y := range prob.Y {
+		if y > 0 {
+			up++
+		}
+	}
+	for i := range c {
+		switch {
+		case up == 0 || up == n:
+			c[i] = 1 / (soft * float64(n))
+		case prob.Y[i] > 0:
+			c[i] = 1 / (2 * soft * float64(up))
+		default:
+			c[i] = 1 / (2 * soft * float64(n-up))
+		}
+	}
+	return c
+}
+
+// How L follows, found on R¹⁰⁰ and on sparse problems of 10⁵ examples: within wide limits the number of iterations does not depend on them.
+const (
+	lipDown   = 0.9 // at most this factor an iteration
+	lipUp     = 1.2
+	mostTries = 40  // a step: more are not needed but where rounding decides
+	inexact   = 0.3 // ε = inexact·gap·F may be added to F in an iteration (Nesterov 2015)
+	smoothing = 1.0 // δ is where rounding off changes F by at most the factor 1 + smoothing·gap
+)
+
+func newAccelerated(prob Problem, p, soft float64) *accelerated {
+	n, d := prob.Dims()
+	f := func(k int) []float64 { return make([]float64, k) }
+	s := &accelerated{prob: prob, p: p, q: mirror.Conjugate(p), n: n, d: d,
+		w: f(d), margin: f(n), vb: f(d), vm: f(d), vy: f(d), g: f(d), vm2: f(d), vb2: f(d), scratch: f(d), m: f(n), mu: f(n)}
+	s.pow = vec.PowerOf((s.q - 2) / 2)
+	c := prob.RowNorm(s.q)
+	s.lip = c * c / float64(n) // right for orthogonal examples, and soon corrected for others
+	if soft > 0 {
+		s.caps, s.total, s.order = caps(prob, soft), f(n), make([]int32, n)
+	}
+	s.lse, _ = s.weigh(s.mu, s.margin, s.caps)
+	prob.addAbsorbed(s.vm, s.mu)
+	copy(s.vb, s.vm)
+	s.cert = Certificate{Lower: math.Inf(-1), Upper: mirror.Norm(s.vb, s.q)}
+	s.work.prob = prob
+	s.gap = math.Inf(1)
+	return s
+}
+
+// softmax sets dst to the softmax of −m, which minimises ⟨m, μ⟩ + Σ μ log μ over the simplex, and returns minus the minimum, log Σ e^(−mᵢ).
+// dst may be m.
+func softmax(dst, m []float64) float64 {
+	lo := minOf(m)
+	for i, v := range m {
+		dst[i] = lo - v
+	}
+	vec.Exp(dst, dst)
+	var sum float64
+	for _, v := range dst {
+		sum += v
+	}
+	vec.Scale(dst, 1/sum, dst)
+	return math.Log(sum) - lo
+}
+
+// boundedSoftmax minimises ⟨m, μ⟩ + Σ μ log(μ/c) over the simplex with μ ≤ c, whose minimiser is μ = c·min(1, e^(level−m)), and returns minus the minimum, and
+// the level. order is as long as m, for its own use. dst may not be m.
+//
+// The level is where Σ cᵢ·min(1, e^(level−mᵢ)) = 1. It is at most the margin up to which the c add up to 1, and
+// everything is measured from there: the least margin may be too far below.
+func boundedSoftmax(dst, m, c []float64, order []int32) (value, level float64) {
+	from, _, _ := quantile(m, c, order)
+	for i, v := range m {
+		dst[i] = min(from-v, 50) // those so far ahead have all the weight they may
+	}
+	vec.Exp(dst, dst)
+	scale := 1 / vec.Dot(c, dst)
+	for cut := 0; ; { // more and more of them are cut off, until no other is
+		var full, rest float64
+		now := 0
+		for i, v := range dst {
+			if v*scale >= 1 {
+				full += c[i]
+				now++
+			} else {
+				rest += c[i] * v
+			}
+		}
+		if now <= cut || rest == 0 || full >= 1 { // by rounding, the last two: nothing is left for the rest
+			break
+		}
+		cut, scale = now, (1-full)/rest
+	}
+	level = from + math.Log(scale)
+	for i, v := range dst { // m + log(μ/c) is the level, or m where μ = c
+		if v*scale < 1 {
+			dst[i] = c[i] * v * scale
+			value -= dst[i] * level
+		} else {
+			dst[i] = c[i]
+			value -= dst[i] * m[i]
+		}
+	}
+	return value, level
+}
+
+// worst returns min ⟨m, μ⟩ over the simplex with μ ≤ c, the mean of the worst margins, and without c the least one.
+func worst(m, c []float64, order []int32) float64 {
+	if c == nil {
+		return minOf(m)
+	}
+	from, below, sum := quantile(m, c, order)
+	return sum + (1-below)*from
+}
+
+// quantile returns the least margin up to which the c add up to 1, or the largest where they never do, with the sum of c and of c·m below it.
+func quantile(m, c []float64, order []int32) (from, below, sum float64) {
+	order = order[:len(m)]
+	for i := range order {
+		order[i] = int32(i)
+	}
+	for lo, hi := 0, len(order)-1; ; { // what is left of lo is below the quantile, and counted
+		pivot := m[order[lo+(hi-lo)/2]]
+		i, j := lo, hi
+		for i <= j {
+			for m[order[i]] < pivot {
+				i++
+			}
+			for m[order[j]] > pivot {
+				j--
+			}
+			if i <= j {
+				order[i], order[j] = order[j], order[i]
+				i++
+				j--
+			}
+		}
+		// order[lo:j+1] ≤ pivot, order[i:hi+1] ≥ pivot, and between them are equal to it
+		var less, lessSum, equal float64
+		for _, k := range order[lo:i] {
+			if m[k] < pivot {
+				less += c[k]
+				lessSum += c[k] * m[k]
+			} else {
+				equal += c[k]
+			}
+		}
+		switch {
+		case below+less >= 1: // then some are less, and those equal to the pivot are not among them
+			hi = j
+		case below+less+equal >= 1 || i > hi:
+			return pivot, below + less, sum + lessSum
+		default:
+			below += less + equal
+			sum += lessSum + equal*pivot
+			lo = i
+		}
+	}
+}
+
+// smooth returns F(v) = ½N² and sets g = ∇F, where N = (Σ (vⱼ²+δ²)^(q/2) − δ^q)^(1/q): for δ = 0 the norm itself. It works with v/max|vⱼ| and does not
+// overflow.
+func (s *accelerated) smooth(g, v []float64, delta float64) float64 {
+	m := mirror.Norm(v, math.Inf(1))
+	if m == 0 {
+		clear(g)
+		return 0
+	}
+	r := 1 / m
+	e := delta * r
+	for j, x := range v {
+		x *= r
+		g[j] = x*x + e*e
+	}
+	s.pow.Abs(g, g)
+	var floor, h float64
+	if delta > 0 {
+		floor = math.Pow(e, s.q)
+	}
+	for j, t := range g {
+		x := v[j] * r
+		if x == 0 { // 0·∞ where q < 2 and δ = 0
+			g[j] = 0
+			continue
+		}
+		h += (x*x+e*e)*t - floor
+		g[j] = t * v[j]
+	}
+	vec.Scale(g, math.Pow(h, (2-s.q)/s.q), g)
+	n := m * math.Pow(h, 1/s.q)
+	return n * n / 2
+}
+
+// step makes one iteration.
+func (s *accelerated) step() {
+	for try := 0; ; try++ {
+		s.tries++
+		a := (1 + math.Sqrt(1+4*s.lip*s.sum)) / (2 * s.lip)
+		sum := s.sum + a
+		theta := a / sum
+		mix(s.vy, theta, s.vb, s.vm)
+		gap := min(s.gap, 1)
+		var delta float64
+		if s.q < 2 {
+			delta = s.cert.Upper * math.Pow(smoothing*gap/float64(s.d), 1/s.q)
+		}
+		fy := s.smooth(s.g, s.vy, delta)
+		m := s.m[:s.work.len(s.n)]
+		lse := s.sweep(m, a)
+		mix(s.vb2, theta, s.vb, s.vm2)
+		fb := s.smooth(s.scratch, s.vb2, delta)
+
+		excess := fb - fy - vec.Dot(s.g, s.vb2) + vec.Dot(s.g, s.vy) - inexact*gap*fb*theta/2 // D_F(b⁺, y), less ε
+		kl := s.lse - lse - a*vec.Dot(s.vm2, s.g)                                             // KL(μ⁺, μ)
+		rounding := 1e-13 * (math.Abs(s.lse) + sum*fb)                                        // in either, where they are differences of large numbers
+		need := max(excess-rounding/sum, 0) / (theta * theta * max(kl, rounding, 1e-300))
+		if sum*excess > kl+s.spare+rounding && try < mostTries {
+			s.lip = min(max(need, 1.5*s.lip), 10*s.lip)
+			continue
+		}
+		s.spare = max(s.spare+kl-sum*excess, 0)
+		s.lip = min(max(lipDown*s.lip, need), lipUp*s.lip)
+		s.sum, s.lse = sum, lse
+		vec.Axpy(a, s.g, s.w)
+		vec.Axpy(a, m, s.margin[:len(m)])
+		s.vm, s.vm2 = s.vm2, s.vm
+		s.vb, s.vb2 = s.vb2, s.vb
+		s.t++
+		break
+	}
+}
+
+// sweep sets m to the margins of g, μ⁺ to the weights of the examples at W + a·g, and vm2 = Aᵀμ⁺. It returns log Σ e^(−A(W+a·g)).
+//
+// Where no weight is bounded, a softmax is e^(r−margin) but for a factor: with a guess r at the least margin both products are made in one pass
+// over the data, and divided by the sum afterwards.
+func (s *accelerated) sweep(m []float64, a float64) float64 {
+	mu, margin := s.mu[:len(m)], s.margin[:len(m)]
+	y := s.work.labels()
+	if s.caps == nil {
+		r := -s.lse
+		if s.sum > 0 {
+			r += a * max(r/s.sum, 0)
+		}
+		clear(s.vm2)
+		s.prob.X.MulAddT(s.vm2, s.work.rows, m, mu, s.g, func(lo, hi int) {
+			if y != nil {
+				for k := lo; k < hi; k++ {
+					m[k] *= y[k]
+				}
+			}
+			for k := lo; k < hi; k++ {
+				mu[k] = r - margin[k] - a*m[k]
+			}
+			vec.Exp(mu[lo:hi], mu[lo:hi])
+			if y != nil {
+				for k := lo; k < hi; k++ {
+					mu[k] *= y[k]
+				}
+			}
+		})
+		var sum float64
+		for _, v := range mu {
+			sum += math.Abs(v)
+		}
+		if sum > 1e-200 && sum < 1e200 {
+			vec.Scale(s.vm2, 1/sum, s.vm2)
+			return math.Log(sum) - r
+		}
+	} else {
+		s.work.margins(m, s.g)
+	}
+	total := mu
+	if s.caps != nil {
+		total = s.total[:len(mu)]
+	}
+	vec.Scale(total, a, m)
+	vec.Axpy(1, margin, total)
+	lse, _ := s.weigh(mu, total, s.work.bounds(s.caps))
+	s.work.combine(s.vm2, mu)
+	return lse
+}
+
+// weigh sets dst to the weights of the examples for their margins m. It returns the log Σ e^(−mᵢ), or what takes its place, and the margin above which weights
+// fall off. dst may be m where no weight is bounded.
+func (s *accelerated) weigh(dst, m, caps []float64) (lse, level float64) {
+	if caps != nil {
+		return boundedSoftmax(dst, m, caps, s.order)
+	}
+	level = minOf(m)
+	return softmax(dst, m), level
+}
+
+// certify brings the certificate up to date. Where some examples were left out its lower bound is theirs alone, unless all are looked at:
+// that happens every few iterations, and where the gap, so measured, has come down to goal. It says whether the certificate is proved.
+func (s *accelerated) certify(goal float64) (proved bool) {
+	s.cert.Upper = min(s.cert.Upper, mirror.Norm(s.vb, s.q))
+	s.bound()
+	s.gap = min(s.gap, s.cert.Gap())
+	if s.prob.X.NNZ() < workingEntries {
+		return true
+	}
+	if s.t-s.work.since >= workingEvery || s.work.rows != nil && s.cert.Gap() <= goal {
+		s.prove()
+		return true
+	}
+	return s.work.rows == nil
+}
+
+// prove looks at all examples.
+func (s *accelerated) prove() {
+	s.rechoose()
+	s.bound()
+}
+
+// bound sets the lower bound to that of the examples at work.
+func (s *accelerated) bound() {
+	s.cert.Lower = math.Inf(-1)
+	if norm := mirror.Norm(s.w, s.p); norm > 0 {
+		s.cert.Lower = worst(s.margin[:s.work.len(s.n)], s.work.bounds(s.caps), s.order) / norm
+	}
+}
+
+// toMarginOne scales the classifier to the margin 1, or where it has no positive one to the norm 1. It ends the run.
+func (s *accelerated) toMarginOne() {
+	norm := mirror.Norm(s.w, s.p)
+	if s.cert.Lower > 0 {
+		norm *= s.cert.Lower
+	}
+	if norm > 0 {
+		vec.Scale(s.w, 1/norm, s.w)
+	}
+}
+
+// rechoose computes all margins and takes the examples that matter to work.
+func (s *accelerated) rechoose() {
+	s.work.since = s.t
+	all := s.margin
+	if s.work.rows != nil {
+		s.prob.Margins(s.m, s.w)
+		all = s.m
+	}
+	before := s.lse
+	var level float64
+	s.lse, level = s.weigh(s.mu, all, s.caps)
+	s.work.choose(all, level, s.caps)
+	if s.work.rows == nil {
+		copy(s.margin, all)
+	}
+	for k, i := range s.work.rows {
+		s.margin[k] = all[i] // k ≤ i: also where all is margin itself
+	}
+	if s.lse-before > 1e-6 { // examples have come back that count
+		k := s.work.len(s.n)
+		s.lse, _ = s.weigh(s.mu[:k], s.margin[:k], s.work.bounds(s.caps))
+		s.work.combine(s.vm, s.mu[:k])
+	}
+}
+
+// point is what is known now.
+func (s *accelerated) point() Point {
+	return Point{Step: s.t, Loss: math.Exp(s.lse) / float64(s.n), Margin: s.cert.Lower, Norm: mirror.Norm(s.w, s.p), Gap: s.cert.Gap(),
+		Divergence: math.NaN(), Angle: math.NaN()}
+}
+
+// checkpoint returns the state, and restore goes back to it.
+func (s *accelerated) checkpoint() Checkpoint {
+	rows := make([]float64, len(s.work.rows))
+	for k, i := range s.work.rows {
+		rows[k] = float64(i)
+	}
+	all := 0.0
+	if s.work.rows == nil {
+		all = 1
+	}
+	return Checkpoint{Accelerated, s.t, []float64{s.sum, s.lip, s.lse, s.spare, s.cert.Upper, s.gap, float64(s.tries), float64(s.work.since), all},
+		[][]float64{slices.Clone(s.w), slices.Clone(s.margin[:s.work.len(s.n)]), slices.Clone(s.vb), slices.Clone(s.vm), rows}}
+}
+
+func (s *accelerated) restore(c Checkpoint) error {
+	if len(c.Numbers) != 9 || len(c.Vectors) != 5 || len(c.Vectors[0]) != s.d || len(c.Vectors[2]) != s.d || len(c.Vectors[3]) != s.d {
+		return errOtherData
+	}
+	rows := c.Vectors[4]
+	s.work.rows, s.work.y = nil, nil
+	if c.Numbers[8] == 0 {
+		s.work.rows = []int{}
+		for _, r := range rows {
+			i := int(r)
+			if !(r >= 0 && i < s.n) {
+				return errOtherData
+			}
+			s.work.rows = append(s.work.rows, i)
+		}
+		s.work.fill(s.caps)
+	}
+	if len(c.Vectors[1]) != s.work.len(s.n) {
+		return errOtherData
+	}
+	copy(s.w, c.Vectors[0])
+	copy(s.margin, c.Vectors[1])
+	copy(s.vb, c.Vectors[2])
+	copy(s.vm, c.Vectors[3])
+	v := c.Numbers
+	s.t, s.sum, s.lip, s.lse, s.spare, s.cert.Upper, s.gap = c.Step, v[0], v[1], v[2], v[3], v[4], v[5]
+	s.tries, s.work.since = int(v[6]), int(v[7])
+	return nil
+}
+
+// mix sets dst = (1−θ)x + θy.
+func mix(dst []float64, theta float64, x, y []float64) {
+	y, dst = y[:len(x)], dst[:len(x)]
+	for j, v := range x {
+		dst[j] = v + theta*(y[j]-v)
+	}
+}

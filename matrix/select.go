@@ -1,0 +1,86 @@
+package matrix
+
+import "fmt"
+
+// Rows calls f with every row in turn: its columns, nil meaning all, and values, which f must not keep.
+func Rows(m Matrix, f func(i int, idx []int32, val []float64)) {
+	n, _ := m.Dims()
+	csr, sparse := m.(*CSR)
+	var buf []float64
+	for i := range n {
+		if sparse {
+			idx, val := csr.rowInto(buf[:0], i)
+			if f(i, idx, val); len(val) > cap(buf) {
+				buf = make([]float64, 0, 2*len(val))
+			}
+			continue
+		}
+		idx, val := m.Row(i)
+		f(i, idx, val)
+	}
+}
+
+// Select returns a copy of some rows, in the order given.
+func Select(m Matrix, rows []int) Matrix {
+	_, d := m.Dims()
+	if _, ok := m.(*Dense); ok {
+		data := make([]float64, 0, len(rows)*d)
+		for _, i := range rows {
+			_, val := m.Row(i)
+			data = append(data, val...)
+		}
+		return NewDense(d, data)
+	}
+	entries := 0
+	for _, i := range rows {
+		_, val := m.Row(i)
+		entries += len(val)
+	}
+	csr, ok := m.(*CSR)
+	b := Builder{Float32: ok && len(csr.blocks) > 0 && csr.blocks[0].val32 != nil}
+	if entries < blockEntries {
+		b.Reserve(len(rows), entries)
+	}
+	for _, i := range rows {
+		idx, val := m.Row(i)
+		for k, j := range idx {
+			b.Add(j, val[k])
+		}
+		b.EndRow()
+	}
+	return b.Build(d)
+}
+
+// ScaleColumns replaces every entry by (x − center[j])·factor[j], in place. A nil center is 0, and must be for a sparse matrix, which
+// would not stay sparse.
+func ScaleColumns(m Matrix, center, factor []float64) {
+	_, sparse := m.(*CSR)
+	n, d := m.Dims()
+	if sparse && center != nil || len(factor) != d || center != nil && len(center) != d {
+		panic(fmt.Sprintf("matrix: ScaleColumns with %d centers and %d factors for %d columns", len(center), len(factor), d))
+	}
+	if csr, ok := m.(*CSR); ok {
+		for _, b := range csr.blocks {
+			for k, j := range b.idx[:len(b.val)] {
+				b.val[k] *= factor[j]
+			}
+			for k, j := range b.idx[:len(b.val32)] {
+				b.val32[k] = float32(float64(b.val32[k]) * factor[j])
+			}
+		}
+		return
+	}
+	for i := range n {
+		_, val := m.Row(i)
+		switch {
+		case center != nil:
+			for j := range val {
+				val[j] = (val[j] - center[j]) * factor[j]
+			}
+		default:
+			for j := range val {
+				val[j] *= factor[j]
+			}
+		}
+	}
+}
