@@ -750,6 +750,9 @@ func (p *program) choose() {
 // safe says whether a value may be written where a store goes before the choice is made: not where that is the memory of a leaf which
 // is read later.
 func (p *program) safe(from, to int) bool {
+	if p.choicesReading(to) > 0 {
+		return false // the choice goes on into another: leave that one's move, which is decided later, alone
+	}
 	var target unsafe.Pointer
 	for _, s := range p.stores {
 		if s.register == to {
@@ -772,6 +775,17 @@ func (p *program) safe(from, to int) bool {
 		written = written || in.dst == from
 	}
 	return true
+}
+
+// choicesReading counts the active choices that take a register.
+func (p *program) choicesReading(r int) int {
+	count := 0
+	for _, i := range p.active {
+		if in := &p.instrs[i]; in.special == choose && in.args[1-int(p.u.f[in.pred])] == r {
+			count++
+		}
+	}
+	return count
 }
 
 // readers counts the active instructions that read a register.
@@ -857,7 +871,7 @@ func (p *program) span(worker, slot, lo, hi int) {
 				m.ptr[s.register] = unsafe.Add(p.x.at(s.s), lo*s.bytes)
 			}
 		}
-		for _, v := range p.moved {
+		for _, v := range slices.Backward(p.moved) { // outer choices first: inner ones go where those go
 			m.ptr[v.from] = m.ptr[v.to]
 		}
 		for _, i := range p.active {
