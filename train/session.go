@@ -148,19 +148,17 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	none := LessThan(first.NodeValue(g), ScalarZero(g, dtypes.Int32))
 	first.SetNodeValue(Where(LogicalAnd(none, LogicalNot(finite)), k, first.NodeValue(g)))
 
-	before := map[*model.Variable]*Node{}
-	for v := range x.modelScope().IterVariables() {
-		if v.Trainable && v.InUseByGraph(g) {
-			before[v] = v.NodeValue(g)
-		}
-	}
-	x.opt.UpdateGraph(scope, g, loss)
+	// No gradient and no rate: nothing moves, with decay and momentum, too. The variable itself keeps its value.
 	sound := LogicalAnd(none, finite)
-	for v := range x.modelScope().IterVariables() {
-		if w := before[v]; w != nil {
-			v.SetNodeValue(Where(sound, v.NodeValue(g), w))
-		}
+	grads := scope.BuildTrainableVariablesGradientsGraph(loss)
+	for i, d := range grads {
+		grads[i] = Where(sound, d, ZerosLike(d))
 	}
+	rate := optimizer.LearningRateVar(x.store.RootScope(), dtypes.Float32, optimizer.SGDDefaultLearningRate)
+	given := rate.NodeValue(g)
+	rate.SetNodeValue(Where(sound, given, ZerosLike(given)))
+	x.opt.UpdateGraphWithGradients(scope, grads, loss.DType())
+	rate.SetNodeValue(given)
 }
 
 // evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A batch that would pass
