@@ -120,8 +120,9 @@ func resume(t *testing.T, dir string, change ...func(*Train)) (*spoken, error) {
 // interrupt is a context that ends in the fourth epoch of a run, between two of its steps.
 type interrupt struct {
 	context.Context
-	runs  string
-	asked int
+	runs   string
+	asked  int
+	events int64 // bytes for TensorBoard by then
 }
 
 func (i *interrupt) Err() error {
@@ -132,6 +133,11 @@ func (i *interrupt) Err() error {
 		}
 	}
 	if i.asked >= 5 { // twice at the end of the third epoch, then after each step
+		if found, _ := filepath.Glob(filepath.Join(i.runs, "*", "events.out.*")); i.asked == 5 && len(found) == 1 {
+			if st, err := os.Stat(found[0]); err == nil {
+				i.events = st.Size()
+			}
+		}
 		return context.Canceled
 	}
 	return i.Context.Err()
@@ -140,9 +146,13 @@ func (i *interrupt) Err() error {
 // stop makes a run and interrupts it.
 func stop(t *testing.T, settings Train) (dir string, s *spoken) {
 	t.Helper()
-	s, err := do(&interrupt{Context: t.Context(), runs: settings.Runs}, settings)
+	ctx := &interrupt{Context: t.Context(), runs: settings.Runs}
+	s, err := do(ctx, settings)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
+	}
+	if ctx.events < 3*6*16 { // three epochs of six values with their names: who looks on sees every epoch
+		t.Errorf("%d bytes of events after three epochs", ctx.events)
 	}
 	found, _ := filepath.Glob(filepath.Join(settings.Runs, "*"))
 	if len(found) != 1 {
