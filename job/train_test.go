@@ -323,11 +323,11 @@ func TestOnePThatFailsDoesNotThrowAwayTheOthers(t *testing.T) {
 
 func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 	settings := tiny(t)
-	settings.P, settings.Trials, settings.Epochs, settings.Momentum = []float64{2, 3}, 2, 200, 0.5
+	settings.P, settings.Trials, settings.Epochs, settings.Momentum = []float64{2.5, 7}, 2, 200, 0.5
 	dir, s := stop(t, settings)
 	a := s.answer(t)
-	if len(a.Left) != 3 || a.Left[0] != "bregman train --resume "+dir || !strings.Contains(a.Left[1], "--p 3") || !strings.Contains(a.Left[1], "--momentum 0.5") ||
-		strings.Contains(a.Left[1], "--seed") || !strings.Contains(a.Left[2], "--p 2,3") || !strings.Contains(a.Left[2], "--seed 2") {
+	if len(a.Left) != 3 || a.Left[0] != "bregman train --resume "+dir || !strings.Contains(a.Left[1], "--p 7 ") || !strings.Contains(a.Left[1], "--momentum 0.5") ||
+		strings.Contains(a.Left[1], "--seed") || !strings.Contains(a.Left[2], "--p 2.5,7") || !strings.Contains(a.Left[2], "--seed 2") {
 		t.Errorf("left %q", a.Left)
 	}
 	if n := strings.Count(s.said.String(), "finishing this epoch; Ctrl-C again to stop now"); n != 1 || !strings.Contains(s.said.String(), "left to do:\n  bregman train --resume") {
