@@ -5,13 +5,14 @@ package engine
 import (
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // "go"
-	"github.com/gomlx/gomlx/support/exceptions"
 
 	_ "github.com/bregman-ml/bregman/engine/cpu" // "cpu"
 )
@@ -71,10 +72,18 @@ func Open(name string) (*Engine, error) {
 	if strings.ContainsRune(name, os.PathSeparator) {
 		return open(Finding{Name: "plugin", Where: name, Usable: true})
 	}
-	if name != "auto" && name != "" && !slices.Contains(Names, name) {
-		return nil, fmt.Errorf("engine %q: choose auto, %s, or the path of a PJRT plugin", name, strings.Join(Names, ", "))
+	if err := CheckName(name); err != nil {
+		return nil, err
 	}
 	return openFirst(name, Look())
+}
+
+// CheckName returns an error for what Open never takes, on any machine.
+func CheckName(name string) error {
+	if name != "auto" && name != "" && !slices.Contains(Names, name) && !strings.ContainsRune(name, os.PathSeparator) {
+		return fmt.Errorf("engine %q: choose auto, %s, or the path of a PJRT plugin", name, strings.Join(Names, ", "))
+	}
+	return nil
 }
 
 // openFirst starts the first that does of those found, or of those of this name.
@@ -132,14 +141,43 @@ func open(f Finding) (*Engine, error) {
 	return e, err
 }
 
-// Try runs f and turns a panic of GoMLX, which reports errors of graph building so, into an error. It is the one place that does.
+// Try runs f and turns a panic, by which GoMLX reports errors of graph building, into an error. It is the one place that does.
 func Try(f func() error) (err error) {
-	thrown := exceptions.TryCatch[error](func() { err = f() })
-	if thrown != nil {
-		return thrown
-	}
-	return err
+	defer func() {
+		switch thrown := recover().(type) {
+		case nil:
+		case runtime.Error:
+			err = &Panic{thrown, debug.Stack()}
+		case error:
+			err = thrown
+		default:
+			err = &Panic{fmt.Errorf("%v", thrown), debug.Stack()}
+		}
+	}()
+	return f()
 }
+
+// Panic is an error that was thrown and is no error of graph building: a bug, here or in an engine. %+v shows where.
+type Panic struct {
+	Err   error
+	Stack []byte
+}
+
+func (p *Panic) Error() string { return p.Err.Error() }
+func (p *Panic) Unwrap() error { return p.Err }
+
+// Format writes the stack, too, for %+v.
+func (p *Panic) Format(s fmt.State, verb rune) {
+	fmt.Fprintf(s, fmt.FormatString(plain{s}, verb), p.Err)
+	if verb == 'v' && s.Flag('+') {
+		fmt.Fprintf(s, "\n%s", p.Stack)
+	}
+}
+
+// plain is a state without the + flag.
+type plain struct{ fmt.State }
+
+func (p plain) Flag(c int) bool { return c != '+' && p.State.Flag(c) }
 
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,5 +48,23 @@ func TestPanicsOfGraphBuildingBecomeErrors(t *testing.T) {
 	mine := errors.New("mine")
 	if err := Try(func() error { return mine }); err != mine {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Whatever graph building or an engine throws is an error of one line; a bug's stack is there for who asks.
+func TestAnyPanicBecomesAnErrorOfOneLine(t *testing.T) {
+	var none []int
+	for want, f := range map[string]func(){
+		"invalid argument to Int32N": func() { panic("invalid argument to Int32N") },
+		"index out of range":         func() { _ = none[len(none)] },
+		"7":                          func() { panic(7) },
+	} {
+		err := Try(func() error { f(); return nil })
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(fmt.Sprintf("%v", err), "\n") || fmt.Sprintf("%v", err) != err.Error() {
+			t.Errorf("%s: error %v", want, err)
+		}
+		if !strings.Contains(fmt.Sprintf("%+v", err), "engine_test.go") {
+			t.Errorf("%s: no stack in %+v", want, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -52,6 +53,13 @@ func (c *Console) Failed() error {
 // Say prints a remark.
 func (c *Console) Say(format string, args ...any) { fmt.Fprintf(c.Err, format+"\n", args...) }
 
+// SayPassed says which better engines were found and did not start.
+func (c *Console) SayPassed(e *engine.Engine) {
+	for _, p := range e.Passed {
+		c.Say("%s", p)
+	}
+}
+
 // PrintJSON prints one JSON object.
 func (c *Console) PrintJSON(v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
@@ -76,6 +84,7 @@ type Bar struct {
 	c     *Console
 	label string
 	total int64
+	first int64 // done before the bar began
 	done  int64
 	bar   *progressbar.ProgressBar
 	start time.Time
@@ -84,10 +93,14 @@ type Bar struct {
 }
 
 // Bar starts a progress bar over total units of work.
-func (c *Console) Bar(label string, total int64) *Bar {
-	b := &Bar{c: c, label: label, total: total, start: time.Now(), last: time.Now()}
+func (c *Console) Bar(label string, total int64) *Bar { return c.BarFrom(label, 0, total) }
+
+// BarFrom starts a progress bar over total units of work of which the first are done: the time left is reckoned from the others. On a terminal
+// the bar is over what is left.
+func (c *Console) BarFrom(label string, first, total int64) *Bar {
+	b := &Bar{c: c, label: label, total: total, first: first, done: first, start: time.Now(), last: time.Now()}
 	if c.terminal {
-		b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription(label),
+		b.bar = progressbar.NewOptions64(total-first, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription(label),
 			progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowElapsedTimeOnFinish(),
 			progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
 	}
@@ -98,18 +111,23 @@ func (c *Console) Bar(label string, total int64) *Bar {
 func (b *Bar) Set(done int64) {
 	b.done = done
 	if b.bar != nil {
-		b.bar.Set64(done)
+		b.bar.Set64(done - b.first)
 		return
 	}
 	if now := time.Now(); now.Sub(b.last) >= 5*time.Second && b.total > 0 {
 		b.last = now
-		left := time.Duration(float64(now.Sub(b.start)) * float64(b.total-done) / float64(max(done, 1)))
+		left := b.left(now)
 		note := b.note
 		if note != "" {
 			note = ", " + note
 		}
 		b.c.Say("%s: %d %%%s, about %v left", b.label, 100*done/b.total, note, left.Round(time.Second))
 	}
+}
+
+// left is the time that the rest will take at the pace so far.
+func (b *Bar) left(now time.Time) time.Duration {
+	return time.Duration(float64(now.Sub(b.start)) * float64(b.total-b.done) / float64(max(b.done-b.first, 1)))
 }
 
 // Say shows a remark beside the bar, or as a line.

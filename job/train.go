@@ -87,10 +87,16 @@ func (t *Train) Check() error {
 	if _, err := nets.ByName(t.Model); err != nil {
 		return err
 	}
-	for _, p := range t.P {
+	for i, p := range t.P {
 		if err := mirror.CheckP(p); err != nil {
 			return err
 		}
+		if slices.Contains(t.P[:i], p) {
+			return fmt.Errorf("--p: %v is named twice; --trials makes several runs of each", p)
+		}
+	}
+	if err := engine.CheckName(t.Engine); err != nil {
+		return err
 	}
 	switch {
 	case len(t.P) == 0:
@@ -99,12 +105,16 @@ func (t *Train) Check() error {
 		return fmt.Errorf("--epochs %d, --batch %d, --trials %d: want at least 1 of each", t.Epochs, t.Batch, t.Trials)
 	case !(t.LR >= 0) || math.IsInf(float64(t.LR), 1):
 		return fmt.Errorf("--lr %v: want a positive number or auto", float64(t.LR))
+	case t.LR != Auto && (float32(t.LR) == 0 || math.IsInf(float64(float32(t.LR)), 0)):
+		return fmt.Errorf("--lr %v: in float32 that is %v", float64(t.LR), float32(t.LR))
 	case !(t.Peak >= 0 && t.Peak <= 1):
 		return fmt.Errorf("--peak %v: want a share of the run, from 0 to 1", t.Peak)
 	case !(t.Momentum >= 0 && t.Momentum < 1) || !(t.Adaptive >= 0 && t.Adaptive < 1):
 		return fmt.Errorf("--momentum %v, --adaptive %v: want at least 0 and below 1", t.Momentum, t.Adaptive)
 	case !(t.DualDecay >= 0) || !(t.WeightDecay >= 0):
 		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want at least 0", t.DualDecay, t.WeightDecay)
+	case t.DualDecay > math.MaxFloat32 || t.WeightDecay > math.MaxFloat32:
+		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want finite numbers in float32", t.DualDecay, t.WeightDecay)
 	case !slices.Contains([]string{"auto", "bf16", "float32"}, t.Precision):
 		return fmt.Errorf("--precision %q: choose auto, bf16 or float32", t.Precision)
 	case !slices.Contains([]string{"triangular", "cosine", "constant", "step"}, t.Schedule):
@@ -120,14 +130,15 @@ type TrainResult struct {
 	P            float64 `json:"p"`
 	Seed         uint64  `json:"seed"`
 	LR           float64 `json:"lr"`
-	Loss         float64 `json:"train_loss"`
+	Loss         float64 `json:"train_loss"` // this and the next: means over the last epoch's batches, augmented, as the weights changed
 	Accuracy     float64 `json:"train_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
 	TestAccuracy float64 `json:"test_accuracy"`
 	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
 	ImgPerSecond float64 `json:"img_per_second"`     // training alone, median over epochs
-	Seconds      float64 `json:"seconds"`
+	Seconds      float64 `json:"seconds"`            // over all legs of a run that was gone on with
 	Run          string  `json:"run"`
+	Error        string  `json:"error,omitempty"` // of a run that failed: the rest says nothing then
 }
 
 // Run trains.
@@ -138,6 +149,7 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 		if old, err = findStopped(t.Resume); err != nil {
 			return err
 		}
+		defer old.run.Release()
 		*t = old.settings(*t)
 	}
 	if err := t.Check(); err != nil {
@@ -147,9 +159,16 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
+	con.SayPassed(eng)
 	set, err := images.Load(t.Data, t.DataDir)
 	if err != nil {
 		return err
+	}
+	if old != nil {
+		if err := old.checkData(set); err != nil {
+			return err
+		}
+		set.Name = cmp.Or(old.run.Info.Data, set.Name) // the path that is kept may be longer than what was asked for
 	}
 	w, err := t.Compile(con, eng, set)
 	if err != nil {
@@ -157,14 +176,11 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 	}
 	defer w.Close()
 	if old != nil {
-		w.results, err = w.resume(ctx, old)
+		err = w.again(ctx, old)
 	} else {
 		err = w.all(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	return w.print()
+	return errors.Join(w.print(), err)
 }
 
 // Compile puts the images on the engine and compiles the step: one for every p, seed and learning rate.
@@ -218,20 +234,54 @@ func (t *Train) optimizer(perEpoch int) *optim.Config {
 		Schedule(t.schedule(perEpoch))
 }
 
+// print shows what was done, also where not all was.
 func (w *Trainer) print() error {
+	for k, command := range w.left {
+		if k == 0 {
+			w.con.Say("left to do:")
+		}
+		w.con.Say("  %s", command)
+	}
 	if w.JSON {
-		return w.con.PrintJSON(map[string]any{"model": w.Model, "data": w.set.Name, "engine": w.engine.Name, "precision": w.Precision, "parameters": w.session.Params,
-			"epochs": w.Epochs, "runs": w.results})
+		runs := []any{}
+		for _, r := range w.results {
+			if r.Error != "" {
+				runs = append(runs, map[string]any{"p": r.P, "seed": r.Seed, "lr": Rate(r.LR), "run": r.Run, "error": r.Error})
+			} else {
+				runs = append(runs, r)
+			}
+		}
+		out := map[string]any{"model": w.Model, "data": w.set.Name, "engine": w.engine.Name, "precision": w.Precision, "parameters": w.session.Params,
+			"epochs": w.Epochs, "runs": runs, "train_loss_and_accuracy": w.runningMean()}
+		if len(w.left) > 0 {
+			out["left"] = w.left
+		}
+		return w.con.PrintJSON(out)
 	}
 	t := report.Table{Title: fmt.Sprintf("%s on %s, %d epochs", w.Model, w.set.Name, w.Epochs),
 		Header: []string{"p", "seed", "lr", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
 	for _, r := range w.results {
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", r.P), report.Text("%d", r.Seed), report.Short(r.LR, 3), report.Short(r.Loss, 3), report.Number(100*r.Accuracy, 2), report.Number(100*r.TestAccuracy, 2),
-			report.Number(100*r.FlipAccuracy, 2), report.Number(r.ImgPerSecond, 0), report.Number(r.Seconds, 1)})
+		row := []report.Cell{report.Text("%v", r.P), report.Text("%d", r.Seed), report.Text("%v", Rate(r.LR))}
+		if r.Error != "" {
+			row = append(row, report.Text("failed"))
+			for len(row) < len(t.Header) {
+				row = append(row, report.Text("–"))
+			}
+		} else {
+			row = append(row, report.Short(r.Loss, 3), report.Number(100*r.Accuracy, 2), report.Number(100*r.TestAccuracy, 2),
+				report.Number(100*r.FlipAccuracy, 2), report.Number(r.ImgPerSecond, 0), report.Number(r.Seconds, 1))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(t.Rows) == 0 {
+		return nil
 	}
 	fmt.Fprint(w.con.Out, t.Text())
+	fmt.Fprintf(w.con.Out, "train loss and train %%: %s\n", w.runningMean())
 	for _, r := range w.results {
-		fmt.Fprintf(w.con.Out, "run  %s\n", r.Run)
+		if r.Run != "" {
+			fmt.Fprintf(w.con.Out, "run  %s\n", r.Run)
+		}
 	}
 	return nil
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -29,6 +31,7 @@ type Trainer struct {
 	init    *train.Init
 	rates   map[float64]train.RangeTest // by p
 	results []TrainResult
+	left    []string // commands that make what an interrupt left
 }
 
 // Close frees the engine's memory.
@@ -38,7 +41,7 @@ func (w *Trainer) Close() { w.session.Close() }
 func (w *Trainer) With(t *Train) *Trainer {
 	other := *w
 	t.Precision = w.Precision
-	other.Train, other.rates, other.results = t, map[float64]train.RangeTest{}, nil
+	other.Train, other.rates, other.results, other.left = t, map[float64]train.RangeTest{}, nil, nil
 	return &other
 }
 
@@ -46,40 +49,84 @@ func (w *Trainer) With(t *Train) *Trainer {
 type epochLine struct {
 	train.Epoch
 	train.Score
+	Elapsed float64 `json:"elapsed"`               // seconds of the run so far, with evaluation and over all its legs
+	Untold  bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: they are when the run goes on
 }
 
-// all runs every p and seed.
+// all runs every p and seed. One that fails does not keep the others from their turn; an interrupt does, and what it leaves is in w.left.
 func (w *Trainer) all(ctx context.Context) error {
+	var failed []error
 	for trial := range w.Trials {
-		for _, p := range w.P {
-			seed := w.Seed + uint64(trial)
+		seed := w.Seed + uint64(trial)
+		for k, p := range w.P {
 			r, err := w.start(ctx, p, seed, func(info runlog.Info) (*runlog.Run, error) {
 				return runlog.Create(w.Runs, fmt.Sprintf("train-%s-p%v-s%d", w.Model, p, seed), info)
 			})
+			if err != nil && ctx.Err() != nil {
+				w.leave(r, trial, k)
+				return errors.Join(append(failed, err)...)
+			}
 			if err != nil {
-				return err
+				r.Error = err.Error()
+				failed = append(failed, err)
 			}
 			w.results = append(w.results, r)
 		}
 	}
-	return nil
+	return errors.Join(failed...)
+}
+
+// again goes on with a run that was stopped.
+func (w *Trainer) again(ctx context.Context, old *stopped) error {
+	r, err := w.resume(ctx, old)
+	if err != nil && ctx.Err() != nil {
+		w.left = []string{"bregman train --resume " + r.Run}
+		return err
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	w.results = append(w.results, r)
+	return err
+}
+
+// leave notes what an interrupt in the k-th p of a trial leaves to do.
+func (w *Trainer) leave(r TrainResult, trial, k int) {
+	if r.Run != "" {
+		w.left = append(w.left, "bregman train --resume "+r.Run)
+		k++
+	}
+	rest := *w.Train
+	rest.P, rest.Trials, rest.Seed = w.P[k:], 1, w.Seed+uint64(trial)
+	if len(rest.P) > 0 {
+		w.left = append(w.left, commandLine("train", rest))
+	}
+	rest.P, rest.Trials, rest.Seed = w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1
+	if rest.Trials > 0 {
+		w.left = append(w.left, commandLine("train", rest))
+	}
 }
 
 // start makes a run from its beginning, in the folder that create makes.
 func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func(runlog.Info) (*runlog.Run, error)) (r TrainResult, err error) {
+	r = TrainResult{P: p, Seed: seed, LR: float64(w.LR)}
+	defer func() { err = w.named(err, p, seed) }()
 	one := *w.Train
 	one.P, one.Trials, one.Seed = []float64{p}, 1, seed
+	one.Data, one.DataDir, one.Init = AbsoluteData(one.Data), Absolute(one.DataDir), Absolute(one.Init)
 	test, err := w.rangeTest(ctx, p)
 	if err != nil {
 		return r, err
 	}
 	if test != nil {
 		one.LR = Rate(test.Rate)
+		r.LR = test.Rate
 	}
 	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash, Engine: w.engine.Name, Version: w.con.Version})
 	if err != nil {
 		return r, err
 	}
+	r.Run = run.Dir
 	if test != nil {
 		err = run.WriteJSON(rangeTestFile, test)
 	}
@@ -88,9 +135,17 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 		err = w.session.Start(plan)
 	}
 	if err == nil {
-		r, err = w.run(ctx, run, plan, nil)
+		err = w.run(ctx, run, plan, 0, nil, &r)
 	}
 	return r, run.Finish(err, ctx.Err() != nil)
+}
+
+// named says in an error which run it is of.
+func (w *Trainer) named(err error, p float64, seed uint64) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("p = %v, seed %d: %w", p, seed, err)
 }
 
 func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
@@ -110,7 +165,7 @@ func (w *Trainer) rangeTest(ctx context.Context, p float64) (*train.RangeTest, e
 	}
 	t, err := w.session.RangeTest(ctx, w.plan(p, w.Seed, 0))
 	if err != nil {
-		return nil, fmt.Errorf("--lr auto, p = %v: %w", p, err)
+		return nil, fmt.Errorf("--lr auto: %w", err)
 	}
 	w.rates[p] = t
 	w.con.Say("p = %v: learning rate %v, a third of %.2g, up to where a range test of %d steps found the loss low", p, t.Rate, t.Edge, len(t.Rates))
@@ -139,15 +194,19 @@ func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (T
 }
 
 func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
-	if old, err := findStopped(dir); err == nil {
+	old, err := findStopped(dir)
+	if busy := (*runlog.BusyError)(nil); errors.As(err, &busy) {
+		return TrainResult{}, err
+	}
+	if err == nil {
+		defer old.run.Release()
+		if err := old.checkData(w.set); err != nil {
+			return TrainResult{}, err
+		}
 		inner := *w
 		one := old.settings(*w.Train)
 		inner.Train = &one
-		all, err := inner.resume(ctx, old)
-		if err != nil {
-			return TrainResult{}, err
-		}
-		return all[0], nil
+		return inner.resume(ctx, old)
 	}
 	if w.LR == Auto {
 		w.rememberRate(filepath.Dir(dir), p)
@@ -181,50 +240,65 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// checkpointEvery is how much work a killed run may lose.
-const checkpointEvery = time.Minute
+// checkpointEvery is how much work a killed run may lose, beside the epoch under way.
+const checkpointEvery = 15 * time.Second
 
-// run trains from the epoch after those in done to the end, and writes everything a run leaves.
-func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done []epochLine) (TrainResult, error) {
-	lines := done
+// run trains from the epoch after the given one, which has the last of these lines, to the end, writes everything a run leaves, and fills in the result.
+func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done int, lines []epochLine, out *TrainResult) error {
 	events, err := tfevents.Create(run.Dir, "")
 	if err != nil {
-		return TrainResult{}, err
+		return err
 	}
 	defer events.Close()
-	bar := w.con.Bar(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(w.Epochs*w.session.PerEpoch))
+	bar := w.con.BarFrom(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
 	defer bar.Done()
-	begin, saved := time.Now(), time.Now()
-	for epoch := len(done); epoch < w.Epochs; epoch++ {
-		e, err := w.session.Train(w.unlessShort(ctx, lines), r, epoch, func(steps int) { bar.Set(int64(epoch*w.session.PerEpoch + steps)) })
+	begin, saved := time.Now(), time.Time{}
+	before := 0.0 // seconds of the legs before this one
+	for _, l := range lines {
+		before = max(before+l.Seconds, l.Elapsed)
+	}
+	heard := false
+	for epoch := done; epoch < w.Epochs; epoch++ {
+		e, err := w.session.Train(w.unlessShort(ctx, lines), r, epoch, func(steps int) {
+			bar.Set(int64(epoch*w.session.PerEpoch + steps))
+			if ctx.Err() != nil && !heard {
+				heard = true
+				w.con.Say("finishing this epoch; Ctrl-C again to stop now")
+			}
+		})
 		if err != nil {
-			return TrainResult{}, err
+			return err
 		}
 		line := epochLine{Epoch: e}
-		if line.Score, err = w.session.Evaluate(context.WithoutCancel(ctx), false); err != nil {
-			return TrainResult{}, err
+		if line.Score, err = w.session.Evaluate(ctx, false); err != nil {
+			if ctx.Err() == nil {
+				return err
+			}
+			line.Score, line.Untold = train.Score{}, true
 		}
+		line.Elapsed = before + time.Since(begin).Seconds()
 		lines = append(lines, line)
-		bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
 		if err := run.Append(line); err != nil {
-			return TrainResult{}, err
+			return err
 		}
-		if err := events.Scalars(int64(epoch+1), time.Now(), map[string]float64{"loss/train": e.Loss, "accuracy/train": e.Accuracy, "loss/test": line.Score.Loss,
-			"accuracy/test": line.Score.Accuracy, "lr": e.LR, "img_per_second": e.Rate}); err != nil {
-			return TrainResult{}, err
+		if !line.Untold {
+			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
+			if err := errors.Join(events.Scalars(int64(epoch+1), time.Now(), map[string]float64{"loss/train": e.Loss, "accuracy/train": e.Accuracy, "loss/test": line.Score.Loss,
+				"accuracy/test": line.Score.Accuracy, "lr": e.LR, "img_per_second": e.Rate}), events.Flush()); err != nil {
+				return err
+			}
 		}
 		if time.Since(saved) > checkpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
-			if err := errors.Join(events.Flush(), w.checkpoint(run, epoch+1)); err != nil {
-				return TrainResult{}, err
+			if err := w.checkpoint(run, r, epoch+1); err != nil {
+				return err
 			}
 			saved = time.Now()
 		}
-		if err := ctx.Err(); err != nil && epoch+1 < w.Epochs {
-			return TrainResult{}, err
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 	}
-	ctx = context.WithoutCancel(ctx) // the work is done: see it home
-	return w.finish(ctx, run, r, lines, time.Since(begin).Seconds())
+	return w.finish(ctx, run, r, lines, before+time.Since(begin).Seconds(), out)
 }
 
 // shortEpoch is how many seconds an interrupted run may take to finish its epoch, so that nothing of it is lost.
@@ -238,27 +312,38 @@ func (w *Trainer) unlessShort(ctx context.Context, lines []epochLine) context.Co
 	return ctx
 }
 
-// checkpoint writes the state after an epoch and keeps the newest two.
-func (w *Trainer) checkpoint(run *runlog.Run, epoch int) error {
-	path := run.Path(fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch))
-	if err := w.session.Save(path, true, map[string]string{"epoch": strconv.Itoa(epoch), "model": w.Model}); err != nil {
+// checkpoint writes the state after an epoch, with what it belongs to, and keeps the newest two.
+func (w *Trainer) checkpoint(run *runlog.Run, r train.Run, epoch int) error {
+	if err := run.Sync(); err != nil { // a checkpoint presumes its metrics
 		return err
 	}
-	all, _ := filepath.Glob(run.Path("checkpoints/epoch-*.safetensors"))
-	slices.Sort(all)
-	for _, old := range all[:max(0, len(all)-2)] {
-		if err := os.Remove(old); err != nil {
+	about := w.about(r)
+	about["epoch"] = strconv.Itoa(epoch)
+	if err := w.session.Save(run.Path(fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)), true, about); err != nil {
+		return err
+	}
+	all := checkpoints(run.Dir)
+	for _, old := range all[min(2, len(all)):] {
+		if err := os.Remove(old.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, lines []epochLine, seconds float64) (TrainResult, error) {
+// about is what a checkpoint of a run depends on, in words.
+func (w *Trainer) about(r train.Run) map[string]string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	return map[string]string{"model": w.Model, "data_hash": w.set.Hash, "p": number(r.P), "lr": number(r.LR), "seed": strconv.FormatUint(r.Seed, 10), "epochs": strconv.Itoa(w.Epochs),
+		"batch": strconv.Itoa(w.Batch), "schedule": w.Schedule, "peak": number(w.Peak), "momentum": number(w.Momentum), "dual_decay": number(w.DualDecay),
+		"weight_decay": number(w.WeightDecay), "adaptive": number(w.Adaptive), "no_augment": strconv.FormatBool(w.NoAugment)}
+}
+
+func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, lines []epochLine, seconds float64, out *TrainResult) error {
 	last := lines[len(lines)-1]
 	flip, err := w.session.Evaluate(ctx, true)
 	if err != nil {
-		return TrainResult{}, err
+		return err
 	}
 	r := TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy, TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy,
 		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir}
@@ -269,20 +354,21 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 	slices.Sort(rates)
 	r.ImgPerSecond = rates[len(rates)/2]
 	if err := w.session.Save(run.Path("weights.safetensors"), false, map[string]string{"model": w.Model, "p": fmt.Sprint(plan.P)}); err != nil {
-		return r, err
+		return err
 	}
 	var study *train.Study
 	if !w.NoStudy {
 		s, err := w.session.Study(ctx, plan.P)
 		if err != nil {
-			return r, err
+			return err
 		}
 		study = &s
 		if err := run.WriteJSON(studyFile, s); err != nil {
-			return r, err
+			return err
 		}
 	}
-	return r, w.report(run, r, lines, study)
+	*out = r
+	return w.report(run, r, lines, study)
 }
 
 // report writes tables, figures and report.html.
@@ -291,9 +377,9 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	t := report.Table{Header: []string{"result", ""}}
 	for _, row := range [][2]string{
 		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
-		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %% in the last epoch", r.Loss, 100*r.Accuracy)},
-		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", Thousands(int(r.ImgPerSecond)), w.engine.Name, w.Precision)},
-		{"recipe", fmt.Sprintf("%d epochs, batch %d, learning rate %v, %s, seed %d", w.Epochs, w.Batch, r.LR, w.Schedule, r.Seed)},
+		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, w.runningMean())},
+		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", Thousands(int(r.ImgPerSecond)), enginesOf(run.Info), w.Precision)},
+		{"recipe", w.recipe(r)},
 		{"parameters", Thousands(w.session.Params)}} {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
 	}
@@ -334,88 +420,37 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	return doc.Save()
 }
 
-// stopped is a run folder to go on with.
-type stopped struct {
-	dir        string
-	train      Train
-	checkpoint string
-	epoch      int
-	lines      []epochLine
-}
-
-// findStopped reads a run folder and finds its newest checkpoint.
-func findStopped(dir string) (*stopped, error) {
-	info, err := runlog.ReadInfo(dir)
-	if err != nil {
-		return nil, fmt.Errorf("--resume: %w", err)
-	}
-	if info.Command != "train" {
-		return nil, fmt.Errorf("--resume %s: a run of %q, not of train", dir, info.Command)
-	}
-	if info.Status == runlog.Done {
-		return nil, fmt.Errorf("--resume %s: this run is done", dir)
-	}
-	s := &stopped{dir: dir}
-	data, err := json.Marshal(info.Settings)
-	if err == nil {
-		err = json.Unmarshal(data, &s.train)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--resume %s: its settings: %w", dir, err)
-	}
-	all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "epoch-*.safetensors"))
-	if len(all) == 0 {
-		return nil, fmt.Errorf("--resume %s: it has no checkpoint: start it again", dir)
-	}
-	slices.Sort(all)
-	s.checkpoint = all[len(all)-1]
-	if _, err := fmt.Sscanf(filepath.Base(s.checkpoint), "epoch-%d.safetensors", &s.epoch); err != nil {
-		return nil, fmt.Errorf("--resume %s: %w", s.checkpoint, err)
-	}
-	err = runlog.ReadMetrics(dir, func(line json.RawMessage) error {
-		var l epochLine
-		if err := json.Unmarshal(line, &l); err != nil {
-			return err
+// recipe is how the run was made, with every setting that is not at its default.
+func (w *Trainer) recipe(r TrainResult) string {
+	text := fmt.Sprintf("%d epochs, batch %d, learning rate %v, %s, seed %d", w.Epochs, w.Batch, r.LR, w.Schedule, r.Seed)
+	elsewhere := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "seed", "trials", "precision", "no-study", "engine", "data-dir", "runs"} // said already, or no part of it
+	for _, s := range differing(w.Train) {
+		switch name := strings.ReplaceAll(s.flag, "-", " "); {
+		case slices.Contains(elsewhere, s.flag):
+		case s.value == "true":
+			text += ", " + strings.Replace(name, "no augment", "no augmentation", 1)
+		default:
+			text += ", " + name + " " + s.value
 		}
-		if l.Epoch.Epoch <= s.epoch {
-			s.lines = append(s.lines, l)
+	}
+	return text
+}
+
+// runningMean says what the accuracy and loss of training are.
+func (w *Trainer) runningMean() string {
+	if w.NoAugment {
+		return "means over the last epoch's batches, as the weights changed"
+	}
+	return "means over the last epoch's augmented batches, as the weights changed"
+}
+
+// enginesOf names the engines that a run was made on.
+func enginesOf(info runlog.Info) string {
+	names := []string{info.Engine}
+	for _, l := range info.Resumed {
+		if l.Engine != names[len(names)-1] {
+			names = append(names, l.Engine)
 		}
-		return nil
-	})
-	if err == nil && len(s.lines) != s.epoch {
-		err = fmt.Errorf("%d epochs in its metrics, %d in its checkpoint", len(s.lines), s.epoch)
 	}
-	return s, err
-}
-
-// settings are those of the run, with the engine and folders of this command.
-func (s *stopped) settings(now Train) Train {
-	t := s.train
-	t.Engine, t.DataDir, t.JSON, t.Resume, t.Runs = now.Engine, now.DataDir, now.JSON, now.Resume, filepath.Dir(s.dir)
-	return t
-}
-
-// resume goes on with a run.
-func (w *Trainer) resume(ctx context.Context, s *stopped) ([]TrainResult, error) {
-	plan := w.plan(w.P[0], w.Seed, float64(w.LR))
-	if err := w.session.Start(plan); err != nil {
-		return nil, err
-	}
-	if _, err := w.session.Load(s.checkpoint); err != nil {
-		return nil, err
-	}
-	var kept []any
-	for _, l := range s.lines {
-		kept = append(kept, l)
-	}
-	run, err := runlog.Resume(s.dir, kept)
-	if err != nil {
-		return nil, err
-	}
-	w.con.Say("going on after epoch %d of %d", s.epoch, w.Epochs)
-	r, err := w.run(ctx, run, plan, s.lines)
-	if err = run.Finish(err, ctx.Err() != nil); err != nil {
-		return nil, err
-	}
-	return []TrainResult{r}, nil
+	return strings.Join(names, ", then ")
 }

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,11 +126,13 @@ type trialLine struct {
 }
 
 // Run trains what is not done yet and writes the report.
-func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
+func (c *Cifar10) Run(ctx context.Context, con *job.Console) (err error) {
+	var run *runlog.Run
 	if c.Resume != "" {
-		if err := c.readBack(); err != nil {
+		if run, err = c.readBack(); err != nil {
 			return fmt.Errorf("--resume %s: %w", c.Resume, err)
 		}
+		defer run.Release()
 	}
 	if err := c.Check(); err != nil {
 		return err
@@ -142,11 +145,13 @@ func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
 	if err != nil {
 		return err
 	}
-	var run *runlog.Run
+	con.SayPassed(eng)
+	c.Data, c.DataDir = job.AbsoluteData(c.Data), job.Absolute(c.DataDir)
 	if c.Resume == "" {
 		run, err = runlog.Create(c.Runs, "reproduce-cifar10", runlog.Info{Command: cifar10Command, Settings: c, Seed: c.Seed, Data: set.Name, DataHash: set.Hash, Engine: eng.Name, Version: con.Version})
-	} else {
-		run, err = runlog.Resume(c.Resume, nil)
+	} else if err = job.CheckData(run, set); err == nil {
+		set.Name = cmp.Or(run.Info.Data, set.Name)
+		err = run.GoOn(nil, eng.Name, con.Version)
 	}
 	if err != nil {
 		return err
@@ -157,12 +162,20 @@ func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
 
 const cifar10Command = "reproduce cifar10"
 
-// readBack takes the settings of the run to go on with; the engine, the folder of the data and the output are this command's.
-func (c *Cifar10) readBack() error {
-	info, err := runlog.ReadInfo(c.Resume)
+// readBack takes the folder and the settings of the run to go on with; the engine and the output are this command's, and the folder of the data
+// where it names one.
+func (c *Cifar10) readBack() (*runlog.Run, error) {
+	run, err := runlog.Take(c.Resume)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if err := c.settingsOf(run.Info); err != nil {
+		return nil, errors.Join(err, run.Release())
+	}
+	return run, nil
+}
+
+func (c *Cifar10) settingsOf(info runlog.Info) error {
 	if info.Command != cifar10Command {
 		return fmt.Errorf("a run of %q, not of %s", info.Command, cifar10Command)
 	}
@@ -174,7 +187,7 @@ func (c *Cifar10) readBack() error {
 	if err := json.Unmarshal(data, &old); err != nil {
 		return fmt.Errorf("its settings: %w", err)
 	}
-	old.Engine, old.DataDir, old.JSON, old.Resume = c.Engine, c.DataDir, c.JSON, c.Resume
+	old.Engine, old.DataDir, old.JSON, old.Resume = c.Engine, cmp.Or(c.DataDir, old.DataDir), c.JSON, c.Resume
 	*c = old
 	return nil
 }
@@ -194,7 +207,7 @@ func (c *Cifar10) run(ctx context.Context, con *job.Console, run *runlog.Run, en
 					r.done++
 					if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // an answer, too: the others go on
 						g.diverge(p)
-						con.Say("%d of %d: %s, %sp = %v, seed %d: %v", r.done, total, model, prefixed(v.name, ", "), p, seed, err)
+						con.Say("%d of %d: %s, %s%v", r.done, total, model, prefixed(v.name, ", "), err) // the error names p and seed
 						continue
 					}
 					if err != nil {

@@ -1,11 +1,14 @@
 package paper
 
 import (
+	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
 
@@ -118,5 +121,29 @@ func TestVariantsAreRowsOfTheirOwn(t *testing.T) {
 	}
 	if !v[0].sameStep(v[1]) || v[0].sameStep(v[2]) || v[0].sameStep(v[3]) {
 		t.Error("learning rates share a compiled step, decay and the adaptive variant do not")
+	}
+}
+
+// A reproduction goes on with its own settings, folder of data and images, and two processes do not share its folder.
+func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
+	settings := Cifar10{Models: []string{"cnn"}, P: []float64{2}, Trials: 1, Epochs: 1, Batch: 100, LR: []job.Rate{0.1}, Seed: 1, Data: "fashion-sample", DataDir: "/sets", Precision: "auto", Engine: "cpu", Runs: t.TempDir()}
+	run, err := runlog.Create(settings.Runs, "x", runlog.Info{Command: cifar10Command, Settings: settings, DataHash: "0123456789abcdef"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	con := &job.Console{Out: io.Discard, Err: io.Discard}
+	again := Cifar10{Engine: "cpu", Resume: run.Dir}
+	var busy *runlog.BusyError
+	if err := again.Run(t.Context(), con); !errors.As(err, &busy) {
+		t.Errorf("a folder at work: %v", err)
+	}
+	if err := run.Finish(errors.New("stopped"), true); err.Error() != "stopped" {
+		t.Fatal(err)
+	}
+	if err := again.Run(t.Context(), con); err == nil || !strings.Contains(err.Error(), "the data have changed") {
+		t.Errorf("other data: %v", err)
+	}
+	if again.DataDir != "/sets" {
+		t.Errorf("the folder of the data is %q", again.DataDir)
 	}
 }

@@ -43,6 +43,7 @@ type Info struct {
 	Version  string    `json:"version"`
 	Machine  Machine   `json:"machine"`
 	Started  time.Time `json:"started"`
+	Resumed  []Leg     `json:"resumed,omitempty"` // engine, version and machine above are those it began with
 	Finished time.Time `json:"finished,omitzero"`
 	Status   string    `json:"status"`
 	Error    string    `json:"error,omitempty"`
@@ -55,6 +56,19 @@ type Machine struct {
 	Arch string `json:"arch"`
 	CPUs int    `json:"cpus"`
 	Go   string `json:"go"`
+}
+
+func thisMachine() Machine {
+	host, _ := os.Hostname()
+	return Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()}
+}
+
+// Leg is a run that went on after it was stopped, perhaps elsewhere.
+type Leg struct {
+	Started time.Time `json:"started"`
+	Engine  string    `json:"engine"`
+	Version string    `json:"version"`
+	Machine Machine   `json:"machine"`
 }
 
 // Run is a run folder being written. Its methods are not safe for concurrent use.
@@ -109,8 +123,7 @@ func CreateAt(dir string, info Info) (*Run, error) {
 func begin(dir string, info Info) (*Run, error) {
 	info.Started = time.Now().Truncate(time.Millisecond)
 	info.Status = Running
-	host, _ := os.Hostname()
-	info.Machine = Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()}
+	info.Machine = thisMachine()
 	r := &Run{Dir: dir, Info: info}
 	var err error
 	if r.lock, err = lock(dir); err != nil {
@@ -131,12 +144,14 @@ func (r *Run) unlock() error {
 	if r.lock == nil {
 		return nil
 	}
-	return r.lock.Close()
+	held := r.lock
+	r.lock = nil
+	return held.Close()
 }
 
-// Resume opens a run folder to go on with: its status is "running" again, and its metrics are the given lines. Where another process is still
-// writing it, Resume changes nothing and returns a BusyError.
-func Resume(dir string, metrics []any) (*Run, error) {
+// Take takes an existing run folder for this process and changes nothing in it. GoOn makes it a run again, Release gives it back. Where another
+// process is still writing it, Take returns a BusyError.
+func Take(dir string) (*Run, error) {
 	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
 		return nil, err
 	}
@@ -145,18 +160,20 @@ func Resume(dir string, metrics []any) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Dir: dir, lock: held}
-	if err := r.resume(metrics); err != nil {
-		return nil, errors.Join(err, r.unlock())
+	if r.Info, err = ReadInfo(dir); err != nil { // as it is now that nobody else writes it
+		return nil, errors.Join(err, r.Release())
 	}
 	return r, nil
 }
 
-// resume sets the folder back to running, once it is this process's.
-func (r *Run) resume(metrics []any) (err error) {
-	if r.Info, err = ReadInfo(r.Dir); err != nil {
-		return err
-	}
-	r.Info.Status, r.Info.Error, r.Info.Finished = Running, "", time.Time{}
+// Release gives a folder back that was taken, where GoOn was not called or failed. After Finish it does nothing.
+func (r *Run) Release() error { return r.unlock() }
+
+// GoOn sets a folder that was taken back to running, with these lines as its metrics, and notes that it goes on, by which version and where.
+func (r *Run) GoOn(metrics []any, engine, version string) error {
+	info := r.Info
+	info.Status, info.Error, info.Finished = Running, "", time.Time{}
+	info.Resumed = append(info.Resumed, Leg{time.Now().Truncate(time.Millisecond), engine, version, thisMachine()})
 	var b bytes.Buffer
 	for _, m := range metrics {
 		line, err := json.Marshal(m)
@@ -165,11 +182,25 @@ func (r *Run) resume(metrics []any) (err error) {
 		}
 		b.Write(append(line, '\n'))
 	}
-	if err := errors.Join(r.WriteFile("metrics.jsonl", b.Bytes()), r.WriteJSON("run.json", r.Info)); err != nil {
+	if err := errors.Join(r.WriteFile("metrics.jsonl", b.Bytes()), r.WriteJSON("run.json", info)); err != nil {
 		return err
 	}
+	r.Info = info
+	var err error
 	r.metrics, err = os.OpenFile(r.Path("metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0o666)
 	return err
+}
+
+// Resume is Take and GoOn, for a run that goes on as it began.
+func Resume(dir string, metrics []any) (*Run, error) {
+	r, err := Take(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.GoOn(metrics, r.Info.Engine, r.Info.Version); err != nil {
+		return nil, errors.Join(err, r.Release())
+	}
+	return r, nil
 }
 
 // slug keeps a name safe as part of a path.
@@ -207,6 +238,9 @@ func (r *Run) Append(v any) error {
 	_, err = r.metrics.Write(append(data, '\n'))
 	return err
 }
+
+// Sync puts the metrics on the disk, before a file that presumes them.
+func (r *Run) Sync() error { return r.metrics.Sync() }
 
 // Finish records how the run ended: done for a nil error, else interrupted or failed.
 // It returns err, or the first error of its own.

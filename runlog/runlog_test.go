@@ -232,3 +232,41 @@ func TestAFolderInsideAnotherRunIsMadeOnce(t *testing.T) {
 		t.Error("a folder that is there was taken")
 	}
 }
+
+func TestTakingAFolderChangesNothingAndGoingOnNotesWhere(t *testing.T) {
+	r, err := Create(t.TempDir(), "x", Info{Engine: "cpu", Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Finish(errors.New("stopped"), true); err != nil && err.Error() != "stopped" {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(r.Path("run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := Take(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy *BusyError
+	if _, err := Take(r.Dir); taken.lock != nil && !errors.As(err, &busy) {
+		t.Errorf("taken twice: %v", err)
+	}
+	if err := errors.Join(taken.Release(), taken.Release()); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(r.Path("run.json")); err != nil || string(after) != string(before) {
+		t.Errorf("run.json is %s, %v", after, err)
+	}
+	if taken, err = Take(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(taken.GoOn([]any{1}, "cuda", "2"), taken.Sync(), taken.Finish(nil, false)); err != nil {
+		t.Fatal(err)
+	}
+	info, err := ReadInfo(r.Dir)
+	if err != nil || info.Engine != "cpu" || info.Version != "1" || len(info.Resumed) != 1 || info.Resumed[0].Engine != "cuda" || info.Resumed[0].Version != "2" || info.Status != Done {
+		t.Errorf("%+v, %v", info, err)
+	}
+}

@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -88,6 +89,12 @@ func encode(name string, t *tensors.Tensor) (out safetensors.Tensor, err error) 
 	return out, fmt.Errorf("cannot store values of type %s", t.DType())
 }
 
+// Metadata reads what Save was given beside the state.
+func Metadata(path string) (map[string]string, error) {
+	f, err := safetensors.Read(path)
+	return f.Metadata, err
+}
+
 // Load sets the session to a state that Save wrote with all. Every variable must be there, in its shape: another network's checkpoint is refused, and
 // nothing is changed.
 func (x *Session) Load(path string) (metadata map[string]string, err error) {
@@ -108,12 +115,15 @@ func (x *Session) Load(path string) (metadata map[string]string, err error) {
 		if !ok {
 			return nil, fmt.Errorf("%s has no %s: it is a checkpoint of another network or optimizer", path, v.Path())
 		}
-		if fmt.Sprint(st.Shape) != fmt.Sprint(v.Shape().Dimensions) && v.Shape().Size() != 1 {
+		if !slices.Equal(st.Shape, v.Shape().Dimensions) {
 			return nil, fmt.Errorf("%s: %s has shape %v, this network's has %v", path, v.Path(), st.Shape, v.Shape().Dimensions)
 		}
 		t, err := decode(st)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", path, v.Path(), err)
+		}
+		if t.DType() != v.DType() {
+			return nil, fmt.Errorf("%s: %s holds numbers of type %s, this network's are %s", path, v.Path(), t.DType(), v.DType())
 		}
 		changes = append(changes, change{v, t})
 	}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -59,8 +60,17 @@ func (x *Session) Start(r Run) error {
 		if err := x.opt.Set(x.store.RootScope(), "", r.P, r.LR); err != nil {
 			return err
 		}
+		if err := x.clearStatistics(); err != nil {
+			return err
+		}
 		return x.opt.Restart(x.store.RootScope(), r.Schedule)
 	})
+}
+
+// clearStatistics sets what the steps count back to nothing.
+func (x *Session) clearStatistics() error {
+	return errors.Join(x.store.GetVariable(lossVar).SetValue(tensors.FromScalar(float32(0))), x.store.GetVariable(correctVar).SetValue(tensors.FromScalar(float32(0))),
+		x.store.GetVariable(firstBadVar).SetValue(tensors.FromScalar(int32(-1))))
 }
 
 // Train runs epoch number epoch, counted from 0. progress is called now and then with the steps done in it.
@@ -70,10 +80,8 @@ func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(ste
 		if err := x.setPlan(r.Seed, epoch+1); err != nil {
 			return err
 		}
-		for _, path := range []string{lossVar, correctVar} {
-			if err := x.store.GetVariable(path).SetValue(tensors.FromScalar(float32(0))); err != nil {
-				return err
-			}
+		if err := x.clearStatistics(); err != nil {
+			return err
 		}
 		begin := time.Now()
 		for k := range x.PerEpoch {
@@ -102,14 +110,38 @@ func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(ste
 	if err != nil {
 		return out, err
 	}
-	if math.IsNaN(out.Loss) || math.IsInf(out.Loss, 0) {
-		why := fmt.Errorf("the loss is %v in epoch %d", out.Loss, epoch+1)
-		if bad := optim.FirstNotFinite(x.modelScope()); bad != nil {
-			why = fmt.Errorf("%w: %w", why, bad)
+	if !finite(out.Loss) {
+		where := fmt.Sprintf("in epoch %d", epoch+1)
+		if step, err := x.firstBad(); err == nil && step >= 0 {
+			where += fmt.Sprintf(" at step %d of %d", step+1, x.PerEpoch)
 		}
-		return out, &Diverged{fmt.Errorf("%w: try a smaller learning rate", why)}
+		return out, x.diverged(out.Loss, where)
 	}
 	return out, nil
+}
+
+func finite(v float64) bool { return v-v == 0 }
+
+// diverged is the error of a loss that is no finite number. The weights are those that made it.
+func (x *Session) diverged(loss float64, where string) error {
+	why := fmt.Errorf("the loss is %v %s", loss, where)
+	if bad := optim.FirstNotFinite(x.modelScope()); bad != nil {
+		why = fmt.Errorf("%w: %w", why, bad)
+	}
+	return &Diverged{fmt.Errorf("%w: try a smaller learning rate", why)}
+}
+
+// firstBad is the first step of the epoch, counted from 0, whose loss was no finite number, or −1.
+func (x *Session) firstBad() (int, error) {
+	t, err := x.store.GetVariable(firstBadVar).Value()
+	if err != nil {
+		return -1, err
+	}
+	v, err := tensors.CopyFlatData[int32](t)
+	if err != nil {
+		return -1, err
+	}
+	return int(v[0]), nil
 }
 
 // setPlan draws an epoch and sends it to the engine.
@@ -162,8 +194,8 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 		return nil
 	})
 	s.Loss, s.Accuracy = s.Loss/float64(n), s.Accuracy/float64(n)
-	if err == nil && s.Loss-s.Loss != 0 {
-		err = &Diverged{fmt.Errorf("the loss on the test images is %v: try a smaller learning rate", s.Loss)}
+	if err == nil && !finite(s.Loss) {
+		err = x.diverged(s.Loss, "on the test images")
 	}
 	return s, err
 }

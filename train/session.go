@@ -7,6 +7,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -52,10 +53,10 @@ const (
 	trainImages = "/data/train"
 	trainLabels = "/data/train_labels"
 	testImages  = "/data/test"
-	testLabels  = "/data/test_labels"
 	planVar     = "/data/plan"
 	lossVar     = "/stats/loss"
 	correctVar  = "/stats/correct"
+	firstBadVar = "/stats/first_bad" // the first step of the epoch whose loss was not a finite number, −1 for none
 	modelScope  = "model"
 )
 
@@ -68,7 +69,10 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}
-	x := &Session{engine: e, set: set, settings: s, net: net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(1000, set.Test.Len())}
+	if s.Augment && min(set.Height, set.Width) <= cutout {
+		return nil, fmt.Errorf("pictures of %d × %d are too small to cut a square of %d × %d out: train without augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
+	}
+	x := &Session{engine: e, set: set, settings: s, net: net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(evaluated(e.Name), set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
 		x.dtype = dtypes.BFloat16
@@ -95,6 +99,14 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	return x, err
 }
 
+// evaluated is how many images an evaluation takes at a time. A thousand fill a GPU; on a CPU they only take memory, gigabytes for ResNet-18.
+func evaluated(engine string) int {
+	if engine == "cuda" {
+		return 1000
+	}
+	return 200
+}
+
 func (x *Session) modelScope() *model.Scope { return x.store.Scope("/" + modelScope) }
 
 // loadData makes the data variables: training images with a border of the mean colour to shift into.
@@ -104,10 +116,10 @@ func (x *Session) loadData() {
 	put(trainImages, tensors.FromFlatDataAndDimensions(bordered(s, shift), s.Train.Len(), s.Height+2*shift, s.Width+2*shift, s.Channels))
 	put(trainLabels, tensors.FromFlatDataAndDimensions(int32s(s.Train.Labels), s.Train.Len()))
 	put(testImages, tensors.FromFlatDataAndDimensions(s.Test.Images, s.Test.Len(), s.Height, s.Width, s.Channels))
-	put(testLabels, tensors.FromFlatDataAndDimensions(int32s(s.Test.Labels), s.Test.Len()))
 	put(planVar, tensors.FromFlatDataAndDimensions(make([]int32, x.PerEpoch*x.settings.Batch*planWidth), x.PerEpoch, x.settings.Batch, planWidth))
 	put(lossVar, tensors.FromScalar(float32(0)))
 	put(correctVar, tensors.FromScalar(float32(0)))
+	put(firstBadVar, tensors.FromScalar(int32(-1)))
 }
 
 func (x *Session) node(g *Graph, path string) *Node { return x.store.GetVariable(path).NodeValue(g) }
@@ -118,7 +130,8 @@ func (x *Session) add(g *Graph, path string, v *Node) {
 	variable.SetNodeValue(Add(variable.NodeValue(g), ConvertDType(v, dtypes.Float32)))
 }
 
-// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step.
+// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step. From a loss that is no finite number on the
+// weights stay as they are, so that who looks finds the weights that made it.
 func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	step := optimizer.GetGlobalStepVar(scope).NodeValue(g) // before it is counted up
 	k := ConvertDType(Mod(step, ConstAs(step, x.PerEpoch)), dtypes.Int32)
@@ -130,7 +143,22 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	loss := crossEntropy(logits, labels)
 	x.add(g, lossVar, loss)
 	x.add(g, correctVar, correct(logits, labels))
-	x.opt.UpdateGraph(scope, g, loss)
+	finite := LessOrEqual(Abs(loss), ConstAs(loss, math.MaxFloat32))
+	first := x.store.GetVariable(firstBadVar)
+	none := LessThan(first.NodeValue(g), ScalarZero(g, dtypes.Int32))
+	first.SetNodeValue(Where(LogicalAnd(none, LogicalNot(finite)), k, first.NodeValue(g)))
+
+	// No gradient and no rate: nothing moves, with decay and momentum, too. The variable itself keeps its value.
+	sound := LogicalAnd(none, finite)
+	grads := scope.BuildTrainableVariablesGradientsGraph(loss)
+	for i, d := range grads {
+		grads[i] = Where(sound, d, ZerosLike(d))
+	}
+	rate := optimizer.LearningRateVar(x.store.RootScope(), dtypes.Float32, optimizer.SGDDefaultLearningRate)
+	given := rate.NodeValue(g)
+	rate.SetNodeValue(Where(sound, given, ZerosLike(given)))
+	x.opt.UpdateGraphWithGradients(scope, grads, loss.DType())
+	rate.SetNodeValue(given)
 }
 
 // evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A batch that would pass
@@ -160,7 +188,7 @@ func (x *Session) featureGraph(scope *model.Scope, first *Node) (logits, feature
 }
 
 // trainBatch is how many training images an evaluation takes at a time.
-func (x *Session) trainBatch() int { return min(1000, x.set.Train.Len()) }
+func (x *Session) trainBatch() int { return min(evaluated(x.engine.Name), x.set.Train.Len()) }
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {

@@ -155,13 +155,17 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "run.json", `{"command": "fit"}`)
-	for args, want := range map[string]string{
-		"--models alexnet": "there are cnn", "--models cnn,cnn": "twice", "--p 1": "above 1", "--trials 0": "--trials 0", "--data nowhere --engine go": "nowhere", "--adaptive 2": "--adaptive 2",
-		"--resume nowhere": "nowhere", "--resume .": `a run of "fit"`, "--lr=-1": "--lr -1",
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"--models alexnet", "there are cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2}, {"--trials 0", "--trials 0", 2}, {"--data nowhere --engine go", "nowhere", 1},
+		{"--adaptive 2", "--adaptive 2", 2}, {"--resume nowhere", "nowhere", 1}, {"--resume .", `a run of "fit"`, 1}, {"--lr=-1", "--lr -1", 2}, {"--engine tpu", "choose auto", 2},
+		{"--resume . --p 7", "--p beside --resume", 2},
 	} {
-		_, stderr, code := bregman(t, dir, append([]string{"reproduce", "cifar10"}, strings.Fields(args)...)...)
-		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
-			t.Errorf("reproduce cifar10 %s: exit %d, %q", args, code, stderr)
+		_, stderr, code := bregman(t, dir, append([]string{"reproduce", "cifar10"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+			t.Errorf("reproduce cifar10 %s: exit %d, %q", c.args, code, stderr)
 		}
 	}
 }

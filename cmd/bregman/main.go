@@ -89,7 +89,10 @@ func run(args []string) (code int) {
 		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: bregman --help\n", err)
 		return 2
 	}
-	if err = job.CheckUsage(k.Selected().Target.Addr().Interface()); err == nil {
+	if err = job.CheckResume(given(k)); err == nil {
+		err = job.CheckUsage(k.Selected().Target.Addr().Interface())
+	}
+	if err == nil {
 		err = k.Run()
 	}
 	var usage *job.UsageError
@@ -110,6 +113,17 @@ func run(args []string) (code int) {
 		return 1
 	}
 	return 0
+}
+
+// given are the names of the flags on the command line.
+func given(k *kong.Context) []string {
+	var names []string
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			names = append(names, p.Flag.Name)
+		}
+	}
+	return names
 }
 
 // version is the module's version, or the commit it was built from.

@@ -181,11 +181,20 @@ func TestTrainRefusesBadInputInOneLine(t *testing.T) {
 	pictures(t, dir)
 	write(t, dir, "broken.npz", "PK not a zip")
 	for args, want := range map[string]string{
-		"--data nowhere": "nowhere", "--data broken.npz": "broken.npz", "--engine tpu": "choose auto",
+		"--data nowhere": "nowhere", "--data broken.npz": "broken.npz",
 		"--engine cuda": `no engine "cuda"`, "--batch 5000 --data pictures --model cnn --engine go": "training images", "--resume nowhere": "nowhere",
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)
 		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+			t.Errorf("train %s: exit %d, %q", args, code, stderr)
+		}
+	}
+	for args, want := range map[string]string{
+		"--engine tpu": "choose auto", "--p 2,3,2": "2 is named twice", "--lr 1e39": "--lr 1e+39", "--lr 1e-60": "--lr 1e-60", "--dual-decay inf": "--dual-decay", "--weight-decay 1e39": "--weight-decay",
+		"--resume nowhere --p 7": "--p beside --resume", "--resume nowhere --epochs 60": "--epochs beside --resume",
+	} {
+		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)
+		if code != 2 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("train %s: exit %d, %q", args, code, stderr)
 		}
 	}
