@@ -87,6 +87,9 @@ type FitResult struct {
 
 // Check returns the first thing wrong with the settings.
 func (f *Fit) Check() error {
+	if f.Resume != "" && f.Data == "" {
+		return nil // its settings are in its folder
+	}
 	for _, p := range f.P {
 		if err := mirror.CheckP(p); err != nil {
 			return err

@@ -44,7 +44,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 		return nil
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(v > 0) || math.IsInf(v, 1) {
+	if err != nil || v == 0 || math.IsInf(v, 0) {
 		return fmt.Errorf("%q is not a learning rate: want a positive number or auto", text)
 	}
 	*r = Rate(v)

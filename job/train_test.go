@@ -22,7 +22,7 @@ import (
 )
 
 // pictures writes a folder of tiny pictures of two classes that differ in brightness.
-func pictures(t *testing.T) string {
+func picturesIn(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pictures")
 	for class, level := range map[string]int{"dark": 40, "light": 180} {
@@ -46,7 +46,7 @@ func pictures(t *testing.T) string {
 
 // tiny are settings that train in a moment.
 func tiny(t *testing.T) Train {
-	return Train{Model: "cnn", Data: pictures(t), P: []float64{2}, Epochs: 6, Batch: 12, LR: 0.2, Schedule: "triangular", Peak: 0.2083333, Seed: 1, Trials: 1, Precision: "auto",
+	return Train{Model: "cnn", Data: picturesIn(t), P: []float64{2}, Epochs: 6, Batch: 12, LR: 0.2, Schedule: "triangular", Peak: 0.2083333, Seed: 1, Trials: 1, Precision: "auto",
 		Engine: "cpu", NoStudy: true, Runs: filepath.Join(t.TempDir(), "runs"), JSON: true}
 }
 

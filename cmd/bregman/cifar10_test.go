@@ -59,7 +59,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 		t.Errorf("checkpoints of runs that are done: %v", left)
 	}
 	study, err := job.ReadStudy(filepath.Join(run, "trials/cnn/p3-s1"))
-	if err != nil || study.Margins.Examples != 4000 || len(study.Layers) != 3 || study.P != 3 {
+	if err != nil || study.Margins.Examples != 3800 || len(study.Layers) != 4 || study.P != 3 {
 		t.Errorf("study %+v, %v", study, err)
 	}
 	lines := 0

@@ -105,7 +105,7 @@ func TestModelsThatCannotBeUsedAreRefusedInOneLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"--model cut.json --data good.svm": "cut short", "--model newer.json --data good.svm": "newer than this program", "--model m.json --data wide.svm": "9 features",
 	} {
-		if _, stderr, code := bregman(t, dir, append([]string{"predict"}, strings.Fields(args)...)...); code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		if _, stderr, code := bregman(t, dir, append([]string{"predict"}, strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("predict %s: exit %d, %q, want %q", args, code, stderr, want)
 		}
 	}
@@ -163,7 +163,7 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 	}
 	for args, want := range map[string]string{"--p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60", "--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
 		"--soft 0.5 --method pgd": "--soft", "--scale max --soft 3": "--soft 3"} {
-		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --runs="), strings.Fields(args)...)...); code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --runs="), strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("fit %s: exit %d, %q, want %q", args, code, stderr, want)
 		}
 	}

@@ -115,7 +115,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"margin --data good.svm --p 0.5", "p from 1 to Inf"}, {"margin --data good.svm --p NaN", "p from 1 to Inf"}, {"margin --data good.svm --out w.json", ".npy"},
 		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above}, {"verify --seeds 0", "--seeds 0"},
 		{"reproduce linear --steps 5", "--steps 5"}, {"bench linear --time 0s", "--time 0s"},
-		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs 0", "--epochs 0"},
+		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
 	} {
 		dir := t.TempDir()
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
@@ -441,7 +441,7 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"data info fashion-sample", "ankle boot", 0}, {"data info fashion-sample --json", `"train": 4000`, 0},
+		{"data info fashion-sample", "ankle boot", 0}, {"data info fashion-sample --json", `"train": 3800`, 0},
 		{"data get nosuch", "nosuch: no such data set or file", 1}, {"data info nosuch", "no such file", 1},
 		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample --out y.svm", "--out y.svm: fashion-sample is images", 2},
 		{"data get r100 --out y.svm --data-dir z", "--data-dir is for images", 2}, {"data get fashion-sample --data-dir z", "built in", 0},

@@ -60,7 +60,7 @@ func TestTrainLearnsAndLeavesItsRunFolder(t *testing.T) {
 			Run  string
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Runs) != 2 || r.Engine != "go" {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Runs) != 2 || r.Engine != "cpu" {
 		t.Fatalf("%v in %s", err, stdout)
 	}
 	for _, run := range r.Runs {
@@ -152,7 +152,7 @@ func TestAFullDiskIsOneClearLineAndNoHalfWrittenFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", "ulimit -f 4; exec "+program+" train --model cnn --data pictures --epochs 2 --batch 12 --engine go")
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "ulimit -f 4; exec "+program+" train --model cnn --data pictures --p 2 --epochs 2 --batch 12 --engine cpu")
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -84,7 +84,7 @@ func (g *randomGraph) add() (err error) {
 	f, x := g.f, g.pick()
 	s := g.shape(x)
 	var v compute.Value
-	kind := g.rng.IntN(17)
+	kind := g.rng.IntN(19)
 	switch kind {
 	case 0, 1, 2:
 		y := g.like(x)
@@ -187,6 +187,28 @@ func (g *randomGraph) add() (err error) {
 			}
 		}
 		v, err = f.ConvertDType(v, dtypes.Float32)
+	case 17, 18: // a choice by a scalar, also inside another
+		other := x
+		for range 8 {
+			if y := g.pick(); g.shape(y).Equal(s) {
+				other = y
+			}
+		}
+		a, err := f.Constant([]float32{float32(g.rng.NormFloat64())})
+		if err != nil {
+			return err
+		}
+		b, err := f.Constant([]float32{float32(g.rng.NormFloat64())})
+		if err != nil {
+			return err
+		}
+		pred, err := f.LessThan(a, b)
+		if err != nil {
+			return err
+		}
+		if v, err = f.Where(pred, x, other); err != nil {
+			return err
+		}
 	case 16:
 		if len(g.masks) == 0 {
 			return nil
@@ -197,7 +219,7 @@ func (g *randomGraph) add() (err error) {
 		return fmt.Errorf("%d: %w", kind, err)
 	}
 	// keep magnitudes small, so that rounding can be bounded
-	if kind != 3 {
+	if kind != 3 && kind < 17 {
 		bound, err := f.Constant([]float32{3})
 		if err != nil {
 			return err
