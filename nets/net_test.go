@@ -202,8 +202,8 @@ func TestFeaturesAreWhatTheLastLayerSees(t *testing.T) {
 	for i := range 4 {
 		for k := range 3 {
 			sum := b[k]
-			for j := range 16 {
-				sum += features[i*16+j] * w[j*3+k]
+			for j := range 64 {
+				sum += features[i*64+j] * w[j*3+k]
 			}
 			want = append(want, sum)
 		}

@@ -31,12 +31,11 @@ type instr struct {
 	any     func(m *machine, in *instr, n int) // other types
 	special special
 
-	dst     int
-	args    []int // registers read
-	s, t    int   // uniforms
-	pred    int   // of a choice: the uniform predicate
-	node    *node
-	storage int // bool stores: none
+	dst  int
+	args []int // registers read
+	s, t int   // uniforms
+	pred int   // of a choice: the uniform predicate
+	node *node
 }
 
 // special marks instructions with a shape of their own.

@@ -13,7 +13,7 @@ type move struct {
 	from, to    []int // strides in bytes, may be negative
 	start, into int   // bytes
 	size        int   // of an element
-	src, dst    *storage
+	src         *storage
 	contiguous  bool
 }
 

@@ -21,7 +21,6 @@ type randomGraph struct {
 	values []compute.Value
 	masks  []compute.Value
 	inputs []shapes.Shape
-	log    []string
 }
 
 func (g *randomGraph) shape(v compute.Value) shapes.Shape {
