@@ -283,6 +283,7 @@ func (w *Trainer) print() error {
 			fmt.Fprintf(w.con.Out, "run  %s\n", r.Run)
 		}
 	}
+	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" sets several beside each other.")
 	return nil
 }
 
