@@ -55,6 +55,7 @@ type Machine struct {
 	Arch string `json:"arch"`
 	CPUs int    `json:"cpus"`
 	Go   string `json:"go"`
+	PID  int    `json:"pid,omitempty"` // the process that wrote it
 }
 
 // Run is a run folder being written. Its methods are not safe for concurrent use.
@@ -110,7 +111,7 @@ func begin(dir string, info Info) (*Run, error) {
 	info.Started = time.Now().Truncate(time.Millisecond)
 	info.Status = Running
 	host, _ := os.Hostname()
-	info.Machine = Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()}
+	info.Machine = Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), os.Getpid()}
 	r := &Run{Dir: dir, Info: info}
 	var err error
 	if r.lock, err = lock(dir); err != nil {

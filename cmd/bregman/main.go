@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/bregman-ml/bregman/bench"
+	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/paper"
 )
@@ -32,8 +33,10 @@ type cli struct {
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
 		Get  job.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
 	} `cmd:"" help:"Data sets."`
-	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
-	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
+	Train  job.Train      `cmd:"" help:"Train a network by stochastic p-GD."`
+	Report compare.Report `cmd:"" help:"Compare runs on one page."`
+	Export compare.Export `cmd:"" help:"A run's metrics as csv or npz."`
+	Doctor job.Doctor     `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 		Train  bench.Train  `cmd:"" help:"Training networks on a CPU, the matrix product and the update, beside PyTorch."`
