@@ -336,7 +336,7 @@ func (p *Page) weights() error {
 	right, top := 0.0, 0.0
 	named := map[float64]bool{}
 	for _, r := range p.runs {
-		if r.Study == nil || len(r.Study.Histogram.Share) == 0 || len(r.Study.ScaledHistogram.Share) == 0 {
+		if r.Study == nil || !drawable(r.Study.Histogram) || !drawable(r.Study.ScaledHistogram) {
 			continue
 		}
 		name := ""
@@ -358,6 +358,9 @@ func (p *Page) weights() error {
 	p.Section("The weights")
 	return p.figure("weights", "Histograms of |w| after training, up to the size that 99.5 % do not exceed.", sizes, scaled)
 }
+
+// drawable says whether a histogram, which was read from a file, is one.
+func drawable(h train.Histogram) bool { return len(h.Share) > 0 && h.Limit > 1e-100 && h.Limit < 1e100 }
 
 // outline is the outline of a histogram: two points a bin.
 func outline(h train.Histogram, scale float64) (x, y []float64) {

@@ -237,7 +237,7 @@ func (f Figure) freeCorner(p *plot.Plot) (left, low bool) {
 // scale sets the range of an axis: the fixed one, or that of the data, widened where it is a single value or nothing.
 func (f Figure) scale(a *plot.Axis, k int, log bool) {
 	lo, hi := f.Min[k], f.Max[k]
-	if !(lo < hi) {
+	if !(lo < hi) || log && lo <= 0 || math.IsInf(hi-lo, 0) {
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, s := range f.Series {
 			for _, y := range [][]float64{s.Y, s.Low, s.High} {

@@ -16,6 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/paper"
+	"github.com/bregman-ml/bregman/web"
 )
 
 type cli struct {
@@ -36,6 +37,7 @@ type cli struct {
 	Train  job.Train      `cmd:"" help:"Train a network by stochastic p-GD."`
 	Report compare.Report `cmd:"" help:"Compare runs on one page."`
 	Export compare.Export `cmd:"" help:"A run's metrics as csv or npz."`
+	Serve  web.Serve      `cmd:"" help:"The dashboard: runs in a browser, live."`
 	Doctor job.Doctor     `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
