@@ -97,10 +97,14 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 			lr = fit.LR
 		}
 		replay, err := s.replays.get(r.Context(), fit, lr, steps)
-		if err != nil {
-			return nil, err
+		if r.Context().Err() != nil {
+			return nil, r.Context().Err()
 		}
-		way(out, replay, fit.P)
+		if err != nil {
+			out["note"] = err.Error()
+		} else {
+			way(out, replay, fit.P)
+		}
 	}
 	f, err := s.root.Sub(id)
 	if err != nil {

@@ -44,6 +44,9 @@ var built bool
 // runner is a server that may start runs.
 func runner(t *testing.T) (*Server, *httptest.Server) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("building the program takes seconds")
+	}
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)

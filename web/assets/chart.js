@@ -26,7 +26,7 @@ export class Chart {
   // scales maps the ranges of what can be shown to the frame.
   scales() {
     let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
-    const okX = v => v !== null && (!this.logX || v > 0), okY = v => v !== null && (!this.logY || v > 0);
+    const okX = v => Number.isFinite(v) && (!this.logX || v > 0), okY = v => Number.isFinite(v) && (!this.logY || v > 0);
     for (const s of this.series) for (let i = 0; i < s.x.length; i++) {
       if (!okX(s.x[i]) || !okY(s.y[i])) continue;
       x0 = Math.min(x0, s.x[i]); x1 = Math.max(x1, s.x[i]);

@@ -46,7 +46,7 @@ export function num(v) {
   if (v === null || v === undefined) return '–';
   const a = Math.abs(v);
   if (v === 0) return '0';
-  if (Number.isInteger(v) && a < 1e6) return String(v);
+  if (Number.isInteger(v) && a < 1e12) return a < 1e4 ? String(v).replace('-', '−') : v.toLocaleString('en').replace('-', '−');
   if (a >= 1e6 || a < 1e-3) return v.toExponential(2).replace('e+', 'e').replace('-', '−');
   return String(Number(v.toPrecision(4))).replace('-', '−');
 }

@@ -17,7 +17,7 @@ export async function showRun(params) {
   main().replaceChildren(
     h('h1', {}, name(id)),
     h('div', { class: 'row' }, state, h('span', { class: 'soft' }, `${s.command || '–'} · ${(s.model ? s.model + ' on ' : '') + (s.data || '–')} · `, h('span', { class: 'dot', color: s.color }), `p = ${ps(s.p)} · started ${date(s.started)}`)),
-    s.error ? h('p', { class: 'note bad' }, s.error) : null, ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
+    ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
     numbers,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
@@ -30,7 +30,7 @@ export async function showRun(params) {
   await view.load();
   performance.mark('painted');
   if (run.replay) showWeights(id, s, weights, view).catch(err => weights.append(h('p', { class: 'note' }, err.message)));
-  else get('/api/weights' + query(of)).then(a => { if (a.heat) weights.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color)); }, () => {});
+  else if (run.info) get('/api/weights' + query(of)).then(a => { if (a.heat) weights.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color)); }, () => {});
   view.follow(now => { state.replaceChildren(status(now)); say(`${name(id)}: ${now}`); });
 }
 
@@ -119,6 +119,7 @@ class Curves {
 
 async function showWeights(id, s, box, view) {
   const a = await get('/api/weights' + query([['id', id]]));
+  if (a.note) box.append(h('p', { class: 'soft small' }, 'The way of the weights cannot be computed again: ' + a.note));
   if (a.w) box.append(...showPlane(a, s.color));
   else if (a.heat) box.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color));
   for (const [m, title, y] of [['divergence', 'Divergence to the max margin', 'D(u, w/‖w‖)'], ['angle', 'Angle to the max margin', 'radians']]) {
@@ -131,7 +132,7 @@ async function showWeights(id, s, box, view) {
 
 // histograms shows the sizes of a network's weights after training.
 function histograms(run, s) {
-  if (!run.histograms) return [];
+  if (!run.histograms || !Object.values(run.histograms).every(v => v.limit > 0 && v.share && v.share.length)) return [];
   const charts = [['sizes', 'Sizes of the weights after training', '|w|', '% of the weights', false], ['scaled', 'Sizes over the RMS of their layer', '|w| / RMS', 'density', true]].map(([key, title, x, y, log]) => {
     const hist = run.histograms[key], n = hist.share.length, width = hist.limit / n, c = new Chart({ title, x, y, logY: log }), xs = [], ys = [];
     hist.share.forEach((v, k) => { xs.push(k * width, (k + 1) * width); const d = key === 'sizes' ? 100 * v : v / width; ys.push(d, d); });
