@@ -162,8 +162,10 @@ func (f Figure) plot() (*plot.Plot, error) {
 	g.Vertical.Color, g.Horizontal.Color = grid, grid
 	p.Add(g)
 
+	f.scale(&p.Y, 1, f.LogY)
+	bottom := p.Y.Min
 	for _, s := range f.Series {
-		s.shade(p, f)
+		s.shade(p, f, bottom)
 		var thumb plot.Thumbnailer
 		for _, xy := range f.visible(s) {
 			thumb = s.plotTo(p, xy)
@@ -319,8 +321,8 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 	return l
 }
 
-// shade draws the band of a series, in pieces where points of it cannot be shown.
-func (s Series) shade(p *plot.Plot, f Figure) {
+// shade draws the band of a series, in pieces where points of it cannot be shown. Where a logarithmic axis cannot show its lower end, it goes down to the bottom.
+func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 	if len(s.Low) != len(s.X) || len(s.High) != len(s.X) {
 		return
 	}
@@ -338,11 +340,15 @@ func (s Series) shade(p *plot.Plot, f Figure) {
 		low, high = nil, nil
 	}
 	for i, x := range s.X {
-		if !f.shows(x, s.Low[i]) || !f.shows(x, s.High[i]) {
+		least := s.Low[i]
+		if f.LogY && least <= 0 {
+			least = bottom
+		}
+		if !f.shows(x, least) || !f.shows(x, s.High[i]) {
 			flush()
 			continue
 		}
-		low, high = append(low, plotter.XY{X: x, Y: s.Low[i]}), append(high, plotter.XY{X: x, Y: s.High[i]})
+		low, high = append(low, plotter.XY{X: x, Y: least}), append(high, plotter.XY{X: x, Y: s.High[i]})
 	}
 	flush()
 }

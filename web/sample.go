@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
 )
 
 var nan = math.NaN()
@@ -84,9 +87,13 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	defer w.mu.RUnlock()
 	var group compare.Group
 	curves := []curveAnswer{}
-	for k, c := range w.log.Curves {
-		if k == shownCurves {
-			break
+	lone := 0 // curves of one point beside real ones: results of an experiment, not curves
+	if slices.ContainsFunc(w.log.Curves, func(c *runlog.Curve) bool { return c.Rows > 1 }) {
+		lone = 1
+	}
+	for _, c := range w.log.Curves {
+		if len(curves) == shownCurves || c.Rows <= lone && w.status != runlog.Running { // the curves of a running one keep their numbers
+			continue
 		}
 		group.Curves = append(group.Curves, compare.Curve{Curve: c})
 		name, x := c.Over()
@@ -101,15 +108,24 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 		note = fmt.Sprintf("%s; %d such lines were passed over", w.log.Why, w.log.Bad)
 	}
 	if extra := len(w.log.Curves) - len(curves); extra > 0 {
-		note += fmt.Sprintf(" %d more curves are not shown: export has them.", extra)
+		note = strings.TrimSpace(fmt.Sprintf("%s %d curves of one point, or too many to tell apart, are not shown: the exports have them.", note, extra))
 	}
 	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
 		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})), "note": note}, nil
 }
 
-// thin keeps about n points of a column.
+// thin keeps about n points of a column. Lines that lack the number, as most lack a gap, are no points of it.
 func thin(x, y []float64, n int, over string) samples {
-	var out samples
+	out := samples{X: numbers{}, Y: numbers{}}
+	if slices.ContainsFunc(y, math.IsNaN) {
+		var xs, ys []float64
+		for k, v := range y {
+			if !math.IsNaN(v) {
+				xs, ys = append(xs, x[k]), append(ys, v)
+			}
+		}
+		x, y = xs, ys
+	}
 	for _, k := range report.Thin(x, y, n, over == "step" || over == "b") {
 		out.X, out.Y = append(out.X, x[k]), append(out.Y, y[k])
 	}

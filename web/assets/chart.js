@@ -45,7 +45,7 @@ export class Chart {
   draw() {
     const s = this.s = this.scales();
     const parts = [];
-    for (const v of ticks(s.x0, s.x1, this.logX, 6)) {
+    for (const v of ticks(s.x0, s.x1, this.logX, 6).filter(v => this.xName !== 'epoch' || Number.isInteger(v))) {
       const x = s.X(v);
       parts.push(h('line', { class: 'grid', x1: x, x2: x, y1: top, y2: H - bottom }), h('text', { x, y: H - bottom + 15, 'text-anchor': 'middle' }, tick(v)));
     }
@@ -57,13 +57,15 @@ export class Chart {
       h('text', { x: (left + W - right) / 2, y: H - 4, 'text-anchor': 'middle' }, this.xName),
       h('text', { x: 11, y: (top + H - bottom) / 2, 'text-anchor': 'middle', transform: `rotate(-90 11 ${(top + H - bottom) / 2})` }, this.yName));
     for (const c of this.series) if (c.low && c.low.length) {
-      const there = c.x.map((x, i) => i).filter(i => s.okX(c.x[i]) && s.okY(c.low[i]) && s.okY(c.high[i]));
-      const d = there.map((i, k) => (k ? 'L' : 'M') + point(s, c.x[i], c.high[i])).join('') + there.reverse().map(i => 'L' + point(s, c.x[i], c.low[i])).join('') + 'Z';
+      const floor = v => this.logY && v <= 0 ? s.y0 : v; // what a logarithmic axis cannot show goes to its end
+      const there = c.x.map((x, i) => i).filter(i => s.okX(c.x[i]) && Number.isFinite(c.low[i]) && s.okY(c.high[i]));
+      const d = there.map((i, k) => (k ? 'L' : 'M') + point(s, c.x[i], c.high[i])).join('') + there.reverse().map(i => 'L' + point(s, c.x[i], floor(c.low[i]))).join('') + 'Z';
       if (there.length > 1) parts.push(h('path', { class: 'band', color: c.color, d }));
     }
     for (const c of this.series) {
       let d = '', pen = false, lone = [];
       for (let i = 0; i < c.x.length; i++) {
+        if (c.y[i] === null) continue; // a line without this number
         if (!s.okX(c.x[i]) || !s.okY(c.y[i])) { pen = false; continue; }
         d += (pen ? 'L' : 'M') + point(s, c.x[i], c.y[i]);
         pen = true;

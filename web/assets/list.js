@@ -8,6 +8,12 @@ const columns = [
 ];
 const firstRows = 200;
 
+// stamped sets the time that begins a name apart: a narrow screen leaves it out.
+function stamped(text) {
+  const m = /^\d{8}-\d{6}-(?=.)/.exec(text);
+  return m ? [h('span', { class: 'stamp' }, m[0]), text.slice(m[0].length)] : [text];
+}
+
 export async function showList(params) {
   document.title = 'Runs – bregman';
   let runs = [], all = false;
@@ -66,7 +72,7 @@ export async function showList(params) {
     box.checked = chosen.has(r.id);
     const running = r.status === 'running' && r.progress !== null;
     return h('tr', {}, h('td', {}, box),
-      h('th', { scope: 'row', class: 'name' }, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, name(r.id))),
+      h('th', { scope: 'row', class: 'name' }, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, ...stamped(name(r.id)))),
       h('td', { class: 'wide' }, r.command || '–'), h('td', { class: 'wide' }, (r.model ? r.model + ' on ' : '') + (r.data || '–')),
       h('td', {}, h('span', { class: 'dot', color: r.color }), ps(r.p)),
       h('td', { title: r.error || null }, status(r.status), running ? h('progress', { max: 1, value: r.progress, 'aria-label': 'Progress' }) : null),

@@ -16,7 +16,7 @@ export async function showRun(params) {
   const charts = h('div', { class: 'charts' }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {});
   main().replaceChildren(
     h('h1', {}, name(id)),
-    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, `${s.command || '–'} · ${(s.model ? s.model + ' on ' : '') + (s.data || '–')} · `, h('span', { class: 'dot', color: s.color }), `p = ${ps(s.p)} · started ${date(s.started)}`)),
+    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [h('span', { class: 'dot', color: s.color }), `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
     ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
     numbers,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
