@@ -196,6 +196,14 @@ func (g *Group) X() (string, bool) {
 	return "", false
 }
 
+// moves says whether there is anything to draw: a curve with points beside each other.
+func (g *Group) moves() bool {
+	return slices.ContainsFunc(g.Curves, func(c Curve) bool {
+		_, x := c.Over()
+		return len(x) > 1 && slices.Min(x) < slices.Max(x)
+	})
+}
+
 // Band is the mean of a metric over the group's trials.
 func (g *Group) Band(metric string) report.Band {
 	m := MetricOf(metric)
@@ -222,6 +230,7 @@ const maxDrawn = 2000
 func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 	m := MetricOf(metric)
 	fig = report.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
+	seen := map[float64]bool{}
 	for _, g := range groups {
 		b := g.Band(metric)
 		if len(b.X) == 0 {
@@ -231,6 +240,10 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 		fig.X, fig.LogX = axisName(x), log
 		keep := report.Thin(b.X, b.Mean, maxDrawn, log)
 		s := report.Series{Name: plain(g.Name), Color: report.Color(g.P)}
+		if seen[g.P] { // one colour a p
+			s.Style = report.Dashed
+		}
+		seen[g.P] = true
 		for _, k := range keep {
 			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
 			s.Low, s.High = append(s.Low, b.Low[k]), append(s.High, b.High[k])

@@ -311,6 +311,9 @@ func meanDeviation(v []float64) (mean, deviation float64) {
 
 func (p *Page) curves() error {
 	for k, groups := range Kinds(p.groups) {
+		if !slices.ContainsFunc(groups, (*Group).moves) {
+			continue
+		}
 		p.Section("Curves: " + groups[0].Kind)
 		var figs []report.Figure
 		for _, n := range MetricNames(groups) {

@@ -87,12 +87,9 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	defer w.mu.RUnlock()
 	var group compare.Group
 	curves := []curveAnswer{}
-	lone := 0 // curves of one point beside real ones: results of an experiment, not curves
-	if slices.ContainsFunc(w.log.Curves, func(c *runlog.Curve) bool { return c.Rows > 1 }) {
-		lone = 1
-	}
+	some := slices.ContainsFunc(w.log.Curves, moves)
 	for _, c := range w.log.Curves {
-		if len(curves) == shownCurves || c.Rows <= lone && w.status != runlog.Running { // the curves of a running one keep their numbers
+		if len(curves) == shownCurves || some && !moves(c) && w.status != runlog.Running { // the curves of a running one keep their numbers
 			continue
 		}
 		group.Curves = append(group.Curves, compare.Curve{Curve: c})
@@ -112,6 +109,12 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	}
 	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
 		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})), "note": note}, nil
+}
+
+// moves says whether a curve has points beside each other. Results of an experiment, each at its last step, have none.
+func moves(c *runlog.Curve) bool {
+	_, x := c.Over()
+	return len(x) > 1 && slices.Min(x) < slices.Max(x)
 }
 
 // thin keeps about n points of a column. Lines that lack the number, as most lack a gap, are no points of it.

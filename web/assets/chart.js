@@ -1,7 +1,7 @@
 // A chart of curves with a band each, in SVG: axes, a cross-hair for mouse and keyboard, the numbers as text.
 import { h, num, say } from './page.js';
 
-const W = 460, H = 250, left = 64, right = 12, top = 10, bottom = 34;
+const W = 460, H = 250, left = 70, right = 12, top = 10, bottom = 34;
 
 // Chart draws series: [{name, color: [light, dark], x, y, low, high}].
 export class Chart {

@@ -4,6 +4,9 @@ import { Chart } from './chart.js';
 
 const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
 
+// second says whether an earlier group has the same p, and so the same colour: it is dashed.
+const second = (groups, k) => groups.slice(0, k).some(g => g.p === groups[k].p);
+
 export async function showCompare(params) {
   const runs = params.getAll('run').map(id => ['run', id]);
   document.title = `${runs.length} runs – bregman`;
@@ -13,10 +16,10 @@ export async function showCompare(params) {
     h('div', { class: 'row' }, h('a', { class: 'button', href: '/api/report' + query([...runs, ['download', '1']]), download: '' }, 'Report as one file'), h('a', { class: 'button', href: '/api/report' + query(runs) }, 'Read the report')));
   for (const kind of a.kinds) {
     const hidden = new Set(), charts = [];
-    const redraw = () => charts.forEach(([c, bands]) => c.set(bands.filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, x: b.x, y: b.y, low: b.low, high: b.high }))));
+    const redraw = () => charts.forEach(([c, bands]) => c.set(bands.filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, second: second(kind.groups, b.group), x: b.x, y: b.y, low: b.low, high: b.high }))));
     const legend = h('div', { class: 'legend', role: 'group', 'aria-label': 'Show groups' }, kind.groups.map((g, k) => {
       const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
-      return h('label', {}, box, ' ', h('span', { class: 'dot', color: g.color }), g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : ''));
+      return h('label', {}, box, ' ', h('span', { class: 'dot', color: g.color }), g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : '') + (second(kind.groups, k) ? ', dashed' : ''));
     }));
     const grid = h('div', { class: 'charts' });
     for (const m of kind.metrics) {

@@ -13,7 +13,7 @@ export async function showRun(params) {
   const s = run.summary;
   const state = h('span', { id: 'state' }, status(s.status));
   const numbers = h('dl', { class: 'numbers' });
-  const charts = h('div', { class: 'charts' }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {});
+  const charts = h('div', { class: 'charts' }), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {});
   main().replaceChildren(
     h('h1', {}, name(id)),
     h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [h('span', { class: 'dot', color: s.color }), `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
@@ -22,11 +22,11 @@ export async function showRun(params) {
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
       run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Its own report') : null),
-    h('h2', {}, 'Curves'), charts, weights,
+    h('h2', {}, 'Curves'), legend, charts, weights,
     ...histograms(run, s),
     h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id));
 
-  const view = new Curves(id, charts, note, numbers, s);
+  const view = new Curves(id, charts, legend, note, numbers, s);
   await view.load();
   performance.mark('painted');
   if (run.replay) showWeights(id, s, weights, view).catch(err => weights.append(h('p', { class: 'note' }, err.message)));
@@ -36,7 +36,7 @@ export async function showRun(params) {
 
 // Curves holds the charts of a run and adds what the server streams.
 class Curves {
-  constructor(id, box, note, numbers, s) { Object.assign(this, { id, box, note, numbers, s, charts: new Map(), curves: [] }); }
+  constructor(id, box, legend, note, numbers, s) { Object.assign(this, { id, box, legend, note, numbers, s, charts: new Map(), curves: [] }); }
 
   async load() {
     const a = await get('/api/metrics' + query([['id', this.id], ['points', sample]]));
@@ -56,6 +56,9 @@ class Curves {
       }
       this.charts.get(m.name).set(this.curves.filter(c => c.metrics[m.name]).map(c => ({ name: c.name, color: c.color, x: c.metrics[m.name].x, y: c.metrics[m.name].y.map(v => v === null ? null : v * m.scale) })));
     }
+    const several = this.curves.length > 1 && this.curves.length <= 12;
+    this.legend.hidden = !several;
+    if (several) this.legend.replaceChildren(...this.curves.map(c => h('span', {}, h('span', { class: 'dot', color: c.color }), c.name)));
     if (!this.metrics.length && !this.box.firstChild) this.box.append(h('p', { class: 'soft', id: 'none' }, 'No metrics yet.'));
     else if (this.metrics.length) { const none = document.getElementById('none'); if (none) none.remove(); }
     this.last();
