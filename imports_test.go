@@ -16,6 +16,7 @@ const module = "github.com/bregman-ml/bregman"
 var house = [][]string{
 	{"cmd/bregman"},
 	{"web"},
+	{"compare"},
 	{"paper"},
 	{"sweep"},
 	{"bench"},

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"bytes"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,7 +12,13 @@ import (
 // Count is a number of steps, which may be written as 1e6.
 type Count int
 
-var _ encoding.TextUnmarshaler = (*Count)(nil)
+var (
+	_ encoding.TextUnmarshaler = (*Count)(nil)
+	_ json.Unmarshaler         = (*Count)(nil)
+)
+
+// UnmarshalJSON reads the number that a run.json holds.
+func (c *Count) UnmarshalJSON(data []byte) error { return c.UnmarshalText(bytes.Trim(data, `"`)) }
 
 // UnmarshalText reads 1000000 and 1e6.
 func (c *Count) UnmarshalText(text []byte) error {
@@ -21,6 +29,3 @@ func (c *Count) UnmarshalText(text []byte) error {
 	*c = Count(v)
 	return nil
 }
-
-// UnmarshalJSON reads a number, as run.json has it.
-func (c *Count) UnmarshalJSON(data []byte) error { return c.UnmarshalText(data) }

@@ -6,7 +6,7 @@ import (
 )
 
 // Document writes a run's report: what goes onto the page also goes into the run folder,
-// tables as CSV and Markdown, figures as SVG and PNG.
+// tables as CSV, Markdown and LaTeX, figures as SVG and PNG.
 type Document struct {
 	*report.Page
 	Run *runlog.Run
@@ -41,7 +41,10 @@ func (d Document) SaveTable(name string, t report.Table) error {
 	if err := d.Run.WriteFile("tables/"+name+".csv", t.CSV()); err != nil {
 		return err
 	}
-	return d.Run.WriteFile("tables/"+name+".md", t.Markdown())
+	if err := d.Run.WriteFile("tables/"+name+".md", t.Markdown()); err != nil {
+		return err
+	}
+	return d.Run.WriteFile("tables/"+name+".tex", t.LaTeX())
 }
 
 // AddFigure puts figures, side by side, on the page and into figures/.

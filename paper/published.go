@@ -80,6 +80,25 @@ func publishedAccuracy() map[string]map[float64]accuracy {
 	return out
 }
 
+// PublishedAccuracy returns the paper's CIFAR-10 test accuracy of a network after 400 epochs, in percent: mean and deviation over five trials.
+func PublishedAccuracy(model string, p float64) (mean, deviation float64, ok bool) {
+	a, ok := publishedAccuracy()[model][p]
+	return a.mean, a.deviation, ok
+}
+
+// PublishedNorms returns a row of the paper's first table in R¹⁰⁰: the classifier of p at margin 1, in Norms.
+func PublishedNorms(p float64) ([]float64, bool) {
+	for k, q := range Ps {
+		if q == p {
+			return publishedNorms()[0][k], true
+		}
+	}
+	return nil, false
+}
+
+// NormName writes a norm as the paper does.
+func NormName(p float64) string { return normName(p) }
+
 // normName writes a norm as the paper does.
 func normName(p float64) string {
 	if math.IsInf(p, 1) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,7 @@ type Figure struct {
 	Square      bool       // one unit is equally long on both axes (needs Min and Max)
 	LegendLeft  bool
 	LegendLow   bool
+	LegendFree  bool // the legend goes to the corner with the fewest points, instead
 }
 
 // Series is a curve or a set of marks. Points that a logarithmic axis cannot show are left out.
@@ -36,6 +38,8 @@ type Series struct {
 	X, Y  []float64
 	Color color.Color
 	Style Style
+
+	Low, High []float64 // a band around the curve, shaded, where they are as long as X
 }
 
 // Style is how a series is drawn.
@@ -158,7 +162,10 @@ func (f Figure) plot() (*plot.Plot, error) {
 	g.Vertical.Color, g.Horizontal.Color = grid, grid
 	p.Add(g)
 
+	f.scale(&p.Y, 1, f.LogY)
+	bottom := p.Y.Min
 	for _, s := range f.Series {
+		s.shade(p, f, bottom)
 		var thumb plot.Thumbnailer
 		for _, xy := range f.visible(s) {
 			thumb = s.plotTo(p, xy)
@@ -166,6 +173,11 @@ func (f Figure) plot() (*plot.Plot, error) {
 		if s.Name != "" && thumb != nil {
 			p.Legend.Add(s.Name, thumb)
 		}
+	}
+	f.scale(&p.X, 0, f.LogX)
+	f.scale(&p.Y, 1, f.LogY)
+	if f.LegendFree {
+		f.LegendLeft, f.LegendLow = f.freeCorner(p)
 	}
 	p.Legend.Left, p.Legend.Top = f.LegendLeft, !f.LegendLow
 	p.Legend.Padding, p.Legend.ThumbnailWidth = 3, 22
@@ -176,21 +188,69 @@ func (f Figure) plot() (*plot.Plot, error) {
 	if f.LegendLow {
 		p.Legend.YOffs = 6
 	}
-	f.scale(&p.X, 0, f.LogX)
-	f.scale(&p.Y, 1, f.LogY)
 	return p, nil
+}
+
+// freeCorner looks where a legend hides the fewest points of the curves, taken as straight lines.
+func (f Figure) freeCorner(p *plot.Plot) (left, low bool) {
+	lines, letters := 0, 0
+	for _, s := range f.Series {
+		if s.Name != "" {
+			lines, letters = lines+1, max(letters, len([]rune(s.Name)))
+		}
+	}
+	width, height := min(0.9, (34+5.2*float64(letters))/(Width-70)), min(0.9, 15*float64(lines)/(Height-70)) // as shares of the plot
+	var hidden [2][2]int
+	for _, s := range f.Series {
+		for _, piece := range f.visible(s) {
+			for i := range piece {
+				const between = 8
+				for k := range between {
+					if i == 0 && k > 0 {
+						break
+					}
+					x, y := p.X.Norm(piece[i].X), p.Y.Norm(piece[i].Y)
+					if i > 0 {
+						x0, y0 := p.X.Norm(piece[i-1].X), p.Y.Norm(piece[i-1].Y)
+						x, y = x+(x0-x)*float64(k)/between, y+(y0-y)*float64(k)/between
+					}
+					for l, inX := range [2]bool{x > 1-width, x < width} {
+						for b, inY := range [2]bool{y > 1-height, y < height} {
+							if inX && inY {
+								hidden[l][b]++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	best := hidden[0][0]
+	for l := range 2 {
+		for b := range 2 {
+			if hidden[l][b] < best {
+				best, left, low = hidden[l][b], l == 1, b == 1
+			}
+		}
+	}
+	return left, low
 }
 
 // scale sets the range of an axis: the fixed one, or that of the data, widened where it is a single value or nothing.
 func (f Figure) scale(a *plot.Axis, k int, log bool) {
 	lo, hi := f.Min[k], f.Max[k]
-	if !(lo < hi) {
+	if !(lo < hi) || log && lo <= 0 || math.IsInf(hi-lo, 0) {
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, s := range f.Series {
-			for _, piece := range f.visible(s) {
-				for _, pt := range piece {
-					v := [2]float64{pt.X, pt.Y}[k]
-					lo, hi = min(lo, v), max(hi, v)
+			for _, y := range [][]float64{s.Y, s.Low, s.High} {
+				if len(y) != len(s.X) {
+					continue
+				}
+				for _, piece := range f.visible(Series{X: s.X, Y: y}) {
+					for _, pt := range piece {
+						v := [2]float64{pt.X, pt.Y}[k]
+						lo, hi = min(lo, v), max(hi, v)
+					}
 				}
 			}
 		}
@@ -261,6 +321,38 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 	return l
 }
 
+// shade draws the band of a series, in pieces where points of it cannot be shown. Where a logarithmic axis cannot show its lower end, it goes down to the bottom.
+func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
+	if len(s.Low) != len(s.X) || len(s.High) != len(s.X) {
+		return
+	}
+	col := s.Color
+	if col == nil {
+		col = ink
+	}
+	r, g, b, _ := col.RGBA()
+	var low, high plotter.XYs
+	flush := func() {
+		if len(low) > 1 {
+			slices.Reverse(high)
+			p.Add(&plotter.Polygon{XYs: []plotter.XYs{append(low, high...)}, Color: color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x38}})
+		}
+		low, high = nil, nil
+	}
+	for i, x := range s.X {
+		least := s.Low[i]
+		if f.LogY && least <= 0 {
+			least = bottom
+		}
+		if !f.shows(x, least) || !f.shows(x, s.High[i]) {
+			flush()
+			continue
+		}
+		low, high = append(low, plotter.XY{X: x, Y: least}), append(high, plotter.XY{X: x, Y: s.High[i]})
+	}
+	flush()
+}
+
 // decades marks powers of ten on a logarithmic axis, every other one or fewer where there are many.
 // Within two decades it marks 2 and 5 as well.
 type decades struct{}
@@ -286,6 +378,9 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 				ticks = append(ticks, t)
 			}
 		}
+	}
+	if labelled := slices.DeleteFunc(slices.Clone(ticks), func(t plot.Tick) bool { return t.Label == "" }); len(labelled) < 2 {
+		return plot.DefaultTicks{}.Ticks(lo, hi) // within a factor of two or three the axis is nearly linear
 	}
 	return ticks
 }

@@ -4,6 +4,11 @@ import (
 	_ "embed"
 	"fmt"
 	"html"
+	"image/color"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +21,7 @@ type Page struct {
 	toc   strings.Builder
 	body  strings.Builder
 	n     int
+	dark  map[string]string // what stands for a figure's colours in the dark
 }
 
 // NewPage starts a page with a title and a line below it.
@@ -35,6 +41,11 @@ func (p *Page) Section(title string) {
 // Say adds a paragraph.
 func (p *Page) Say(format string, args ...any) {
 	fmt.Fprintf(&p.body, "<p>%s</p>", html.EscapeString(fmt.Sprintf(format, args...)))
+}
+
+// Details adds a text that is shown on demand, as it is.
+func (p *Page) Details(summary, text string) {
+	fmt.Fprintf(&p.body, "<details><summary>%s</summary><pre>%s</pre></details>", html.EscapeString(summary), html.EscapeString(text))
 }
 
 // List adds a list of sentences.
@@ -59,9 +70,41 @@ func (p *Page) Tables(ts ...Table) {
 func (p *Page) Figure(caption string, names []string, panels [][]byte) {
 	p.body.WriteString(`<figure class="plot"><div class="panels">`)
 	for i, svg := range panels {
-		p.body.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(names[i])), 1))
+		p.body.WriteString(strings.Replace(p.bothModes(string(svg)), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(names[i])), 1))
 	}
 	fmt.Fprintf(&p.body, `</div><figcaption>%s</figcaption></figure>`, html.EscapeString(caption))
+}
+
+var hexColor = regexp.MustCompile(`(fill|stroke):#([0-9A-Fa-f]{6})`)
+
+// bothModes gives a figure's colours names, so that the page can change them in the dark; elsewhere they stay what they are.
+func (p *Page) bothModes(svg string) string {
+	if p.dark == nil {
+		p.dark = map[string]string{}
+	}
+	return hexColor.ReplaceAllStringFunc(svg, func(s string) string {
+		kind, hex, _ := strings.Cut(s, ":#")
+		hex = strings.ToLower(hex)
+		if _, ok := p.dark[hex]; !ok {
+			v, _ := strconv.ParseUint(hex, 16, 32) // the pattern lets nothing else through
+			p.dark[hex] = Hex(Dark(color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}))
+		}
+		return fmt.Sprintf("%s:var(--c%s,#%s)", kind, hex, hex)
+	})
+}
+
+// darkCSS defines the colours of the figures in the dark.
+func (p *Page) darkCSS() string {
+	if len(p.dark) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("@media screen and (prefers-color-scheme: dark) { :root {")
+	for _, hex := range slices.Sorted(maps.Keys(p.dark)) {
+		fmt.Fprintf(&b, "--c%s:%s;", hex, p.dark[hex])
+	}
+	b.WriteString("} }")
+	return b.String()
 }
 
 // Bytes returns the page.
@@ -70,5 +113,5 @@ func (p *Page) Bytes() []byte {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title><style>%s</style></head>
 <body><main>%s</main><nav aria-label="Sections">%s</nav></body></html>
-`, html.EscapeString(p.title), pageCSS, p.body.String(), p.toc.String())
+`, html.EscapeString(p.title), pageCSS+p.darkCSS(), p.body.String(), p.toc.String())
 }

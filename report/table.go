@@ -50,17 +50,27 @@ func Short(v float64, digits int) Cell {
 // MarkLeast sets Best on the least number of each column.
 func (t *Table) MarkLeast() {
 	for j := 1; j < len(t.Header); j++ {
-		best := -1
-		for i, r := range t.Rows {
-			if v := r[j].Value; !math.IsNaN(v) && (best < 0 || v < t.Rows[best][j].Value) {
-				best = i
-			}
-		}
-		if best >= 0 {
-			t.Rows[best][j].Best = true
-		}
+		t.MarkLeastOf(j)
 	}
 }
+
+// MarkMost sets Best on the largest number of one column.
+func (t *Table) MarkMost(j int) { t.mark(j, func(a, b float64) bool { return a > b }) }
+
+func (t *Table) mark(j int, better func(a, b float64) bool) {
+	best := -1
+	for i, r := range t.Rows {
+		if v := r[j].Value; !math.IsNaN(v) && (best < 0 || better(v, t.Rows[best][j].Value)) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		t.Rows[best][j].Best = true
+	}
+}
+
+// MarkLeastOf sets Best on the least number of one column.
+func (t *Table) MarkLeastOf(j int) { t.mark(j, func(a, b float64) bool { return a < b }) }
 
 // CSV returns the table with full precision where a cell has a number.
 func (t Table) CSV() []byte {

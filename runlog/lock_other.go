@@ -6,3 +6,5 @@ import "os"
 
 // lock does nothing: this system has no locks that end with their process.
 func lock(string) (*os.File, error) { return nil, nil }
+
+func locked(*os.File) bool { return true } // nobody knows

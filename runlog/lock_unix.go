@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // lock takes the run folder for this process, until the file is closed or the process ends, however it does. A file system without locks
@@ -16,10 +17,14 @@ func lock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for try := 0; ; {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.EWOULDBLOCK) && try < 5: // somebody may only be looking whether it is taken
+			try++
+			time.Sleep(10 * time.Millisecond)
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
 			f.Close()
@@ -27,4 +32,13 @@ func lock(dir string) (*os.File, error) {
 		}
 		return f, nil
 	}
+}
+
+// locked says whether a process holds the lock. To know, it takes the lock for a moment.
+func locked(f *os.File) bool {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if err == nil {
+		syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	}
+	return errors.Is(err, syscall.EWOULDBLOCK)
 }

@@ -56,11 +56,12 @@ type Machine struct {
 	Arch string `json:"arch"`
 	CPUs int    `json:"cpus"`
 	Go   string `json:"go"`
+	PID  int    `json:"pid,omitempty"` // the process that wrote it
 }
 
 func thisMachine() Machine {
 	host, _ := os.Hostname()
-	return Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()}
+	return Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), os.Getpid()}
 }
 
 // Leg is a run that went on after it was stopped, perhaps elsewhere.

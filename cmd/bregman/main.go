@@ -13,8 +13,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/bregman-ml/bregman/bench"
+	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/paper"
+	"github.com/bregman-ml/bregman/web"
 )
 
 type cli struct {
@@ -34,8 +36,11 @@ type cli struct {
 
 		Synth job.DataSynth `cmd:"" help:"Make a sparse separable problem of any size."`
 	} `cmd:"" help:"Data sets."`
-	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
-	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
+	Train  job.Train      `cmd:"" help:"Train a network by stochastic p-GD."`
+	Report compare.Report `cmd:"" help:"Compare runs on one page."`
+	Export compare.Export `cmd:"" help:"A run's metrics as csv or npz."`
+	Serve  web.Serve      `cmd:"" help:"The dashboard: runs in a browser, live."`
+	Doctor job.Doctor     `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 		Margin bench.Margin `cmd:"" help:"Classifiers on a large sparse problem, beside liblinear."`

@@ -1,0 +1,283 @@
+package compare
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Curve is a curve of a run.
+type Curve struct {
+	*runlog.Curve
+	Run *Run
+}
+
+// Group is the trials of one p and otherwise equal settings.
+type Group struct {
+	Name   string
+	P      float64 // NaN where there is none
+	Kind   string  // command, network and data, and what the curves are drawn over: curves of different kinds do not go into one figure
+	Curves []Curve
+}
+
+// Groups sorts the curves of runs by kind and p. Runs that differ only in their seed are trials of one group. A group's name has its p and what tells it from other groups of its kind.
+func Groups(runs []*Run) []*Group {
+	kinds := map[string][]*Run{}
+	for _, r := range runs {
+		kinds[r.kind()] = append(kinds[r.kind()], r)
+	}
+	var out []*Group
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		out = append(out, groupsOf(kinds[kind], kind)...)
+	}
+	return out
+}
+
+func (r *Run) kind() string {
+	model, _ := r.Settings["model"].(string)
+	data, _, _ := strings.Cut(r.Info.Data, ":") // r100:7 is another draw of r100
+	if data == r.Info.Data {
+		data = path.Base(data)
+	}
+	return strings.TrimSuffix(strings.Join(strings.Fields(r.Info.Command+" "+model+" on "+data), " "), " on .")
+}
+
+// groupsOf are the groups of runs of one kind.
+func groupsOf(runs []*Run, kind string) []*Group {
+	differ := Differences(runs)
+	var out []*Group
+	byKey := map[string]*Group{}
+	for i, r := range runs {
+		var parts []string
+		for _, d := range differ {
+			switch d.Name {
+			case "p", "seed", "trials", "version", "engine", "engine used": // p is the curve's
+			case "data":
+				parts = append(parts, d.Values[i])
+			default:
+				parts = append(parts, strings.ReplaceAll(d.Name, "_", " ")+" "+d.Values[i])
+			}
+		}
+		for _, c := range r.Log.Curves {
+			p := c.P
+			if math.IsNaN(p) {
+				p = r.P()
+			}
+			x, _ := c.Over()
+			name := strings.Join(append(pName(p), parts...), ", ")
+			kind := kind
+			if extra := withoutP(c.Name); extra != "" {
+				kind = strings.TrimPrefix(kind+": "+extra, ": ")
+			}
+			key := name + "\x00" + kind + "\x00" + x
+			g := byKey[key]
+			if g == nil {
+				g = &Group{Name: name, P: p, Kind: kind}
+				byKey[key], out = g, append(out, g)
+			}
+			g.Curves = append(g.Curves, Curve{c, r})
+		}
+	}
+	for _, g := range out {
+		if g.Name == "" {
+			g.Name = g.Kind
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Group) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.P, b.P), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// Kinds splits groups by kind.
+func Kinds(groups []*Group) [][]*Group {
+	var out [][]*Group
+	for _, g := range groups {
+		if n := len(out); n > 0 && out[n-1][0].Kind == g.Kind {
+			out[n-1] = append(out[n-1], g)
+		} else {
+			out = append(out, []*Group{g})
+		}
+	}
+	return out
+}
+
+func pName(p float64) []string {
+	if math.IsNaN(p) {
+		return nil
+	}
+	return []string{"p = " + strconv.FormatFloat(p, 'g', -1, 64)}
+}
+
+// withoutP is a curve's name without its p and seed.
+func withoutP(name string) string {
+	var kept []string
+	for _, part := range strings.Split(name, ", ") {
+		if part != "" && !strings.HasPrefix(part, "p = ") && !strings.HasPrefix(part, "seed ") {
+			kept = append(kept, part)
+		}
+	}
+	return strings.Join(kept, ", ")
+}
+
+// Metric is how a column is drawn.
+type Metric struct {
+	Name  string
+	Title string
+	Y     string
+	Log   bool    // the y axis
+	Scale float64 // 100 for percent
+}
+
+// metrics are the columns that are known, in the order they are shown.
+var metrics = []Metric{
+	{"loss", "Training loss", "mean loss", true, 1},
+	{"test_loss", "Test loss", "mean loss", true, 1},
+	{"accuracy", "Training accuracy", "%", false, 100},
+	{"test_accuracy", "Test accuracy", "%", false, 100},
+	{"margin", "Margin of the direction", "margin of w over its p-norm", false, 1},
+	{"gap", "Certified gap", "upper / lower − 1", true, 1},
+	{"divergence", "Divergence to the max margin", "D(u, w/‖w‖)", true, 1},
+	{"angle", "Angle to the max margin", "radians", true, 1},
+	{"norm", "Norm of the weights", "p-norm of w", false, 1},
+	{"lr", "Learning rate", "learning rate", false, 1},
+	{"img_per_second", "Speed", "images per second", false, 1},
+}
+
+// MetricOf says how a column is drawn; one that is not known is drawn as it is.
+func MetricOf(name string) Metric {
+	for _, m := range metrics {
+		if m.Name == name {
+			return m
+		}
+	}
+	return Metric{name, name, name, false, 1}
+}
+
+// MetricNames returns the columns of the groups, the known ones first and in their order.
+func MetricNames(groups []*Group) []string {
+	have := map[string]bool{}
+	for _, g := range groups {
+		for _, c := range g.Curves {
+			for _, n := range c.Metrics() {
+				have[n] = true
+			}
+		}
+	}
+	delete(have, "seconds")
+	var out []string
+	for _, m := range metrics {
+		if have[m.Name] {
+			out = append(out, m.Name)
+			delete(have, m.Name)
+		}
+	}
+	var rest []string
+	for n := range have {
+		rest = append(rest, n)
+	}
+	slices.Sort(rest)
+	return append(out, rest...)
+}
+
+// X returns the name of the axis a metric of a group is drawn over, and whether it is logarithmic: steps are, epochs are not.
+func (g *Group) X() (string, bool) {
+	for _, c := range g.Curves {
+		x, _ := c.Over()
+		return x, x == "step" || x == "b"
+	}
+	return "", false
+}
+
+// moves says whether there is anything to draw: a curve with points beside each other.
+func (g *Group) moves() bool {
+	return slices.ContainsFunc(g.Curves, func(c Curve) bool {
+		_, x := c.Over()
+		return len(x) > 1 && slices.Min(x) < slices.Max(x)
+	})
+}
+
+// Band is the mean of a metric over the group's trials.
+func (g *Group) Band(metric string) report.Band {
+	m := MetricOf(metric)
+	var all []report.Points
+	for _, c := range g.Curves {
+		if _, ok := c.Values[metric]; !ok {
+			continue
+		}
+		_, x := c.Over()
+		y := slices.Clone(c.Column(metric))
+		for k := range y {
+			y[k] *= m.Scale
+		}
+		all = append(all, report.Points{X: x, Y: y})
+	}
+	_, log := g.X()
+	return report.MeanOf(all, log)
+}
+
+// maxDrawn is how many points of a curve a figure gets.
+const maxDrawn = 2000
+
+// Figure draws a metric of all groups; ok is false where nobody has it.
+func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
+	m := MetricOf(metric)
+	fig = report.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
+	seen := map[float64]bool{}
+	for _, g := range groups {
+		b := g.Band(metric)
+		if len(b.X) == 0 {
+			continue
+		}
+		x, log := g.X()
+		fig.X, fig.LogX = axisName(x), log
+		keep := report.Thin(b.X, b.Mean, maxDrawn, log)
+		s := report.Series{Name: plain(g.Name), Color: report.Color(g.P)}
+		if seen[g.P] { // one colour a p
+			s.Style = report.Dashed
+		}
+		seen[g.P] = true
+		for _, k := range keep {
+			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
+			s.Low, s.High = append(s.Low, b.Low[k]), append(s.High, b.High[k])
+		}
+		if len(g.Curves) == 1 {
+			s.Low, s.High = nil, nil
+		}
+		fig.Series = append(fig.Series, s)
+	}
+	fig.LogY = m.Log || wide(fig.Series)
+	if len(fig.Series) > 8 { // a legend of more hides the curves
+		for k := range fig.Series {
+			fig.Series[k].Name = ""
+		}
+	}
+	return fig, len(fig.Series) > 0
+}
+
+// wide says whether positive numbers span so much that most of them would lie on the axis.
+func wide(series []report.Series) bool {
+	lo, hi := math.Inf(1), 0.0
+	for _, s := range series {
+		last := s.Y[len(s.Y)-1]
+		lo, hi = min(lo, last), max(hi, last)
+	}
+	return lo > 0 && hi > 50*lo
+}
+
+func axisName(x string) string {
+	if x == "b" {
+		return "radius B of the ball"
+	}
+	return plain(x)
+}
+
+// plain keeps a text that a run brought to what the figures' font can show.
+func plain(s string) string { return report.Showable(s) }

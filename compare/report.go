@@ -1,0 +1,476 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/paper"
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
+)
+
+// Report is `bregman report`: several runs on one page.
+type Report struct {
+	Runs   []string `kong:"arg,name='run',help='Run folders, of any commands.'" json:"runs"`
+	Out    string   `kong:"default='report.html',placeholder='FILE',help='Where the page goes; - for standard output.'" json:"out"`
+	Tables string   `kong:"placeholder='DIR',help='Also write the tables there, as CSV, Markdown and LaTeX, and the figures as SVG and PNG.'" json:"tables,omitempty"`
+	JSON   bool     `kong:"name='json',help='Print one JSON object.'" json:"-"`
+}
+
+// Help is shown by --help.
+func (*Report) Help() string {
+	return `Examples:
+  bregman report runs/*-fit-*-r2-1
+  bregman report runs/*-train-cnn-* --out cnn.html --tables tables
+
+The page needs nothing beside it: settings that differ, curves by p (runs that differ only in their seed are trials: their mean and a band of
+one standard deviation), final numbers, histograms of the weights, and the paper's numbers where it has some.`
+}
+
+// Check returns the first thing wrong with the settings.
+func (r *Report) Check() error {
+	if r.Out == "-" && r.JSON {
+		return errors.New("--out - and --json both want standard output: choose one")
+	}
+	return nil
+}
+
+// Run writes the page.
+func (r *Report) Run(_ context.Context, con *job.Console) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	var runs []*Run
+	for _, dir := range r.Runs {
+		f, err := runlog.OpenFolder(dir)
+		if err != nil {
+			return fmt.Errorf("%w: name run folders, such as those in runs/", err)
+		}
+		run, err := Read(f, filepath.ToSlash(filepath.Clean(dir)))
+		f.Close()
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("%s is no run folder: it has no run.json", dir)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		for _, t := range run.Trouble {
+			con.Say("%s: %s", dir, t)
+		}
+		runs = append(runs, run)
+	}
+	p, err := NewPage(runs)
+	if err != nil {
+		return err
+	}
+	if r.Tables != "" {
+		if err := p.save(r.Tables); err != nil {
+			return err
+		}
+	}
+	if err := con.Write(r.Out, p.Bytes()); err != nil {
+		return err
+	}
+	if r.JSON {
+		return con.PrintJSON(map[string]any{"report": r.Out, "runs": len(runs), "groups": len(p.groups)})
+	}
+	if r.Out != "-" {
+		fmt.Fprintf(con.Out, "%d runs in %s\n", len(runs), r.Out)
+	}
+	return nil
+}
+
+// Page is the comparison of runs.
+type Page struct {
+	*report.Page
+	runs    []*Run
+	groups  []*Group
+	tables  []job.Named
+	figures []namedFigures
+}
+
+type namedFigures struct {
+	name string
+	figs []report.Figure
+}
+
+// NewPage compares runs.
+func NewPage(runs []*Run) (*Page, error) {
+	title := fmt.Sprintf("%d runs side by side", len(runs))
+	if len(runs) == 1 {
+		title = runs[0].Name()
+	}
+	p := &Page{Page: report.NewPage(title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: Groups(runs)}
+	p.Section("The runs")
+	p.add(job.Named{Name: "runs", Table: p.runTable()})
+	p.trouble()
+	if len(runs) > 1 {
+		p.Section("Settings that differ")
+		if t := differenceTable(runs); len(t.Rows) > 0 {
+			p.add(job.Named{Name: "settings", Table: t})
+		} else {
+			p.Say("None: these runs were asked for the same.")
+		}
+	}
+	if len(p.groups) > 0 {
+		p.Section("Final numbers")
+		for k, groups := range Kinds(p.groups) {
+			t := finalTable(groups)
+			p.add(job.Named{Name: fmt.Sprintf("final_%d", k+1), Table: t})
+			p.Details("The table as LaTeX", string(t.LaTeX()))
+		}
+		if err := p.curves(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.weights(); err != nil {
+		return nil, err
+	}
+	p.paperSays()
+	return p, nil
+}
+
+func commands(runs []*Run) []string {
+	var out []string
+	for _, r := range runs {
+		what := r.Info.Command
+		if r.Info.Data != "" {
+			what += " on " + r.Info.Data
+		}
+		out = append(out, what)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (p *Page) add(ts ...job.Named) {
+	var tables []report.Table
+	for _, t := range ts {
+		tables = append(tables, t.Table)
+	}
+	p.tables = append(p.tables, ts...)
+	p.Tables(tables...)
+}
+
+func (p *Page) figure(name, caption string, figs ...report.Figure) error {
+	var names []string
+	var panels [][]byte
+	for _, f := range figs {
+		svg, err := report.SVG(f)
+		if err != nil {
+			return err
+		}
+		names, panels = append(names, f.Title), append(panels, svg)
+	}
+	p.figures = append(p.figures, namedFigures{name, figs})
+	p.Figure(caption, names, panels)
+	return nil
+}
+
+func (p *Page) runTable() report.Table {
+	t := report.Table{Header: []string{"run", "command", "data", "p", "seed", "status", "started", "seconds"}}
+	for _, r := range p.runs {
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", r.Name()), report.Text("%s", r.Info.Command), report.Text("%s", r.Info.Data), report.Text("%s", settingText(r.Settings["p"])),
+			report.Text("%d", r.Info.Seed), report.Text("%s", r.Info.Status), report.Text("%s", r.Info.Started.Format("2006-01-02 15:04")), report.Short(r.Seconds(), 3)})
+	}
+	return t
+}
+
+// trouble says what could not be read.
+func (p *Page) trouble() {
+	var items []string
+	for _, r := range p.runs {
+		for _, t := range r.Trouble {
+			items = append(items, r.Name()+": "+t)
+		}
+		if r.Info.Error != "" {
+			items = append(items, r.Name()+" ended with: "+r.Info.Error)
+		}
+	}
+	if len(items) > 0 {
+		p.Say("Not everything could be read:")
+		p.List(items...)
+	}
+}
+
+func differenceTable(runs []*Run) report.Table {
+	t := report.Table{Header: []string{"setting"}}
+	for _, r := range runs {
+		t.Header = append(t.Header, r.Name())
+	}
+	for _, d := range Differences(runs) {
+		row := []report.Cell{report.Text("%s", d.Name)}
+		for _, v := range d.Values {
+			row = append(row, report.Text("%s", v))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(runs) > 3 { // names of runs are long: a row each
+		t = transposed(t)
+	}
+	return t
+}
+
+func transposed(t report.Table) report.Table {
+	out := report.Table{Header: []string{"run"}}
+	for _, r := range t.Rows {
+		out.Header = append(out.Header, r[0].Text)
+	}
+	for j := 1; j < len(t.Header); j++ {
+		row := []report.Cell{report.Text("%s", t.Header[j])}
+		for _, r := range t.Rows {
+			row = append(row, r[j])
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// finalTable has a row per group and a column per metric: the last number, mean ± deviation over trials, the best in bold.
+func finalTable(groups []*Group) report.Table {
+	t := report.Table{Title: groups[0].Kind, Header: []string{"", "trials"}, Note: "The last number of each curve; mean ± one standard deviation over trials. The best of a column is bold."}
+	var names []string
+	for _, n := range MetricNames(groups) {
+		if n != "lr" && n != "img_per_second" && len(names) < 9 {
+			names = append(names, n)
+			m := MetricOf(n)
+			title := strings.ReplaceAll(n, "_", " ")
+			if m.Scale == 100 {
+				title += ", %"
+			}
+			t.Header = append(t.Header, title)
+		}
+	}
+	for _, g := range groups {
+		row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Curves))}
+		for _, n := range names {
+			row = append(row, g.final(n))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(t.Rows) > 1 {
+		for j, n := range names {
+			switch n {
+			case "accuracy", "test_accuracy": // margins in different norms do not compare
+				t.MarkMost(j + 2)
+			case "loss", "test_loss", "gap", "divergence", "angle":
+				t.MarkLeastOf(j + 2)
+			}
+		}
+	}
+	return t
+}
+
+func (g *Group) final(metric string) report.Cell {
+	scale := MetricOf(metric).Scale
+	var last []float64
+	for _, c := range g.Curves {
+		for _, v := range slices.Backward(c.Column(metric)) {
+			if v-v == 0 {
+				last = append(last, scale*v)
+				break
+			}
+		}
+	}
+	if len(last) == 0 {
+		return report.Short(math.NaN(), 0)
+	}
+	mean, deviation := meanDeviation(last)
+	cell := report.Short(mean, 4)
+	if scale == 100 {
+		cell = report.Number(mean, 2)
+	}
+	if len(last) > 1 {
+		if scale == 100 {
+			cell.Text += fmt.Sprintf(" ± %.2f", deviation)
+		} else {
+			cell.Text += fmt.Sprintf(" ± %.2g", deviation)
+		}
+	}
+	return cell
+}
+
+func meanDeviation(v []float64) (mean, deviation float64) {
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	for _, x := range v {
+		deviation += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(max(1, len(v)-1)))
+}
+
+func (p *Page) curves() error {
+	for k, groups := range Kinds(p.groups) {
+		if !slices.ContainsFunc(groups, (*Group).moves) {
+			continue
+		}
+		p.Section("Curves: " + groups[0].Kind)
+		var figs []report.Figure
+		for _, n := range MetricNames(groups) {
+			if f, ok := Figure(groups, n); ok {
+				figs = append(figs, f)
+			}
+		}
+		caption := "A colour per p, the same in all figures."
+		if slices.ContainsFunc(groups, func(g *Group) bool { return len(g.Curves) > 1 }) {
+			caption += " Where there are several trials: their mean, and one standard deviation to both sides."
+		}
+		if err := p.figure(fmt.Sprintf("curves_%d", k+1), caption, figs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weights shows the histograms of networks, and the norms of linear classifiers.
+func (p *Page) weights() error {
+	sizes := report.Figure{Title: "Sizes of the weights", X: "|w|", Y: "% of the weights"}
+	scaled := report.Figure{Title: "Sizes over the RMS of their layer", X: "|w| / RMS", Y: "density", LogY: true, Min: [2]float64{0, 1e-3}}
+	right, top := 0.0, 0.0
+	named := map[float64]bool{}
+	for _, r := range p.runs {
+		if r.Study == nil || !drawable(r.Study.Histogram) || !drawable(r.Study.ScaledHistogram) {
+			continue
+		}
+		name := ""
+		if !named[r.Study.P] {
+			name = fmt.Sprintf("p = %v", r.Study.P)
+			named[r.Study.P] = true
+		}
+		h := r.Study.ScaledHistogram
+		x, y := outline(r.Study.Histogram, 100)
+		sizes.Series = append(sizes.Series, report.Series{Name: name, X: x, Y: y, Color: report.Color(r.Study.P)})
+		x, y = outline(h, float64(len(h.Share))/h.Limit)
+		scaled.Series = append(scaled.Series, report.Series{Name: name, X: x, Y: y, Color: report.Color(r.Study.P)})
+		right, top = max(right, h.Limit), max(top, slices.Max(y))
+	}
+	if len(sizes.Series) == 0 {
+		return nil
+	}
+	scaled.Max = [2]float64{right, 10 * top}
+	p.Section("The weights")
+	return p.figure("weights", "Histograms of |w| after training, up to the size that 99.5 % do not exceed.", sizes, scaled)
+}
+
+// drawable says whether a histogram, which was read from a file, is one.
+func drawable(h train.Histogram) bool { return len(h.Share) > 0 && h.Limit > 1e-100 && h.Limit < 1e100 }
+
+// outline is the outline of a histogram: two points a bin.
+func outline(h train.Histogram, scale float64) (x, y []float64) {
+	width := h.Limit / float64(len(h.Share))
+	for k, s := range h.Share {
+		x = append(x, float64(k)*width, float64(k+1)*width)
+		y = append(y, scale*s, scale*s)
+	}
+	return x, y
+}
+
+// paperSays sets the paper's numbers beside those of the runs, where it has some.
+func (p *Page) paperSays() {
+	var tables []job.Named
+	if t := p.paperAccuracy(); len(t.Rows) > 0 {
+		tables = append(tables, job.Named{Name: "paper_accuracy", Table: t})
+	}
+	if t := p.paperNorms(); len(t.Rows) > 0 {
+		tables = append(tables, job.Named{Name: "paper_norms", Table: t})
+	}
+	planes := slices.ContainsFunc(p.runs, func(r *Run) bool { return r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:") })
+	if len(tables) == 0 && !planes {
+		return
+	}
+	p.Section("What the paper says")
+	if planes {
+		p.Say("On the 15 points of Figure 1 the paper proves that the divergence to the max-margin direction falls at least as fast as 1/log^(p−1) t, and that ‖w‖ₚ grows as log t: " +
+			"straight in the norm's figure, whose x axis is logarithmic.")
+	}
+	for _, t := range tables {
+		p.add(t)
+	}
+}
+
+func (p *Page) paperAccuracy() report.Table {
+	t := report.Table{Title: "Test accuracy on CIFAR-10, %", Header: []string{"", "these runs", "the paper"}, Note: "The paper: 400 epochs, mean ± deviation over five trials."}
+	for _, g := range p.groups {
+		r := g.Curves[0].Run
+		model, _ := r.Settings["model"].(string)
+		if mean, deviation, ok := paper.PublishedAccuracy(model, g.P); ok && r.Info.Command == "train" && r.Info.Data == "cifar10" {
+			theirs := report.Number(mean, 2)
+			theirs.Text += fmt.Sprintf(" ± %.2f", deviation)
+			t.Rows = append(t.Rows, []report.Cell{report.Text("%s, %s", model, g.Name), g.final("test_accuracy"), theirs})
+		}
+	}
+	if len(t.Rows) > 1 {
+		t.MarkMost(1)
+		t.MarkMost(2)
+	}
+	return t
+}
+
+// paperNorms measures classifiers of the R¹⁰⁰ sets in the paper's eight norms.
+func (p *Page) paperNorms() report.Table {
+	t := report.Table{Title: "Classifiers in R¹⁰⁰, rescaled to margin 1, in eight norms", Header: []string{""},
+		Note: "The theorem: in the limit the classifier of p has the least ℓₚ norm. The paper's rows are its first trial, other draws of the same distribution."}
+	for _, q := range paper.Norms {
+		t.Header = append(t.Header, paper.NormName(q))
+	}
+	row := func(name string, norms []float64, p float64) {
+		cells := []report.Cell{report.Text("%s", name)}
+		for k, v := range norms {
+			c := report.Number(v, 3)
+			c.Mark = paper.Norms[k] == p
+			cells = append(cells, c)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	for _, r := range p.runs {
+		margin := r.Number("margin")
+		if r.Model == nil || len(r.Model.Weights) != 1 || !strings.HasPrefix(r.Info.Data, "r100:") || !(margin > 0) {
+			continue
+		}
+		w := r.Model.Weights[0]
+		scale := margin * mirror.Norm(w, r.P()) // the smallest y⟨x, w⟩
+		var norms []float64
+		for _, q := range paper.Norms {
+			norms = append(norms, mirror.Norm(w, q)/scale)
+		}
+		row(fmt.Sprintf("p = %v", r.P()), norms, r.P())
+		if theirs, ok := paper.PublishedNorms(r.P()); ok {
+			row(fmt.Sprintf("the paper, p = %v", r.P()), theirs, r.P())
+		}
+	}
+	return t
+}
+
+// save writes tables and figures into a folder.
+func (p *Page) save(dir string) error {
+	for _, t := range p.tables {
+		for ext, data := range map[string][]byte{".csv": t.Table.CSV(), ".md": t.Table.Markdown(), ".tex": t.Table.LaTeX()} {
+			if err := runlog.WriteFile(filepath.Join(dir, t.Name+ext), data); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range p.figures {
+		f.figs = f.figs[:min(len(f.figs), 12)] // side by side: more are no picture
+		for ext, draw := range map[string]func(...report.Figure) ([]byte, error){".svg": report.SVG, ".png": report.PNG} {
+			data, err := draw(f.figs...)
+			if err == nil {
+				err = runlog.WriteFile(filepath.Join(dir, f.name+ext), data)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

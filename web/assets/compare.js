@@ -1,0 +1,46 @@
+// Several runs in one: curves by p with the mean and band of trials, and the settings that differ.
+import { h, get, main, name, query } from './page.js';
+import { Chart } from './chart.js';
+
+const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
+
+// second says whether an earlier group has the same p, and so the same colour: it is dashed.
+const second = (groups, k) => groups.slice(0, k).some(g => g.p === groups[k].p);
+
+export async function showCompare(params) {
+  const runs = params.getAll('run').map(id => ['run', id]);
+  document.title = `${runs.length} runs – bregman`;
+  const a = await get('/api/compare' + query([...runs, ['points', 600]]));
+  const box = main();
+  box.replaceChildren(h('h1', {}, runs.length === 1 ? name(runs[0][1]) : `${runs.length} runs side by side`),
+    h('div', { class: 'row' }, h('a', { class: 'button', href: '/api/report' + query([...runs, ['download', '1']]), download: '' }, 'Report as one file'), h('a', { class: 'button', href: '/api/report' + query(runs) }, 'Read the report')));
+  for (const kind of a.kinds) {
+    const hidden = new Set(), charts = [];
+    const redraw = () => charts.forEach(([c, bands]) => c.set(bands.filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, second: second(kind.groups, b.group), x: b.x, y: b.y, low: b.low, high: b.high }))));
+    const legend = h('div', { class: 'legend', role: 'group', 'aria-label': 'Show groups' }, kind.groups.map((g, k) => {
+      const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
+      return h('label', {}, box, ' ', h('span', { class: 'dot', color: g.color }), g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : '') + (second(kind.groups, k) ? ', dashed' : ''));
+    }));
+    const grid = h('div', { class: 'charts' });
+    for (const m of kind.metrics) {
+      const bands = kind.bands[m.name];
+      if (!bands) continue;
+      const over = kind.groups[bands[0].group].over, to = t => h('a', { class: 'plain', href: '/api/figure' + query([...runs, ['metric', m.name], ['to', t]]), download: '', 'aria-label': `${m.title} as ${t}` }, t);
+      const chart = new Chart({ title: m.title, x: axis[over] || over, y: m.y, logX: over === 'step' || over === 'b', logY: m.log, links: [to('svg'), to('png')] });
+      charts.push([chart, bands]);
+      grid.append(chart.card);
+    }
+    redraw();
+    box.append(h('h2', {}, kind.kind), legend, grid);
+  }
+  if (a.kinds.some(k => k.groups.some(g => g.runs.length > 1))) box.append(h('p', { class: 'soft small' }, 'Runs that differ only in their seed are trials: their mean, and one standard deviation to both sides.'));
+  box.append(h('h2', {}, 'Settings that differ'), differences(a));
+  performance.mark('painted');
+}
+
+function differences(a) {
+  if (a.runs.length < 2) return h('p', { class: 'soft' }, 'Choose several runs in the list.');
+  if (!a.differ || !a.differ.length) return h('p', { class: 'soft' }, 'None: these runs were asked for the same.');
+  return h('div', { class: 'scroll' }, h('table', { id: 'differ' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'run'), a.differ.map(d => h('th', { scope: 'col' }, d.name)))),
+    h('tbody', {}, a.runs.map((id, k) => h('tr', {}, h('th', { scope: 'row' }, h('a', { href: '/run' + query([['id', id]]) }, name(id))), a.differ.map(d => h('td', {}, d.values[k])))))));
+}

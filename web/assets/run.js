@@ -1,0 +1,158 @@
+// A run's page: curves that grow while it runs, the way of its weights, its settings and files.
+import { h, get, main, num, percent, time, bytes, date, name, ps, status, query, say } from './page.js';
+import { Chart } from './chart.js';
+import { showPlane, showHeat } from './plane.js';
+
+const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
+const sample = 800, refetch = 4000; // points a curve gets from the server, and may have before it is asked again
+
+export async function showRun(params) {
+  const id = params.get('id') || '', of = [['id', id]];
+  document.title = name(id) + ' – bregman';
+  const run = await get('/api/run' + query(of));
+  const s = run.summary;
+  const state = h('span', { id: 'state' }, status(s.status));
+  const numbers = h('dl', { class: 'numbers' });
+  const charts = h('div', { class: 'charts' }), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {});
+  main().replaceChildren(
+    h('h1', {}, name(id)),
+    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [h('span', { class: 'dot', color: s.color }), `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
+    ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
+    numbers,
+    h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
+      h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
+      run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Its own report') : null),
+    h('h2', {}, 'Curves'), legend, charts, weights,
+    ...histograms(run, s),
+    h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id));
+
+  const view = new Curves(id, charts, legend, note, numbers, s);
+  await view.load();
+  performance.mark('painted');
+  if (run.replay) showWeights(id, s, weights, view).catch(err => weights.append(h('p', { class: 'note' }, err.message)));
+  else if (run.info) get('/api/weights' + query(of)).then(a => { if (a.heat) weights.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color)); }, () => {});
+  view.follow(now => { state.replaceChildren(status(now)); say(`${name(id)}: ${now}`); });
+}
+
+// Curves holds the charts of a run and adds what the server streams.
+class Curves {
+  constructor(id, box, legend, note, numbers, s) { Object.assign(this, { id, box, legend, note, numbers, s, charts: new Map(), curves: [] }); }
+
+  async load() {
+    const a = await get('/api/metrics' + query([['id', this.id], ['points', sample]]));
+    this.offset = a.offset; this.curves = a.curves; this.metrics = a.metrics; this.rows = a.rows;
+    this.note.hidden = !a.note; this.note.textContent = a.note;
+    this.draw();
+  }
+
+  draw() {
+    for (const m of this.metrics) {
+      if (!this.charts.has(m.name)) {
+        const x = (this.curves.find(c => c.metrics[m.name]) || {}).x || 'line';
+        const to = t => h('a', { class: 'plain', href: '/api/figure' + query([['run', this.id], ['metric', m.name], ['to', t]]), download: '', 'aria-label': `${m.title} as ${t}` }, t);
+        const chart = new Chart({ title: m.title, x: axis[x] || x, y: m.y, logX: x === 'step' || x === 'b', logY: m.log, links: [to('svg'), to('png')] });
+        this.charts.set(m.name, chart);
+        this.box.append(chart.card);
+      }
+      this.charts.get(m.name).set(this.curves.filter(c => c.metrics[m.name]).map(c => ({ name: c.name, color: c.color, x: c.metrics[m.name].x, y: c.metrics[m.name].y.map(v => v === null ? null : v * m.scale) })));
+    }
+    const several = this.curves.length > 1 && this.curves.length <= 12;
+    this.legend.hidden = !several;
+    if (several) this.legend.replaceChildren(...this.curves.map(c => h('span', {}, h('span', { class: 'dot', color: c.color }), c.name)));
+    if (!this.metrics.length && !this.box.firstChild) this.box.append(h('p', { class: 'soft', id: 'none' }, 'No metrics yet.'));
+    else if (this.metrics.length) { const none = document.getElementById('none'); if (none) none.remove(); }
+    this.last();
+  }
+
+  // last shows the newest numbers, large.
+  last() {
+    const c = this.curves[this.curves.length - 1], items = [];
+    if (c) {
+      const xs = Object.values(c.metrics)[0];
+      if (xs && xs.x.length) items.push([axis[c.x] || c.x, num(xs.x[xs.x.length - 1])]);
+      for (const m of this.metrics.slice(0, 8)) {
+        const y = c.metrics[m.name] && c.metrics[m.name].y, k = y ? y.findLastIndex(v => v !== null) : -1;
+        if (k >= 0) items.push([m.title, m.scale === 100 ? percent(y[k]) : num(y[k])]);
+      }
+    }
+    if (this.s.seconds !== null) items.push(['time', time(this.s.seconds)]);
+    this.numbers.replaceChildren(...items.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
+  }
+
+  // follow adds what is appended, from where the last answer ended.
+  follow(onStatus) {
+    const source = new EventSource('/api/stream' + query([['id', this.id], ['from', this.offset]]));
+    let known = this.s.status;
+    source.addEventListener('rows', e => this.add(JSON.parse(e.data)));
+    source.addEventListener('reset', () => this.load().catch(() => {}));
+    source.addEventListener('status', e => {
+      const now = JSON.parse(e.data).status;
+      if (now === known) return;
+      known = now;
+      onStatus(now);
+      if (now !== 'running') setTimeout(() => location.reload(), 1500); // results and files are there now
+    });
+  }
+
+  add(event) {
+    let fresh = false, most = 0;
+    for (const c of event.curves) {
+      let mine = this.curves[c.curve];
+      if (!mine) {
+        if (c.curve > this.curves.length) continue; // beyond what is shown
+        mine = this.curves[c.curve] = { name: c.name, p: c.p, color: c.color, x: c.x, metrics: {} };
+      }
+      const x = c.values[c.x];
+      for (const [m, y] of Object.entries(c.values)) {
+        if (m === c.x) continue;
+        if (!this.metrics.some(k => k.name === m)) fresh = true;
+        const to = mine.metrics[m] = mine.metrics[m] || { x: [], y: [] };
+        to.x.push(...x); to.y.push(...y);
+        most = Math.max(most, to.x.length);
+      }
+    }
+    if (fresh || most > refetch) { // a metric that is new, or so many points that the server should thin them
+      clearTimeout(this.soon);
+      this.soon = setTimeout(() => this.load().catch(() => {}), 100);
+      return;
+    }
+    this.draw();
+  }
+}
+
+async function showWeights(id, s, box, view) {
+  const a = await get('/api/weights' + query([['id', id]]));
+  if (a.note) box.append(h('p', { class: 'soft small' }, 'The way of the weights cannot be computed again: ' + a.note));
+  if (a.w) box.append(...showPlane(a, s.color));
+  else if (a.heat) box.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color));
+  for (const [m, title, y] of [['divergence', 'Divergence to the max margin', 'D(u, w/‖w‖)'], ['angle', 'Angle to the max margin', 'radians']]) {
+    if (view.charts.has(m) || !a[m] || !a[m].some(v => v !== null)) continue;
+    const c = new Chart({ title, x: 'step', y, logX: true, logY: true });
+    view.box.append(c.card);
+    c.set([{ name: '', color: s.color, x: a.step, y: a[m] }]);
+  }
+}
+
+// histograms shows the sizes of a network's weights after training.
+function histograms(run, s) {
+  if (!run.histograms || !Object.values(run.histograms).every(v => v.limit > 0 && v.share && v.share.length)) return [];
+  const charts = [['sizes', 'Sizes of the weights after training', '|w|', '% of the weights', false], ['scaled', 'Sizes over the RMS of their layer', '|w| / RMS', 'density', true]].map(([key, title, x, y, log]) => {
+    const hist = run.histograms[key], n = hist.share.length, width = hist.limit / n, c = new Chart({ title, x, y, logY: log }), xs = [], ys = [];
+    hist.share.forEach((v, k) => { xs.push(k * width, (k + 1) * width); const d = key === 'sizes' ? 100 * v : v / width; ys.push(d, d); });
+    c.set([{ name: '', color: s.color, x: xs, y: ys }]);
+    return c.card;
+  });
+  return [h('h2', {}, 'The weights'), h('div', { class: 'charts' }, charts)];
+}
+
+function settings(run) {
+  if (!run.info) return h('p', { class: 'soft' }, 'run.json cannot be read.');
+  const rows = Object.entries(run.info.settings || {}).map(([k, v]) => [k, Array.isArray(v) ? v.join(', ') : String(v)]);
+  const m = run.info.machine || {};
+  rows.push(['version', run.info.version], ['engine used', run.info.engine], ['machine', `${m.host}, ${m.cpus} cores, ${m.os}/${m.arch}`], ['data hash', run.info.data_hash || '–']);
+  return h('div', { class: 'scroll' }, h('table', { class: 'kv' }, h('tbody', {}, rows.map(([k, v]) => h('tr', {}, h('th', { scope: 'row' }, k), h('td', {}, v))))));
+}
+
+function files(run, id) {
+  return h('ul', { class: 'files' }, run.files.map(f => h('li', {}, h('a', { href: '/file' + query([['id', id], ['name', f.name]]) }, f.name), h('span', { class: 'soft small' }, ' ' + bytes(f.size)))));
+}

@@ -1,0 +1,340 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// tab opens a tab in a new headless Chromium. An error in the page, a violation of its policy among them, fails the test.
+func tab(t *testing.T, width, height int64) context.Context {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes seconds")
+	}
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("BREGMAN_NEED_CHROMIUM") != "" {
+			t.Fatal("no Chromium, and BREGMAN_NEED_CHROMIUM is set: install Debian's chromium")
+		}
+		t.Skip("no Chromium")
+	}
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
+	ctx, stopTab := chromedp.NewContext(alloc)
+	t.Cleanup(stop)
+	t.Cleanup(stopTab)
+	do(t, ctx, call(log.Enable, cdp.Empty{}), size(width, height)) // starts the browser
+	var mu sync.Mutex
+	var wrong []string
+	thrown, logged := chromedp.Events(ctx, runtime.ExceptionThrown), chromedp.Events(ctx, log.EntryAdded)
+	go func() {
+		for e, err := range thrown {
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			wrong = append(wrong, e.ExceptionDetails.Text)
+			mu.Unlock()
+		}
+	}()
+	go func() {
+		for e, err := range logged {
+			if err != nil {
+				return
+			}
+			if e.Entry.Level == log.EntryLevelError && !strings.Contains(e.Entry.Text, "net::ERR_") && !strings.Contains(e.Entry.URL, "/api/forms") && !strings.Contains(e.Entry.URL, "/api/start") { // they say no as they should; a server that ends breaks its streams
+				mu.Lock()
+				wrong = append(wrong, e.Entry.Text+" "+e.Entry.URL)
+				mu.Unlock()
+			}
+		}
+	}()
+	ctx, stopTime := context.WithTimeout(ctx, time.Minute)
+	t.Cleanup(func() {
+		stopTime()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, w := range wrong {
+			t.Errorf("the page has an error: %s", w)
+		}
+	})
+	return ctx
+}
+
+type action = chromedp.Action[chromedp.Void]
+
+// call sends a command of the protocol.
+func call[P, R any](c cdp.Command[P, R], params P) action {
+	return func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
+		_, err = cdp.Call(ctx, t, c, params)
+		return v, err
+	}
+}
+
+func size(width, height int64) action {
+	return call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
+}
+
+func scheme(name string) action {
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+}
+
+func click(sel string) action       { return chromedp.Click(chromedp.CSS(sel)) }
+func enter(sel, text string) action { return chromedp.SendKeys(chromedp.CSS(sel), text) }
+func set(sel, text string) action   { return chromedp.SetValue(chromedp.CSS(sel), text) }
+
+func script(js string) action {
+	return func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
+		_, err = chromedp.Evaluate[any](js)(ctx, t)
+		return v, err
+	}
+}
+
+func do(t *testing.T, ctx context.Context, actions ...action) {
+	t.Helper()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shot keeps what the tab shows, for people to look at: in the folder of BREGMAN_SCREENSHOTS, or with go test -artifacts.
+func shot(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	time.Sleep(150 * time.Millisecond)
+	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := os.Getenv("BREGMAN_SCREENSHOTS")
+	if dir == "" {
+		dir = t.ArtifactDir()
+	}
+	if err := runlog.WriteFile(filepath.Join(dir, name+".png"), png); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eval[T any](t *testing.T, ctx context.Context, js string) (v T) {
+	t.Helper()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](js))
+	if err != nil {
+		t.Fatalf("%s: %v", js, err)
+	}
+	return v
+}
+
+// until waits for a condition of the page.
+func until(t *testing.T, ctx context.Context, js string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
+		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+js+`)`)); err == nil && ok { // while a page loads there may be nothing to ask
+			return
+		}
+	}
+	t.Fatalf("%s does not come; the page: %.600s", js, eval[string](t, ctx, `document.body.innerText`))
+}
+
+const painted = `performance.getEntriesByName('painted').length > 0`
+
+// fits makes real runs of fit.
+func fits(t *testing.T, root string, ps ...float64) {
+	t.Helper()
+	for _, p := range ps {
+		f := job.Fit{Data: "r2", P: p, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4, Init: "zero", Seed: 1, Runs: root}
+		if err := f.Run(t.Context(), &job.Console{Out: &strings.Builder{}, Err: &strings.Builder{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func runIDs(t *testing.T, root string) (ids []string) {
+	t.Helper()
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		ids = append(ids, e.Name())
+	}
+	return ids
+}
+
+func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
+	ctx := tab(t, 1280, 800)
+	srv, h := newServer(t)
+	fits(t, srv.settings.Runs, 1.5, 2, 3)
+	live := makeRun(t, srv.settings.Runs, "20991231-000000-live", 6, 1, losses(400)...)
+	defer live.Finish(nil, false)
+	do(t, ctx, chromedp.Navigate(h.URL))
+	until(t, ctx, `document.querySelectorAll('tbody tr').length === 4`)
+	shot(t, ctx, "list")
+	do(t, ctx, enter("#filter", "p=3"))
+	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1 && document.querySelector('tbody').innerText.includes('fit-p3')`)
+	do(t, ctx, script(`document.querySelector('#filter').value = ''`), enter("#filter", "fit-"), click(`[data-sort=loss]`))
+	until(t, ctx, `document.querySelector('th[aria-sort=ascending]').innerText.startsWith('loss') && document.querySelector('tbody tr').innerText.includes('fit-p1.5')`)
+	if !strings.Contains(eval[string](t, ctx, `location.search`), "sort=loss") {
+		t.Error("the address does not keep the order")
+	}
+	do(t, ctx, script(`document.querySelectorAll('tbody input').forEach(b => b.click())`), click("#compare"))
+	until(t, ctx, `location.pathname === '/compare' && document.querySelectorAll('.card path.curve').length >= 12`)
+	if n := eval[int](t, ctx, `new Set([...document.querySelectorAll('.card')][0].querySelectorAll('path.curve').values().map(e => getComputedStyle(e).stroke)).size`); n != 3 {
+		t.Errorf("%d colours for three p", n)
+	}
+	until(t, ctx, `document.querySelector('#differ').innerText.includes('1.5')`)
+	shot(t, ctx, "overlay")
+	before := eval[int](t, ctx, `document.querySelectorAll('path.curve').length`)
+	do(t, ctx, click(`.legend input`))
+	until(t, ctx, fmt.Sprintf(`document.querySelectorAll('path.curve').length < %d`, before))
+}
+
+func TestBrowserACurveGrowsWhileItsRunRuns(t *testing.T) {
+	ctx := tab(t, 1280, 900)
+	srv, h := newServer(t)
+	r := makeRun(t, srv.settings.Runs, "live", 3, 1, losses(50)...)
+	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=live"))
+	until(t, ctx, `document.querySelector('.card path.curve') !== null && document.querySelector('#state').innerText === 'running'`)
+	requests := `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`
+	asked := eval[int](t, ctx, requests)
+	length := `document.querySelector('.card path.curve').getAttribute('d').split('L').length`
+	was := eval[int](t, ctx, length)
+	for k := 51; k <= 250; k++ {
+		r.Append(map[string]any{"step": k, "loss": 1 / float64(k), "norm": k})
+	}
+	until(t, ctx, fmt.Sprintf(`%s === %d`, length, was+200))
+	until(t, ctx, `document.querySelector('dl.numbers').innerText.includes('250')`)
+	if again := eval[int](t, ctx, requests); again != asked {
+		t.Errorf("the page asked for all metrics %d times more", again-asked)
+	}
+	do(t, ctx, chromedp.Focus(chromedp.CSS(".card svg")), chromedp.KeyEvent(kb.End))
+	until(t, ctx, `document.querySelector('#live').textContent.includes('step 250')`)
+	shot(t, ctx, "live")
+	r.Finish(nil, false)
+	until(t, ctx, `document.querySelector('#state').innerText === 'done'`)
+}
+
+func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
+	ctx := tab(t, 1280, 900)
+	srv, h := newServer(t)
+	fits(t, srv.settings.Runs, 3)
+	id := runIDs(t, srv.settings.Runs)[0]
+	do(t, ctx, chromedp.Navigate(h.URL+"/run?id="+url.QueryEscape(id)))
+	until(t, ctx, `document.querySelector('#t') !== null`)
+	where := `document.querySelector('#where').textContent`
+	if got := eval[string](t, ctx, where); !strings.Contains(got, "1,000,000") {
+		t.Errorf("at first %s", got)
+	}
+	line := `document.querySelector('svg .line').outerHTML`
+	end := eval[string](t, ctx, line)
+	do(t, ctx, chromedp.Focus(chromedp.CSS("#t")), chromedp.KeyEvent(kb.Home))
+	until(t, ctx, where+`.startsWith('t = 0')`)
+	do(t, ctx, script(`document.querySelector('#t').value = 20; document.querySelector('#t').dispatchEvent(new Event('input'))`))
+	if eval[string](t, ctx, line) == end {
+		t.Error("the line stays")
+	}
+	do(t, ctx, script(`document.querySelector('#t').value = 95; document.querySelector('#t').dispatchEvent(new Event('input'))`))
+	shot(t, ctx, "plane")
+}
+
+func TestBrowserDownloadsTheMetrics(t *testing.T) {
+	ctx := tab(t, 1000, 700)
+	srv, h := newServer(t)
+	makeRun(t, srv.settings.Runs, "a", 3, 1, losses(10)...)
+	dir := t.TempDir()
+	do(t, ctx, call(browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}), chromedp.Navigate(h.URL+"/run?id=a"))
+	until(t, ctx, painted)
+	do(t, ctx, click("#csv"))
+	for range 100 {
+		if data, err := os.ReadFile(filepath.Join(dir, "metrics.csv")); err == nil && strings.HasPrefix(string(data), "step,loss,norm\n1,1,0\n") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("nothing came: %v", runIDs(t, dir))
+}
+
+func TestBrowserStartsARunFromTheForm(t *testing.T) {
+	ctx := tab(t, 1280, 900)
+	_, h := runner(t)
+	do(t, ctx, chromedp.Navigate(h.URL+"/start"))
+	until(t, ctx, `document.querySelector('#set-data') !== null`)
+	shot(t, ctx, "form")
+	do(t, ctx, enter("#set-data", "r2"), set("#set-p", "0.5"), click("#go"))
+	until(t, ctx, `document.querySelector('[role=alert]').innerText.includes('above 1')`)
+	do(t, ctx, set("#set-p", "3"), set("#set-steps", "1e12"), set("#set-lr", "1e-9"), click("#go"))
+	until(t, ctx, `document.querySelector('.job .status.running') && document.querySelector('.job a')`)
+	shot(t, ctx, "started")
+	do(t, ctx, click(".job button"))
+	until(t, ctx, `document.querySelector('.job .status.canceled') !== null`)
+}
+
+func TestBrowserInTheDarkAndOnAPhone(t *testing.T) {
+	ctx := tab(t, 400, 800)
+	srv, h := newServer(t)
+	fits(t, srv.settings.Runs, 1.5, 3)
+	ids := runIDs(t, srv.settings.Runs)
+	for k, path := range []string{"/", "/run?id=" + url.QueryEscape(ids[1]), "/compare?run=" + url.QueryEscape(ids[0]) + "&run=" + url.QueryEscape(ids[1])} {
+		do(t, ctx, scheme([]string{"light", "dark", "light"}[k]), chromedp.Navigate(h.URL+path))
+		until(t, ctx, painted)
+		if k == 1 {
+			until(t, ctx, `document.querySelector('#t') !== null`)
+			if bg := eval[string](t, ctx, `getComputedStyle(document.body).backgroundColor`); bg != "rgb(27, 28, 30)" {
+				t.Errorf("the dark page is %s", bg)
+			}
+			if c := eval[string](t, ctx, `getComputedStyle(document.querySelector('path.curve')).stroke`); c == "rgb(201, 138, 0)" {
+				t.Error("the curve of p = 3 has its light colour in the dark")
+			}
+		}
+		if wide := eval[int](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
+			t.Errorf("%s is %d wide on a phone of 400", path, wide)
+		}
+		shot(t, ctx, []string{"phone-list", "phone-dark", "phone-overlay"}[k])
+	}
+	do(t, ctx, size(1280, 900), scheme("dark"), chromedp.Navigate(h.URL+"/run?id="+url.QueryEscape(ids[1])))
+	until(t, ctx, `document.querySelector('#t') !== null`)
+	shot(t, ctx, "dark")
+}
+
+func TestBrowserShowsAHostileFolderAsText(t *testing.T) {
+	root := hostile(t)
+	_, h := newServer(t, func(s *Serve) { s.Runs = root })
+	ctx := tab(t, 1280, 800)
+	do(t, ctx, chromedp.Navigate(h.URL))
+	until(t, ctx, painted)
+	shot(t, ctx, "hostile")
+	if n := eval[int](t, ctx, `document.querySelectorAll('main img, main script').length`); n != 0 {
+		t.Error("markup of a run became part of the page")
+	}
+	for _, id := range []string{`<img src=x onerror=alert(1)>"'&`, "long", "odd", "binary"} {
+		do(t, ctx, chromedp.Navigate(h.URL+"/run?id="+url.QueryEscape(id)))
+		until(t, ctx, painted)
+		if n := eval[int](t, ctx, `document.querySelectorAll('main img, main script').length`); n != 0 {
+			t.Errorf("%s: markup became part of the page", id)
+		}
+	}
+}

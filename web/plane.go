@@ -1,0 +1,204 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// A run folder keeps a fit's last weights only. The way there is computed again, for built-in data sets: a million steps in R² take a tenth of a second.
+
+// replayable says whether a fit can be computed again: by its data alone, so that no file is named.
+func replayable(f job.Fit) bool {
+	name, _, _ := strings.Cut(f.Data, ":")
+	return slices.Contains([]string{"r2", "r2var", "r100"}, name) && !f.Bias && f.Loss != "square" && len(f.P) == 1 && f.CV == 0
+}
+
+// replays keeps the newest few.
+type replays struct {
+	mu   sync.Mutex
+	made map[string]*job.Replay
+	keys []string
+}
+
+// replayTime is how long one may take.
+const replayTime = 15 * time.Second
+
+func (r *replays) get(ctx context.Context, fit job.Fit, lr float64, steps int) (*job.Replay, error) {
+	data, err := json.Marshal(fit)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprint(string(data), lr, steps)
+	r.mu.Lock()
+	defer r.mu.Unlock() // one at a time: each keeps a core busy
+	if made := r.made[key]; made != nil {
+		return made, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, replayTime)
+	defer cancel()
+	made, err := fit.Replay(ctx, lr, steps)
+	if err != nil {
+		return nil, err
+	}
+	if r.made == nil {
+		r.made = map[string]*job.Replay{}
+	}
+	r.made[key] = made
+	if r.keys = append(r.keys, key); len(r.keys) > 16 {
+		delete(r.made, r.keys[0])
+		r.keys = r.keys[1:]
+	}
+	return made, nil
+}
+
+// heat is how sizes of weights are spread, over time.
+type heat struct {
+	Over  string    `json:"over"` // step or epoch
+	At    numbers   `json:"at"`
+	Limit float64   `json:"limit"` // the right end of the last bin
+	Label string    `json:"label"`
+	Share []numbers `json:"share"` // at each time, in each bin
+}
+
+// getWeights returns the way of a fit's weights, in R² the weights themselves, and histograms of any run that has them.
+func (s *Server) getWeights(r *http.Request) (any, error) {
+	id := r.URL.Query().Get("id")
+	run, err := s.head(id)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	if fit, ok := run.Fit(); ok && replayable(fit) {
+		steps, lr := int(fit.Steps), run.Number("lr")
+		if v := run.Number("steps"); v > 0 {
+			steps = int(v)
+		} else if log, err := s.logs.get(id); err == nil { // still running: as far as it is
+			log.mu.RLock()
+			run.Log = log.log
+			if v := run.Last("step"); v > 0 {
+				steps = int(v)
+			}
+			log.mu.RUnlock()
+		}
+		if math.IsNaN(lr) {
+			lr = fit.LR
+		}
+		replay, err := s.replays.get(r.Context(), fit, lr, steps)
+		if r.Context().Err() != nil {
+			return nil, r.Context().Err()
+		}
+		if err != nil {
+			out["note"] = err.Error()
+		} else {
+			way(out, replay, fit.P[0])
+		}
+	}
+	f, err := s.root.Sub(id)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if h := epochHistograms(f); h != nil {
+		out["heat"] = h
+	}
+	return out, nil
+}
+
+// way puts a replay into an answer.
+func way(out map[string]any, r *job.Replay, p float64) {
+	var step, margin, divergence, angle numbers
+	for _, pt := range r.Points {
+		step, margin = append(step, float64(pt.Step)), append(margin, pt.Margin)
+		divergence, angle = append(divergence, pt.Divergence), append(angle, pt.Angle)
+	}
+	out["step"], out["margin"], out["divergence"], out["angle"], out["stopped"], out["p"] = step, margin, divergence, angle, r.Stopped, p
+	if len(r.W[0]) == 2 {
+		rows := func(v [][]float64) (out []numbers) {
+			for _, x := range v {
+				out = append(out, x)
+			}
+			return out
+		}
+		out["w"], out["x"], out["u"] = rows(r.W), rows(r.X), numbers(r.U)
+		return
+	}
+	out["heat"] = spread(r, p)
+}
+
+// bins of a heat map.
+const bins = 40
+
+// spread is the histogram of |w|/‖w‖ₚ at each step.
+func spread(r *job.Replay, p float64) *heat {
+	h := &heat{Over: "step", Label: "|w| / ‖w‖"}
+	var sizes [][]float64
+	for k, w := range r.W {
+		norm := mirror.Norm(w, p)
+		if !(norm > 0) || math.IsInf(norm, 0) {
+			continue
+		}
+		row := make([]float64, len(w))
+		for j, v := range w {
+			row[j] = math.Abs(v) / norm
+			h.Limit = max(h.Limit, row[j])
+		}
+		sizes, h.At = append(sizes, row), append(h.At, float64(r.Points[k].Step))
+	}
+	for _, row := range sizes {
+		share := make(numbers, bins)
+		for _, v := range row {
+			share[min(bins-1, int(bins*v/h.Limit))] += 1 / float64(len(row))
+		}
+		h.Share = append(h.Share, share)
+	}
+	return h
+}
+
+// maxHistograms is more than a run of a thousand epochs writes.
+const maxHistograms = 8 << 20
+
+// epochHistograms reads histograms.jsonl of a training run, a line per epoch: {"epoch":1,"limit":0.3,"share":[…]}. All are brought to the bins of the widest.
+func epochHistograms(f *runlog.Folder) *heat {
+	data, err := f.ReadFile("histograms.jsonl", maxHistograms)
+	if err != nil {
+		return nil
+	}
+	type line struct {
+		Epoch, Limit float64
+		Share        []float64
+	}
+	var lines []line
+	h := &heat{Over: "epoch", Label: "|w|"}
+	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
+		var l line
+		if json.Unmarshal(sc.Bytes(), &l) == nil && l.Limit > 0 && len(l.Share) > 0 && len(l.Share) <= 1000 {
+			lines = append(lines, l)
+			h.Limit = max(h.Limit, l.Limit)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	for _, l := range lines {
+		share := make(numbers, bins)
+		for k, v := range l.Share {
+			middle := (float64(k) + 0.5) * l.Limit / float64(len(l.Share))
+			share[min(bins-1, int(bins*middle/h.Limit))] += v
+		}
+		h.At, h.Share = append(h.At, l.Epoch), append(h.Share, share)
+	}
+	return h
+}
