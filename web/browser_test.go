@@ -166,7 +166,7 @@ const painted = `performance.getEntriesByName('painted').length > 0`
 func fits(t *testing.T, root string, ps ...float64) {
 	t.Helper()
 	for _, p := range ps {
-		f := job.Fit{Data: "r2", P: p, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4, Init: "zero", Seed: 1, Runs: root}
+		f := job.Fit{Data: "r2", P: job.Exponents{p}, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4, Init: "zero", Seed: 1, Runs: root}
 		if err := f.Run(t.Context(), &job.Console{Out: &strings.Builder{}, Err: &strings.Builder{}}); err != nil {
 			t.Fatal(err)
 		}
