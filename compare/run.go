@@ -173,7 +173,8 @@ type Difference struct {
 	Values []string `json:"values"` // one per run
 }
 
-// Differences returns the settings that differ, p and seed first, then by name. What says where it ran, not what, is left out.
+// Differences returns the settings that differ, p and seed first, then by name. What says where it ran, not what, is left out; of runs of several commands only
+// the settings that all of them have are compared.
 func Differences(runs []*Run) []Difference {
 	names := map[string]bool{}
 	for _, r := range runs {
@@ -192,8 +193,12 @@ func Differences(runs []*Run) []Difference {
 		}
 	}
 	add("command", func(r *Run) string { return r.Info.Command })
+	mixed := slices.ContainsFunc(runs, func(r *Run) bool { return r.Info.Command != runs[0].Info.Command })
 	for n := range names {
 		if n == "runs" || n == "out" || n == "data_dir" {
+			continue
+		}
+		if mixed && slices.ContainsFunc(runs, func(r *Run) bool { _, has := r.Settings[n]; return !has }) {
 			continue
 		}
 		add(n, func(r *Run) string { return settingText(r.Settings[n]) })

@@ -127,6 +127,7 @@ func do(t *testing.T, ctx context.Context, actions ...action) {
 func shot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	time.Sleep(150 * time.Millisecond)
+	named(t, ctx)
 	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +138,19 @@ func shot(t *testing.T, ctx context.Context, name string) {
 	}
 	if err := runlog.WriteFile(filepath.Join(dir, name+".png"), png); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// named checks that a screen reader has a name for everything one can use.
+func named(t *testing.T, ctx context.Context) {
+	t.Helper()
+	nameless := eval[[]string](t, ctx, `[...document.querySelectorAll('a[href], button, input, select, svg[tabindex], img, canvas, progress')].filter(e => !e.closest('[hidden]') &&
+		!(e.getAttribute('aria-label') || e.innerText && e.innerText.trim() || e.textContent && e.textContent.trim() || e.hasAttribute('alt') || e.labels && e.labels.length)).map(e => e.outerHTML.slice(0, 200))`)
+	if len(nameless) > 0 {
+		t.Errorf("without a name: %q", nameless)
+	}
+	if n := eval[int](t, ctx, `document.querySelectorAll('h1').length`); n != 1 {
+		t.Errorf("%d headings of the first level", n)
 	}
 }
 
@@ -190,7 +204,6 @@ func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
 	srv, h := newServer(t)
 	fits(t, srv.settings.Runs, 1.5, 2, 3)
 	live := makeRun(t, srv.settings.Runs, "20991231-000000-live", 6, 1, losses(400)...)
-	defer live.Finish(nil, false)
 	do(t, ctx, chromedp.Navigate(h.URL))
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 4`)
 	shot(t, ctx, "list")
@@ -209,6 +222,7 @@ func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
 	until(t, ctx, `document.querySelector('#differ').innerText.includes('1.5')`)
 	shot(t, ctx, "overlay")
 	before := eval[int](t, ctx, `document.querySelectorAll('path.curve').length`)
+	live.Finish(nil, false)
 	do(t, ctx, click(`.legend input`))
 	until(t, ctx, fmt.Sprintf(`document.querySelectorAll('path.curve').length < %d`, before))
 }
@@ -337,4 +351,18 @@ func TestBrowserShowsAHostileFolderAsText(t *testing.T) {
 			t.Errorf("%s: markup became part of the page", id)
 		}
 	}
+}
+
+func TestBrowserAnOverlayGrowsToo(t *testing.T) {
+	ctx := tab(t, 1000, 700)
+	srv, h := newServer(t)
+	a, b := makeRun(t, srv.settings.Runs, "a", 2, 1, losses(5)...), makeRun(t, srv.settings.Runs, "b", 3, 1, losses(5)...)
+	defer a.Finish(nil, false)
+	defer b.Finish(nil, false)
+	do(t, ctx, chromedp.Navigate(h.URL+"/compare?run=a&run=b"))
+	until(t, ctx, `document.querySelectorAll('path.curve').length === 4`)
+	for k := 6; k <= 20; k++ {
+		b.Append(map[string]any{"step": k, "loss": 1 / float64(k), "norm": k})
+	}
+	until(t, ctx, `[...document.querySelectorAll('path.curve')].some(e => e.getAttribute('d').split('L').length === 20)`)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
 )
 
 // maxOverlay is how many runs are set side by side.
@@ -124,10 +125,12 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 		kinds = append(kinds, k)
 	}
 	var names []string
+	running := false
 	for _, run := range runs {
 		names = append(names, run.ID)
+		running = running || run.Info.Status == runlog.Running
 	}
-	return map[string]any{"runs": names, "kinds": kinds, "differ": compare.Differences(runs)}, nil
+	return map[string]any{"runs": names, "running": running, "kinds": kinds, "differ": compare.Differences(runs)}, nil
 }
 
 // figure draws a metric of runs as bregman report does.

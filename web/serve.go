@@ -46,6 +46,8 @@ func (*Serve) Help() string {
 
 From another machine without a token: ssh -L 8420:localhost:8420 HOST, then http://localhost:8420/.
 
+--allow-run: other users of this machine reach its loopback, too; where there are some, give a --token.
+
 The page uses this JSON API. A run's id is its path below --runs. Numbers that are not finite are null.
   GET  /api/runs                             all runs: id, command, data, p, status, progress, last numbers
   GET  /api/run?id=ID                        settings, result, files

@@ -10,13 +10,14 @@ const second = (groups, k) => groups.slice(0, k).some(g => g.p === groups[k].p);
 export async function showCompare(params) {
   const runs = params.getAll('run').map(id => ['run', id]);
   document.title = `${runs.length} runs – bregman`;
-  const a = await get('/api/compare' + query([...runs, ['points', 600]]));
+  let a = await get('/api/compare' + query([...runs, ['points', 600]]));
   const box = main();
   box.replaceChildren(h('h1', {}, runs.length === 1 ? name(runs[0][1]) : `${runs.length} runs side by side`),
     h('div', { class: 'row' }, h('a', { class: 'button', href: '/api/report' + query([...runs, ['download', '1']]), download: '' }, 'Report as one file'), h('a', { class: 'button', href: '/api/report' + query(runs) }, 'Read the report')));
+  const fresh = []; // how each kind takes newer numbers
   for (const kind of a.kinds) {
     const hidden = new Set(), charts = [];
-    const redraw = () => charts.forEach(([c, bands]) => c.set(bands.filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, second: second(kind.groups, b.group), x: b.x, y: b.y, low: b.low, high: b.high }))));
+    const redraw = () => charts.forEach(([c, m]) => c.set((kind.bands[m] || []).filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, second: second(kind.groups, b.group), x: b.x, y: b.y, low: b.low, high: b.high }))));
     const legend = h('div', { class: 'legend', role: 'group', 'aria-label': 'Show groups' }, kind.groups.map((g, k) => {
       const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
       return h('label', {}, box, ' ', h('span', { class: 'dot', color: g.color }), g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : '') + (second(kind.groups, k) ? ', dashed' : ''));
@@ -27,15 +28,22 @@ export async function showCompare(params) {
       if (!bands) continue;
       const over = kind.groups[bands[0].group].over, to = t => h('a', { class: 'plain', href: '/api/figure' + query([...runs, ['metric', m.name], ['to', t]]), download: '', 'aria-label': `${m.title} as ${t}` }, t);
       const chart = new Chart({ title: m.title, x: axis[over] || over, y: m.y, logX: over === 'step' || over === 'b', logY: m.log, links: [to('svg'), to('png')] });
-      charts.push([chart, bands]);
+      charts.push([chart, m.name]);
       grid.append(chart.card);
     }
     redraw();
+    fresh.push(newer => { if (newer.groups.length === kind.groups.length) { kind.bands = newer.bands; redraw(); } });
     box.append(h('h2', {}, kind.kind), legend, grid);
   }
   if (a.kinds.some(k => k.groups.some(g => g.runs.length > 1))) box.append(h('p', { class: 'soft small' }, 'Runs that differ only in their seed are trials: their mean, and one standard deviation to both sides.'));
   box.append(h('h2', {}, 'Settings that differ'), differences(a));
   performance.mark('painted');
+  const again = async () => {
+    if (!document.hidden) a = await get('/api/compare' + query([...runs, ['points', 600]]));
+    if (a.kinds.length === fresh.length) a.kinds.forEach((kind, k) => fresh[k](kind));
+    if (a.running) setTimeout(() => again().catch(() => {}), 2000);
+  };
+  if (a.running) setTimeout(() => again().catch(() => {}), 2000);
 }
 
 function differences(a) {
