@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/bench"
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/paper"
+	"github.com/bregman-ml/bregman/sweep"
 )
 
 type cli struct {
@@ -32,8 +33,10 @@ type cli struct {
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
 		Get  job.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
 	} `cmd:"" help:"Data sets."`
-	Train  job.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
-	Doctor job.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
+	Train  job.Train      `cmd:"" help:"Train a network by stochastic p-GD."`
+	Sweep  sweep.Commands `cmd:"" help:"Grids of runs, on this machine or on many."`
+	Worker sweep.Worker   `cmd:"" help:"Take runs of a sweep from a NATS server."`
+	Doctor job.Doctor     `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 		Train  bench.Train  `cmd:"" help:"Training networks on a CPU, the matrix product and the update, beside PyTorch."`
@@ -74,7 +77,7 @@ func run(args []string) (code int) {
 	parser, err := kong.New(&c, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, sweep.Shipped(paper.Sweeps())))
 	if err != nil {
 		panic(err)
 	}
