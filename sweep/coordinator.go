@@ -28,11 +28,12 @@ type coordinator struct {
 	q    *queue
 	byID map[string]*Spec
 
-	events chan event
-	open   map[string]bool // runs neither done nor given up
-	done   int
-	given  int // given up
-	bar    *job.Bar
+	events  chan event
+	unwatch context.CancelFunc // of the watch under way
+	open    map[string]bool    // runs neither done nor given up
+	done    int
+	given   int // given up
+	bar     *job.Bar
 }
 
 // Options are how a sweep is run, which is no part of what it is.
@@ -219,14 +220,12 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel() // before waiting
-	bg := func(f func(context.Context)) { wg.Go(func() { f(ctx) }) }
 	if c.shared() {
 		if err := c.gatherAll(ctx); err != nil {
 			return err
 		}
-		bg(c.watchResults)
 	}
-	bg(c.watchStates)
+	c.watch(ctx, &wg)
 	if err := c.reconcile(ctx); err != nil {
 		return err
 	}
@@ -238,11 +237,23 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 		case c.Listen != "":
 			w.store = sharedStore{local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }}, c.q}
 		}
-		bg(func(ctx context.Context) { w.run(ctx, 0) })
+		wg.Go(func() { w.run(ctx, 0) })
 	} else {
 		c.con.Say("waiting for workers: bregman worker --nats %s", c.NATS)
 	}
-	return c.gather(ctx)
+	return c.gather(ctx, func() { c.watch(ctx, &wg) })
+}
+
+// watch follows results and states, in place of an earlier watch: one from before the server went takes long to notice.
+func (c *coordinator) watch(ctx context.Context, wg *sync.WaitGroup) {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	ctx, c.unwatch = context.WithCancel(ctx)
+	if c.shared() {
+		wg.Go(func() { c.watchResults(ctx) })
+	}
+	wg.Go(func() { c.watchStates(ctx) })
 }
 
 // shared says whether other machines take part.
@@ -270,13 +281,16 @@ func (c *coordinator) tell(ctx context.Context, e event) {
 	}
 }
 
+// lookEvery is how often the coordinator looks for what was lost on the way.
+const lookEvery = 5 * time.Second
+
 // gather takes in what ends until nothing is open. Now and then it looks whether something was lost on the way, and refreshes the report.
-func (c *coordinator) gather(ctx context.Context) error {
+func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 	c.bar = c.con.Bar("sweep "+c.plan.File.Name, int64(len(c.plan.Runs)))
 	defer func() { c.bar.Done() }()
-	check := time.NewTicker(5 * time.Second)
+	check := time.NewTicker(lookEvery)
 	defer check.Stop()
-	reported, at := c.done, time.Now()
+	reported, at, again := c.done, time.Now(), false
 	for len(c.open) > 0 {
 		c.bar.Set(int64(c.done + c.given))
 		select {
@@ -284,12 +298,19 @@ func (c *coordinator) gather(ctx context.Context) error {
 			if err := c.ended(e); err != nil {
 				return err
 			}
+		case <-c.q.back:
+			check.Reset(500 * time.Millisecond) // it may have forgotten everything
+			again = true
 		case <-check.C:
+			check.Reset(lookEvery)
 			if c.q.server != nil && !c.q.server.JetStreamEnabled() {
 				return errQueueLost
 			}
 			if err := c.reconcile(ctx); err != nil && ctx.Err() == nil {
 				c.con.Say("the queue: %v", err)
+			} else if again {
+				watchAgain()
+				again = false
 			}
 			if c.done > reported && time.Since(at) > 30*time.Second {
 				reported, at = c.done, time.Now()

@@ -50,6 +50,11 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 		return nil, locate(path, err)
 	}
 	f.index(data)
+	for _, table := range []map[string]any{f.Settings, f.Grid, f.Zip, f.Random} {
+		for key, v := range table {
+			table[key] = finiteValue(v)
+		}
+	}
 	for _, o := range overrides {
 		if err := f.override(o); err != nil {
 			return nil, err
@@ -161,10 +166,25 @@ func scalar(text string) any {
 	if toml.Unmarshal([]byte("X = "+text), &v) == nil {
 		switch v.X.(type) {
 		case int64, float64, bool:
-			return v.X
+			return finiteValue(v.X)
 		}
 	}
 	return text
+}
+
+// finiteValue writes an infinite p as text, in lists too: plan.json has no number for it.
+func finiteValue(v any) any {
+	switch x := v.(type) {
+	case float64:
+		if math.IsInf(x, 0) {
+			return "inf"
+		}
+	case []any:
+		for i := range x {
+			x[i] = finiteValue(x[i])
+		}
+	}
+	return v
 }
 
 // pair is a setting in a run.

@@ -33,14 +33,20 @@ type Connection struct {
 }
 
 // options are those of the connection. It never gives up: a server that is gone comes back.
-func (c *Connection) options(say func(string, ...any)) ([]nats.Option, error) {
+func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]nats.Option, error) {
 	opts := []nats.Option{nats.Name("bregman"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				say("the NATS server is gone (%v): waiting for it", err)
 			}
 		}),
-		nats.ReconnectHandler(func(nc *nats.Conn) { say("connected to %s again", nc.ConnectedUrlRedacted()) })}
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			say("connected to %s again", nc.ConnectedUrlRedacted())
+			select {
+			case back <- struct{}{}:
+			default:
+			}
+		})}
 	if c.Creds != "" {
 		opts = append(opts, nats.UserCredentials(c.Creds))
 	}
@@ -92,6 +98,7 @@ type queue struct {
 	results jetstream.ObjectStore
 	runs    jetstream.Consumer
 	version string
+	back    chan struct{} // the server was gone and is there again
 	wait    time.Duration // a worker that is silent for so long has died
 }
 
@@ -144,7 +151,8 @@ func startServer(dir, listen string, c *Connection) (*server.Server, error) {
 
 // connect reaches the server: the embedded one where there is one. A server that is not up yet is waited for.
 func connect(ctx context.Context, embedded *server.Server, c *Connection, version string, say func(string, ...any)) (*queue, error) {
-	opts, err := c.options(say)
+	q := &queue{server: embedded, version: version, back: make(chan struct{}, 1)}
+	opts, err := c.options(say, q.back)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +160,6 @@ func connect(ctx context.Context, embedded *server.Server, c *Connection, versio
 	if embedded != nil {
 		url, opts = "", append(opts, nats.InProcessServer(embedded))
 	}
-	q := &queue{server: embedded, version: version}
 	for warned := false; ; {
 		if q.nc, err = nats.Connect(url, opts...); err == nil {
 			break

@@ -77,7 +77,7 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 			sleep(ctx, 5*time.Second)
 			continue
 		}
-		wait, stop := context.WithTimeout(ctx, 5*time.Second)
+		wait, stop := context.WithTimeout(ctx, 2*time.Second) // short: one that the server lost when it went is not missed for long
 		msg, err := w.q.runs.Next(jetstream.FetchContext(wait))
 		stop()
 		switch {
