@@ -32,7 +32,8 @@ type coordinator struct {
 	unwatch context.CancelFunc // of the watch under way
 	open    map[string]bool    // runs neither done nor given up
 	done    int
-	given   int // given up
+	given   int  // given up
+	torn    bool // metrics.jsonl has lost lines to a full disk
 	bar     *job.Bar
 }
 
@@ -97,7 +98,7 @@ func sweep(ctx context.Context, con *job.Console, plan *Plan, dir string, o Opti
 	slices.SortFunc(out.Failed, func(a, b failure) int { return strings.Compare(a.Run, b.Run) })
 	os.Remove(c.path("running.json"))
 	if c.done > 0 {
-		err = errors.Join(err, writeReport(c.run, c.Folder, plan))
+		err = errors.Join(err, c.mendMetrics(), writeReport(c.run, c.Folder, plan))
 	}
 	return out, c.run.Finish(err, ctx.Err() != nil)
 }
@@ -334,10 +335,16 @@ func (c *coordinator) ended(e event) error {
 		return nil
 	}
 	if e.failure != nil {
+		if err := c.writeFailure(*e.failure); isFull(err) {
+			c.con.Say("%v", err)
+			return nil // it is still open, and reconcile comes back to it
+		} else if err != nil {
+			return err
+		}
 		delete(c.open, e.run.ID)
 		c.given++
 		c.con.Say("%v: given up after %d: %s", e.run, e.failure.Attempts, e.failure.Error)
-		return c.writeFailure(*e.failure)
+		return nil
 	}
 	r, ok := c.result(e.run)
 	if !ok {
@@ -348,7 +355,26 @@ func (c *coordinator) ended(e event) error {
 	if v, ok := r.number(c.plan.File.Metric); ok && c.plan.File.Job == "train" {
 		c.con.Say("%d of %d: %v: %s %.5g", c.done, len(c.plan.Runs), e.run, c.plan.File.Metric, v)
 	}
-	return c.run.Append(metricLine(e.run, r))
+	err := c.run.Append(metricLine(e.run, r))
+	if isFull(err) { // perhaps half a line: all are written again in the end
+		c.con.Say("%v", err)
+		c.torn, err = true, nil
+	}
+	return err
+}
+
+// mendMetrics writes metrics.jsonl again where a full disk has torn it.
+func (c *coordinator) mendMetrics() error {
+	if !c.torn {
+		return nil
+	}
+	var b []byte
+	for _, s := range c.plan.Runs {
+		if r, ok := c.result(s); ok {
+			b = append(append(b, canonicalJSON(metricLine(s, r))...), '\n')
+		}
+	}
+	return c.run.WriteFile("metrics.jsonl", b)
 }
 
 // reconcile queues every open run that is not queued. What is neither open nor queued nor here was lost with the server, or is on its way.

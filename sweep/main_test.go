@@ -120,7 +120,7 @@ func (p *proc) wait() int {
 	p.t.Helper()
 	select {
 	case <-p.exited:
-	case <-time.After(60 * time.Second):
+	case <-time.After(time.Minute + time.Duration(*kills)*10*time.Second):
 		p.kill()
 		p.t.Fatalf("%v does not end:\n%s", p.cmd.Args[1:], p.err.String())
 	}

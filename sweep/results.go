@@ -156,16 +156,21 @@ func (c *cell) stat() stat {
 
 // show writes mean ± deviation.
 func (r *results) show(s stat) report.Cell {
-	c := report.Short(s.mean, 5)
-	if r.percent() {
-		c = report.Number(s.mean, 2)
-	}
-	if !math.IsNaN(s.deviation) {
-		if r.percent() {
-			c.Text += fmt.Sprintf(" ± %.2f", s.deviation)
-		} else {
-			c.Text += fmt.Sprintf(" ± %.2g", s.deviation)
+	digits := 2
+	if !r.percent() { // two digits of the deviation say how many the mean has
+		if !(s.deviation > 0) {
+			return report.Short(s.mean, 5)
 		}
+		digits = 1 - int(math.Floor(math.Log10(s.deviation)))
+	}
+	if digits < 0 || digits > 7 {
+		c := report.Short(s.mean, 5)
+		c.Text += fmt.Sprintf(" ± %.2g", s.deviation)
+		return c
+	}
+	c := report.Number(s.mean, digits)
+	if !math.IsNaN(s.deviation) {
+		c.Text += fmt.Sprintf(" ± %.*f", digits, s.deviation)
 	}
 	return c
 }
@@ -487,7 +492,7 @@ func writeReport(run *runlog.Run, f Folder, p *Plan) error {
 	}
 	if fig, ok := r.figure(); ok {
 		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
-			return err
+			doc.Say("There is no figure: %v.", err) // a name that the font cannot show is no reason to lose the tables
 		}
 	}
 	if len(r.rows) > 1 {
