@@ -122,10 +122,7 @@ func CreateAt(dir string, info Info) (*Run, error) {
 
 // begin writes run.json and opens the metrics.
 func begin(dir string, info Info) (*Run, error) {
-	info.Started = time.Now().Truncate(time.Millisecond)
-	info.Status = Running
-	info.Machine = thisMachine()
-	r := &Run{Dir: dir, Info: info}
+	r := &Run{Dir: dir, Info: NewInfo(info)}
 	var err error
 	if r.lock, err = lock(dir); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
@@ -139,6 +136,28 @@ func begin(dir string, info Info) (*Run, error) {
 	}
 	r.metrics = f
 	return r, nil
+}
+
+// NewInfo adds to info that the run starts now, on this machine.
+func NewInfo(info Info) Info {
+	info.Started, info.Status = time.Now().Truncate(time.Millisecond), Running
+	info.Machine = thisMachine()
+	return info
+}
+
+// Busy says whether a process is writing the run folder. It is always false where the system has no locks.
+func Busy(dir string) (bool, error) {
+	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
+		return false, err
+	}
+	held, err := lock(dir)
+	if busy := (*BusyError)(nil); errors.As(err, &busy) {
+		return true, nil
+	}
+	if held != nil {
+		held.Close()
+	}
+	return false, err
 }
 
 func (r *Run) unlock() error {

@@ -16,6 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/paper"
+	"github.com/bregman-ml/bregman/sweep"
 	"github.com/bregman-ml/bregman/web"
 )
 
@@ -40,6 +41,8 @@ type cli struct {
 	Report compare.Report `cmd:"" help:"Compare runs on one page."`
 	Export compare.Export `cmd:"" help:"A run's metrics as csv or npz."`
 	Serve  web.Serve      `cmd:"" help:"The dashboard: runs in a browser, live."`
+	Sweep  sweep.Commands `cmd:"" help:"Grids of runs, on this machine or on many."`
+	Worker sweep.Worker   `cmd:"" help:"Take runs of a sweep from a NATS server."`
 	Doctor job.Doctor     `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
@@ -82,7 +85,7 @@ func run(args []string) (code int) {
 	parser, err := kong.New(&c, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, sweep.Shipped(paper.Sweeps())))
 	if err != nil {
 		panic(err)
 	}

@@ -1,0 +1,391 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Commands are `bregman sweep …`.
+type Commands struct {
+	Start  Start  `cmd:"" default:"withargs" help:"Run a sweep file: bregman sweep FILE.toml."`
+	Status Show   `cmd:"" help:"How a sweep stands."`
+	Stop   Stop   `cmd:"" help:"Stop a sweep; networks keep a checkpoint."`
+	Resume Resume `cmd:"" help:"Go on with a sweep."`
+	Retry  Retry  `cmd:"" help:"Go on with a sweep, and try again what was given up."`
+}
+
+// Start is `bregman sweep FILE.toml`.
+type Start struct {
+	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of one of the papers tables: cifar10, bias or margins.'" json:"file"`
+	Overrides []string `kong:"arg,optional,name='key=value',help='Settings to replace, such as p=1.1,2,3 or trials=5.'" json:"overrides"`
+	DryRun    bool     `kong:"help='Print the plan and its estimated time only.'" json:"-"`
+	Out       string   `kong:"placeholder='DIR',help='Folder of the sweep; default RUNS/sweep-NAME. One that is there goes on: what is done is kept.'" json:"out"`
+	Runs      string   `kong:"default='runs',placeholder='DIR',help='Where the folder of the sweep goes.'" json:"runs"`
+	JSON      bool     `kong:"name='json',help='Print one JSON object.'" json:"-"`
+	Options   `kong:"embed"`
+}
+
+// Shipped are sweep files that have a name: the paper's tables.
+type Shipped map[string][]byte
+
+// Help is shown by --help.
+func (*Start) Help() string {
+	return `Examples:
+  bregman sweep p.toml --dry-run
+  bregman sweep p.toml p=1.1,2,3 trials=5
+  bregman sweep cifar10 --nats nats://queue:4222      (and on each machine: bregman worker --nats nats://queue:4222)
+  bregman sweep status runs/sweep-p
+
+A sweep file:
+  job    = "fit"                  # train, fit, margin or path
+  metric = "norm"                 # a number of its result, which the tables compare
+  trials = 5                      # seeds 1 to 5
+  [settings]                      # the flags of "bregman fit"
+  data   = "r100:{seed}"
+  [grid]
+  p      = [1.1, 1.5, 2, 3]
+  lr     = { from = 1e-4, to = 1e-2, count = 3, scale = "log" }
+
+Run again, a sweep goes on: each run has an identity, made from its settings, and one that is there is not run again. docs/sweeps.md has more.`
+}
+
+// Run runs the sweep.
+func (s *Start) Run(ctx context.Context, con *job.Console, shipped Shipped) error {
+	plan, err := s.Plan(con.Version, shipped)
+	if err != nil {
+		return &job.UsageError{Err: err}
+	}
+	dir := s.Out
+	if dir == "" {
+		dir = plan.DefaultFolder(s.Runs)
+	}
+	plan.describe(con, Folder{dir})
+	if left := (Folder{dir}).left(plan); len(left) > 0 {
+		con.Say("%s", estimate(ctx, plan, left, s.Options, s.Runs))
+	}
+	if s.DryRun {
+		if s.JSON {
+			return con.PrintJSON(plan)
+		}
+		return nil
+	}
+	return finish(ctx, con, plan, dir, s.Options, s.JSON)
+}
+
+// Plan reads the file and makes the plan.
+func (s *Start) Plan(version string, shipped Shipped) (*Plan, error) {
+	data, err := os.ReadFile(s.File)
+	if text, ok := shipped[s.File]; ok && errors.Is(err, fs.ErrNotExist) {
+		data, err = text, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such file", s.File)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := ReadFile(s.File, data, s.Overrides)
+	if err != nil {
+		return nil, err
+	}
+	return NewPlan(f, version)
+}
+
+// left are the runs that are not done.
+func (f Folder) left(p *Plan) []*Spec {
+	done := map[string]bool{}
+	for _, name := range f.names("trials") {
+		done[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return done[s.Folder()] })
+}
+
+// describe says what the sweep will do.
+func (p *Plan) describe(con *job.Console, f Folder) {
+	keys, values := p.varying()
+	con.Say("%s: %d runs of %s, %d trials each", p.File.Name, len(p.Runs), p.File.Job, p.File.Trials)
+	for _, k := range keys {
+		list := values[k]
+		text := strings.Join(list[:min(12, len(list))], ", ")
+		if len(list) > 12 {
+			text += fmt.Sprintf(", … (%d)", len(list))
+		}
+		con.Say("  %-10s %s", k, text)
+	}
+	if n := p.graphs(); p.File.Job == "train" {
+		con.Say("  %d compilation%s", n, plural(n))
+	}
+	con.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
+	if n := len(p.Runs) - len(f.left(p)); n > 0 {
+		con.Say("  %d are done and kept", n)
+	}
+	con.Say("  folder     %s", f.Dir)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+// finish runs a plan and prints what came of it.
+func finish(ctx context.Context, con *job.Console, plan *Plan, dir string, o Options, asJSON bool) error {
+	out, err := sweep(ctx, con, plan, dir, o)
+	if err != nil && out.Folder == "" {
+		return err
+	}
+	if asJSON {
+		if late := con.PrintJSON(summary(Folder{dir}, plan, out)); late != nil {
+			return late
+		}
+	} else {
+		printResults(con, Folder{dir}, plan)
+		con.Say("%d of %d runs are done, in %.1f s", out.Done, out.Runs, out.Seconds)
+		if out.Done > 0 {
+			fmt.Fprintf(con.Out, "Report: %s\n", filepath.Join(dir, "report.html"))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if n := len(out.Failed); n > 0 {
+		return fmt.Errorf("%d of %d runs were given up, the first (%s): %s. When that is mended: bregman sweep retry %s", n, out.Runs, out.Failed[0].Run, out.Failed[0].Error, dir)
+	}
+	return nil
+}
+
+// Show is `bregman sweep status`.
+type Show struct {
+	Dir  string `kong:"arg,placeholder='DIR',help='Folder of the sweep.'"`
+	JSON bool   `kong:"name='json',help='Print one JSON object.'"`
+}
+
+// Run prints the status.
+func (s *Show) Run(con *job.Console) error {
+	st, err := Folder{s.Dir}.Status()
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return con.PrintJSON(st)
+	}
+	fmt.Fprintf(con.Out, "%s: %s, %d of %d done, %d under way, %d queued, %d given up\n", s.Dir, st.State, st.Done, st.Runs, len(st.Running), st.Queued, len(st.Failed))
+	for _, a := range st.Running {
+		fmt.Fprintf(con.Out, "  under way  %s, on %s for %v\n", a.Run, a.Worker, time.Since(a.Since).Round(time.Second))
+	}
+	for _, f := range st.Failed {
+		fmt.Fprintf(con.Out, "  given up   %s, after %d: %s\n", f.Run, f.Attempts, f.Error)
+	}
+	return nil
+}
+
+// Stop is `bregman sweep stop`.
+type Stop struct {
+	Dir        string `kong:"arg,placeholder='DIR',help='Folder of the sweep.'"`
+	Connection `kong:"embed"`
+}
+
+// Run asks the process of the sweep to stop and waits for it. Where that process is gone, --nats takes the sweep off the queue.
+func (s *Stop) Run(ctx context.Context, con *job.Console) error {
+	f := Folder{s.Dir}
+	plan, err := f.readPlan()
+	if err != nil {
+		return err
+	}
+	busy, err := runlog.Busy(s.Dir)
+	if err != nil {
+		return err
+	}
+	if !busy && s.NATS != "" {
+		q, err := connect(ctx, nil, &s.Connection, plan.Version, con.Say)
+		if err != nil {
+			return err
+		}
+		defer q.close()
+		if err := q.find(ctx, con.Say); err != nil {
+			return err
+		}
+		con.Say("%s: taken off the queue", s.Dir)
+		return stopPlan(q, plan.ID)
+	}
+	if !busy {
+		con.Say("%s: nobody is at work on it (where workers of a NATS server are, name it with --nats)", s.Dir)
+		return nil
+	}
+	if err := runlog.WriteFile(f.path("stop"), nil); err != nil {
+		return err
+	}
+	for begin := time.Now(); busy; busy, _ = runlog.Busy(s.Dir) {
+		if time.Since(begin) > 2*time.Minute {
+			return fmt.Errorf("%s: asked to stop, and still at work: it may be in an epoch", s.Dir)
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	con.Say("%s: stopped; go on with: bregman sweep resume %s", s.Dir, s.Dir)
+	return nil
+}
+
+// Resume is `bregman sweep resume`.
+type Resume struct {
+	Dir     string `kong:"arg,placeholder='DIR',help='Folder of the sweep.'"`
+	JSON    bool   `kong:"name='json',help='Print one JSON object.'"`
+	Options `kong:"embed"`
+}
+
+// Run goes on with the plan in the folder.
+func (r *Resume) Run(ctx context.Context, con *job.Console) error {
+	plan, err := Folder{r.Dir}.readPlan()
+	if err != nil {
+		return err
+	}
+	if plan.Version != con.Version {
+		return fmt.Errorf("%s was planned by bregman %s, this is %s: versions do not mix in a sweep", r.Dir, plan.Version, con.Version)
+	}
+	return finish(ctx, con, plan, r.Dir, r.Options, r.JSON)
+}
+
+// Retry is `bregman sweep retry`.
+type Retry struct{ Resume }
+
+// Run forgets what was given up and goes on.
+func (r *Retry) Run(ctx context.Context, con *job.Console) error {
+	f := Folder{r.Dir}
+	plan, err := f.readPlan()
+	if err != nil {
+		return err
+	}
+	if busy, err := runlog.Busy(r.Dir); err != nil || busy {
+		return errors.Join(err, fmt.Errorf("%s: a process is at work on it: stop it first, with bregman sweep stop", r.Dir))
+	}
+	failed := f.failures(plan)
+	if err := os.RemoveAll(f.path("failed")); err != nil {
+		return err
+	}
+	if err := forgive(ctx, con, f, plan, failed, r.Options); err != nil {
+		return err
+	}
+	return r.Resume.Run(ctx, con)
+}
+
+// forgive makes the server forget how often runs failed.
+func forgive(ctx context.Context, con *job.Console, f Folder, plan *Plan, failed map[string]failure, o Options) error {
+	if o.NATS == "" {
+		return os.RemoveAll(f.path("queue")) // of this machine alone: nothing there is needed
+	}
+	q, err := connect(ctx, nil, &o.Connection, plan.Version, con.Say)
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	if err := q.make(ctx, o.Replicas, o.LostAfter); err != nil {
+		return err
+	}
+	for id := range failed {
+		if err := q.state.Purge(ctx, plan.ID+"."+id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Worker is `bregman worker`.
+type Worker struct {
+	Place      `kong:"embed"`
+	Connection `kong:"embed"`
+	Jobs       int           `kong:"default='1',help='Runs at a time: one for networks, as many as cores for linear jobs.'"`
+	Scratch    string        `kong:"default='bregman-scratch',placeholder='DIR',help='Where runs are made before they are sent.'"`
+	Idle       time.Duration `kong:"default='0s',help='End when nothing was to do for so long; 0 waits for ever.'"`
+}
+
+// Help is shown by --help.
+func (*Worker) Help() string {
+	return `Example:
+  bregman worker --nats nats://queue:4222 --engine cuda
+
+Takes runs from the queue that “bregman sweep FILE.toml --nats URL” fills, and sends results, logs and weights back. Data files must be
+where the sweep file says, on this machine too. Start one on each machine, or for each GPU; stop one at any time: what it was at goes to
+another, from its last checkpoint.`
+}
+
+// Check returns the first thing wrong with the settings.
+func (w *Worker) Check() error {
+	switch {
+	case w.NATS == "":
+		return errors.New("--nats: name the server that the sweep uses, such as nats://host:4222")
+	case w.Jobs < 1:
+		return fmt.Errorf("--jobs %d: want at least 1", w.Jobs)
+	}
+	return nil
+}
+
+// Run works until it is stopped.
+func (w *Worker) Run(ctx context.Context, con *job.Console) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	q, err := connect(ctx, nil, &w.Connection, con.Version, con.Say)
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	if err := q.find(ctx, con.Say); err != nil {
+		return err
+	}
+	// Two workers on one machine must not meet in a folder: a run that went from one to the other may be in both.
+	scratch, free, err := ownScratch(w.Scratch)
+	if err != nil {
+		return err
+	}
+	defer free()
+	con.Say("at work for %s", q.nc.ConnectedUrlRedacted())
+	me := &worker{name: workerName(), q: q, store: remote{q, scratch}, place: w.Place, jobs: w.Jobs, say: con.Say}
+	return me.run(ctx, w.Idle)
+}
+
+// ownScratch takes the first numbered folder under root that no living worker has, with what a dead one left there.
+func ownScratch(root string) (string, func() error, error) {
+	for n := 1; n < 1000; n++ {
+		dir := filepath.Join(root, fmt.Sprintf("worker-%d", n))
+		run, err := openScratch(dir)
+		if busy := (*runlog.BusyError)(nil); errors.As(err, &busy) {
+			continue
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("--scratch: %w", err)
+		}
+		return dir, func() error { return run.Finish(nil, false) }, nil
+	}
+	return "", nil, fmt.Errorf("--scratch %s: a thousand workers are at work there", root)
+}
+
+func openScratch(dir string) (*runlog.Run, error) {
+	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
+		return runlog.Resume(dir, nil)
+	}
+	run, err := runlog.CreateAt(dir, runlog.Info{Command: "worker"})
+	if errors.Is(err, fs.ErrExist) {
+		return nil, &runlog.BusyError{Dir: dir} // another is making it right now
+	}
+	return run, err
+}
+
+func workerName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+func cores() int { return runtime.GOMAXPROCS(0) }

@@ -1,0 +1,14 @@
+//go:build darwin || freebsd || linux
+
+package sweep
+
+import "golang.org/x/sys/unix"
+
+// freeBytes is what the disk that holds dir has left for us.
+func freeBytes(dir string) (uint64, bool) {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return 0, false
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), true
+}

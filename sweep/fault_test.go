@@ -1,0 +1,298 @@
+package sweep
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Twelve fits of a tenth of a second or so: long enough to be killed in.
+const slow = `job = "fit"
+trials = 4
+[settings]
+data = "r100:{seed}"
+steps = 400_000
+lr = 1e-4
+[grid]
+p = [1.5, 2, 3]
+`
+
+func TestTheSweepIsKilledAndGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, slow)
+	for _, n := range []int{2, 7} {
+		p := start(t, dir, "sweep", file)
+		eventually(t, "some runs", func() bool { return trials(dir) >= n })
+		p.kill()
+	}
+	if out := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(out, ": stopped, ") {
+		t.Error(out)
+	}
+	start(t, dir, "sweep", file).done()
+	same(t, outcome(t, dir), unbroken(t, slow))
+	if lines(t, dir) != 12 {
+		t.Error("the metrics do not have every run once")
+	}
+}
+
+// far starts a server, a sweep on it and workers.
+func far(t *testing.T, text string, workers int) (dir string, server *proc, addr string, sweep *proc, all []*proc) {
+	t.Helper()
+	dir = t.TempDir()
+	server, addr = natsServer(t, filepath.Join(dir, "js"), "")
+	sweep = start(t, dir, "sweep", write(t, dir, text), "--nats", addr, "--lost-after", "1s")
+	for range workers {
+		all = append(all, start(t, dir, "worker", "--nats", addr))
+	}
+	return dir, server, addr, sweep, all
+}
+
+func TestAWorkerIsKilledAndItsRunGoesToAnother(t *testing.T) {
+	dir, _, _, s, workers := far(t, slow, 2)
+	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
+	time.Sleep(30 * time.Millisecond) // into the next run
+	workers[0].kill()
+	s.done()
+	same(t, outcome(t, dir), unbroken(t, slow))
+}
+
+func TestTheNATSServerIsKilledAndComesBack(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		dir, server, addr, s, _ := far(t, slow, 2)
+		eventually(t, "a run", func() bool { return trials(dir) >= 2 })
+		server.kill()
+		if forgets { // another disk: queue and results are lost
+			if err := os.RemoveAll(filepath.Join(dir, "js")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		natsServer(t, filepath.Join(dir, "js"), addr)
+		s.done()
+		same(t, outcome(t, dir), unbroken(t, slow))
+	}
+}
+
+func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, strings.Replace(quick, `data = "r100:{seed}"`, ``, 1)+"data = [\"r100\", \"later.svm\"]\n")
+	s := start(t, dir, "sweep", file)
+	if code := s.wait(); code != 1 || !strings.Contains(s.err.String(), "12 of 24 runs were given up") || !strings.Contains(s.err.String(), "later.svm: no such file") {
+		t.Fatalf("exit %d: %s", code, s.err.String())
+	}
+	for n, want := range map[string]int{"attempt 1 of 3 failed": 12, "attempt 2 of 3 failed": 12, "given up after 3": 12} {
+		if got := strings.Count(s.err.String(), n); got != want {
+			t.Errorf("%q %d times, want %d", n, got, want)
+		}
+	}
+	if trials(dir) != 12 || !strings.Contains(s.out.String(), "(4 failed)") {
+		t.Errorf("%d runs: %s", trials(dir), s.out.String())
+	}
+	out := start(t, dir, "sweep", "status", "runs/sweep-s").done()
+	if !strings.Contains(out, ": failed, 12 of 24 done, 0 under way, 0 queued, 12 given up") {
+		t.Error(out)
+	}
+	// Asked again, it leaves alone what was given up; told to retry, it does.
+	if again := start(t, dir, "sweep", file); again.wait() != 1 || strings.Contains(again.err.String(), "attempt") {
+		t.Errorf("%s", again.err.String())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "later.svm"), []byte("1 1:1 2:0.5\n-1 1:-1 2:0.2\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	start(t, dir, "sweep", "retry", "runs/sweep-s").done()
+	if trials(dir) != 24 {
+		t.Errorf("%d runs", trials(dir))
+	}
+}
+
+func TestTwoSweepsAtOnceInOneFolder(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, dir, "sweep", write(t, dir, slow))
+	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
+	second := start(t, dir, "sweep", "s.toml")
+	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(), "another process is at work in this folder") {
+		t.Errorf("exit %d: %s", code, second.err.String())
+	}
+	first.done()
+	same(t, outcome(t, dir), unbroken(t, slow))
+}
+
+func TestTwoCoordinatorsShareEveryRun(t *testing.T) {
+	dir, _, addr, s, _ := far(t, slow, 2)
+	other := t.TempDir()
+	second := start(t, other, "sweep", write(t, other, slow), "--nats", addr, "--lost-after", "1s")
+	s.done()
+	second.done()
+	same(t, outcome(t, dir), outcome(t, other))
+	for name := range outcome(t, dir) { // the same run, not one that is equal: it began at the same time, in the same process
+		a, err := os.ReadFile(filepath.Join(dir, "runs", "sweep-s", "trials", name, "run.json"))
+		b, err2 := os.ReadFile(filepath.Join(other, "runs", "sweep-s", "trials", name, "run.json"))
+		if err != nil || err2 != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s was made twice: %v, %v", name, err, err2)
+		}
+	}
+}
+
+func TestWorkersJoinTheEmbeddedServer(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir, "sweep", write(t, dir, slow), "--listen", "127.0.0.1:0", "--jobs", "0")
+	url := ""
+	eventually(t, "an address", func() bool {
+		_, after, ok := strings.Cut(s.err.String(), "bregman worker --nats ")
+		url, _, _ = strings.Cut(after, "\n")
+		return ok && url != ""
+	})
+	w := start(t, dir, "worker", "--nats", url, "--jobs", "2")
+	s.done()
+	same(t, outcome(t, dir), unbroken(t, slow))
+	w.kill()
+	open := start(t, dir, "sweep", "s.toml", "p=9", "--listen", "0.0.0.0:0")
+	if open.wait() != 1 || !strings.Contains(open.err.String(), "set --user and --password") {
+		t.Error(open.err.String())
+	}
+}
+
+func TestVersionsDoNotMix(t *testing.T) {
+	dir, _, addr, s, _ := far(t, slow, 0)
+	eventually(t, "the queue", func() bool { return strings.Contains(s.err.String(), "waiting for workers") })
+	w := startAs(t, dir, "v2", "worker", "--nats", addr)
+	if code := w.wait(); code != 1 || !strings.Contains(w.err.String(), "the queued runs are of bregman test (sweep s), this is bregman v2") {
+		t.Errorf("exit %d: %s", code, w.err.String())
+	}
+	start(t, dir, "worker", "--nats", addr)
+	s.done()
+	later := startAs(t, dir, "v2", "sweep", "s.toml", "p=9")
+	if code := later.wait(); code != 1 || !strings.Contains(later.err.String(), "its runs were made by bregman test, this is v2") {
+		t.Errorf("exit %d: %s", code, later.err.String())
+	}
+}
+
+var kills = flag.Int("sweep.kills", 10, "processes that TestRandomKills kills")
+
+// Workers, the sweep and the server are killed at random; in the end every run is there once, as if nothing had been.
+func TestRandomKills(t *testing.T) {
+	text := strings.Replace(slow, "trials = 4", fmt.Sprintf("trials = %d", 10+3**kills/2), 1)
+	want := unbroken(t, text)
+	rng := rand.New(rand.NewPCG(uint64(*kills), 9))
+	dir, server, addr, s, workers := far(t, text, 2)
+	sweepArgs := []string{"sweep", "s.toml", "--nats", addr, "--lost-after", "1s"}
+	for n := range *kills {
+		before := trials(dir)
+		eventually(t, "progress", func() bool {
+			select {
+			case <-s.exited:
+				return true
+			default:
+				return trials(dir) > before
+			}
+		})
+		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+		switch k := rng.IntN(4); k {
+		case 0, 1:
+			workers[k].kill()
+			workers[k] = start(t, dir, "worker", "--nats", addr)
+		case 2:
+			s.kill()
+			s = start(t, dir, sweepArgs...)
+		case 3:
+			server.kill()
+			server, _ = natsServer(t, filepath.Join(dir, "js"), addr)
+		}
+		t.Logf("kill %d at %d of %d runs", n+1, trials(dir), len(want))
+	}
+	if trials(dir) == len(want) {
+		t.Error("every run was there before the last kill: nothing was shown")
+	}
+	s.done()
+	same(t, outcome(t, dir), want)
+	if lines(t, dir) != len(want) {
+		t.Error("the metrics do not have every run once")
+	}
+}
+
+func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
+	text := `job = "train"
+[settings]
+data = "pictures"
+model = "cnn"
+epochs = 6
+batch = 12
+lr = 0.3
+no_study = true
+[grid]
+p = [2, 3]
+`
+	whole := t.TempDir()
+	pictures(t, whole)
+	start(t, whole, "sweep", write(t, whole, text), "--engine", "go").done()
+
+	if n := inLogs(whole, "compiling"); n != 1 {
+		t.Errorf("compiled %d times for two runs of one graph", n)
+	}
+
+	dir := t.TempDir()
+	pictures(t, dir)
+	_, addr := natsServer(t, filepath.Join(dir, "js"), "")
+	s := start(t, dir, "sweep", write(t, dir, text), "--nats", addr, "--lost-after", "2s")
+	first := start(t, dir, "worker", "--nats", addr, "--engine", "go", "--scratch", "one")
+	eventually(t, "some epochs", func() bool {
+		found, _ := filepath.Glob(filepath.Join(dir, "one", "*", "*", "*", "run", "metrics.jsonl"))
+		if len(found) == 0 {
+			return false
+		}
+		b, err := os.ReadFile(found[0])
+		return err == nil && bytes.Count(b, []byte("\n")) >= 1
+	})
+	first.cmd.Process.Signal(syscall.SIGTERM)
+	<-first.exited
+	start(t, dir, "worker", "--nats", addr, "--engine", "go", "--scratch", "two")
+	s.done()
+	same(t, outcome(t, dir), outcome(t, whole))
+	if n := inLogs(dir, "going on after epoch"); n != 1 {
+		t.Errorf("%d runs went on from a checkpoint, want 1", n)
+	}
+}
+
+// inLogs counts the runs whose log has a text.
+func inLogs(dir, text string) int {
+	logs, _ := filepath.Glob(filepath.Join(dir, "runs", "sweep-s", "trials", "*", "log.txt"))
+	n := 0
+	for _, path := range logs {
+		if b, _ := os.ReadFile(path); bytes.Contains(b, []byte(text)) {
+			n++
+		}
+	}
+	return n
+}
+
+// pictures makes a data set of three kinds of grey.
+func pictures(t *testing.T, dir string) {
+	t.Helper()
+	for class, level := range map[string]int{"dark": 40, "grey": 120, "light": 210} {
+		folder := filepath.Join(dir, "pictures", class)
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 40 {
+			img := image.NewGray(image.Rect(0, 0, 12, 12))
+			for i := range img.Pix {
+				img.Pix[i] = uint8(level + (i*7+k*13)%40)
+			}
+			var b bytes.Buffer
+			if err := png.Encode(&b, img); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%02d.png", k)), b.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package sweep
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Folder is a sweep's folder. It alone says what is done: the queue can be lost without loss.
+//
+//	run.json metrics.jsonl tables/ figures/ report.html   as in every run folder
+//	plan.json        the runs
+//	trials/NAME/     the runs that are done, renamed into place whole
+//	work/NAME/       those under way, with their checkpoints
+//	failed/ID.json   those that were given up
+//	running.json     who is at work on what
+//	queue/           JetStream's files, of a sweep on one machine
+//	stop             somebody asks the sweep to stop
+type Folder struct{ Dir string }
+
+func (f Folder) path(parts ...string) string {
+	return filepath.Join(append([]string{f.Dir}, parts...)...)
+}
+
+// trial is where a run is once it is done, and work where it is before.
+func (f Folder) trial(s *Spec) string { return f.path("trials", s.Folder()) }
+func (f Folder) work(s *Spec) string  { return f.path("work", s.Folder()) }
+
+// Result is what tables/result.json of a run says.
+type Result map[string]any
+
+// number returns a number of the result; ok is false where it is missing or null.
+func (r Result) number(key string) (float64, bool) {
+	v, ok := r[key].(float64)
+	return v, ok
+}
+
+// result reads a run that is done. A folder whose result cannot be read, which a power cut may leave, is removed: the run is made again.
+func (f Folder) result(s *Spec) (Result, bool) {
+	data, err := os.ReadFile(filepath.Join(f.trial(s), "tables", "result.json"))
+	var r Result
+	if err == nil && json.Unmarshal(data, &r) == nil {
+		return r, true
+	}
+	if _, err := os.Stat(f.trial(s)); err == nil {
+		os.RemoveAll(f.trial(s))
+	}
+	return nil, false
+}
+
+// has says whether a run is done.
+func (f Folder) has(s *Spec) bool {
+	_, err := os.Stat(filepath.Join(f.trial(s), "tables", "result.json"))
+	return err == nil
+}
+
+// place renames a finished run into place. Where it is there already this one is dropped: they are the same.
+func (f Folder) place(s *Spec, dir string) error {
+	if err := os.MkdirAll(f.path("trials"), 0o777); err != nil {
+		return err
+	}
+	err := os.Rename(dir, f.trial(s))
+	if err != nil && f.has(s) {
+		err = os.RemoveAll(dir)
+	}
+	return err
+}
+
+// failure is why a run was given up.
+type failure struct {
+	ID       string    `json:"id"`
+	Run      string    `json:"run"`
+	Error    string    `json:"error"`
+	Attempts int       `json:"attempts"`
+	Worker   string    `json:"worker"`
+	When     time.Time `json:"when"`
+}
+
+func (f Folder) writeFailure(x failure) error {
+	data, err := json.MarshalIndent(x, "", "  ")
+	if err != nil {
+		return err
+	}
+	return runlog.WriteFile(f.path("failed", x.ID+".json"), append(data, '\n'))
+}
+
+// failures reads those of a plan, by run.
+func (f Folder) failures(p *Plan) map[string]failure {
+	out := map[string]failure{}
+	for _, name := range f.names("failed") {
+		var x failure
+		if data, err := os.ReadFile(f.path("failed", name)); err == nil && json.Unmarshal(data, &x) == nil {
+			out[x.ID] = x
+		}
+	}
+	if p != nil {
+		mine := map[string]bool{}
+		for _, s := range p.Runs {
+			mine[s.ID] = true
+		}
+		for id := range out {
+			if !mine[id] {
+				delete(out, id)
+			}
+		}
+	}
+	return out
+}
+
+// names lists a folder, but for hidden files.
+func (f Folder) names(sub string) []string {
+	entries, _ := os.ReadDir(f.path(sub))
+	var out []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// readPlan reads the plan of a sweep's folder.
+func (f Folder) readPlan() (*Plan, error) {
+	data, err := os.ReadFile(f.path("plan.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no sweep is there: name the folder that “bregman sweep FILE.toml” printed", f.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := new(Plan)
+	if err := json.Unmarshal(data, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path("plan.json"), err)
+	}
+	return p, nil
+}
+
+func (f Folder) writePlan(p *Plan) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return runlog.WriteFile(f.path("plan.json"), append(data, '\n'))
+}
+
+// active is a run under way, as running.json has it.
+type active struct {
+	ID     string    `json:"id"`
+	Run    string    `json:"run"`
+	Worker string    `json:"worker"`
+	Since  time.Time `json:"since"`
+}
+
+// Status is what `bregman sweep status` prints. It is read from the folder alone, so that it answers whoever is alive.
+type Status struct {
+	Sweep   string    `json:"sweep"`
+	State   string    `json:"state"` // running, stopped, done, or failed: nobody at work and runs given up
+	Runs    int       `json:"runs"`
+	Done    int       `json:"done"`
+	Failed  []failure `json:"failed,omitempty"`
+	Running []active  `json:"running,omitempty"`
+	Queued  int       `json:"queued"`
+}
+
+// Status counts.
+func (f Folder) Status() (Status, error) {
+	p, err := f.readPlan()
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Sweep: f.Dir, Runs: len(p.Runs), State: "stopped"}
+	done := map[string]bool{}
+	for _, name := range f.names("trials") {
+		done[name] = true
+	}
+	failed := f.failures(p)
+	for _, r := range p.Runs {
+		if done[r.Folder()] {
+			s.Done++
+			delete(failed, r.ID)
+		} else if x, ok := failed[r.ID]; ok {
+			s.Failed = append(s.Failed, x)
+		}
+	}
+	if busy, err := runlog.Busy(f.Dir); err == nil && busy {
+		s.State = "running"
+		if data, err := os.ReadFile(f.path("running.json")); err == nil {
+			json.Unmarshal(data, &s.Running) // whole or absent
+		}
+		s.Running = slices.DeleteFunc(s.Running, func(a active) bool { _, bad := failed[a.ID]; return bad })
+	} else if s.Done == s.Runs {
+		s.State = "done"
+	} else if s.Done+len(s.Failed) == s.Runs {
+		s.State = "failed"
+	}
+	s.Queued = s.Runs - s.Done - len(s.Failed) - len(s.Running)
+	return s, nil
+}

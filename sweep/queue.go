@@ -1,0 +1,423 @@
+package sweep
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Connection says which NATS server to use, and how to be let in, in the words of the nats command.
+type Connection struct {
+	NATS     string `kong:"name='nats',env='NATS_URL',placeholder='URL',help='NATS servers, such as nats://host:4222, several with commas; JetStream must be on.'"`
+	Creds    string `kong:"env='NATS_CREDS',placeholder='FILE',help='Credentials file of a user.'"`
+	NKey     string `kong:"name='nkey',env='NATS_NKEY',placeholder='FILE',help='Seed file of an nkey.'"`
+	User     string `kong:"env='NATS_USER',help='User name, or a token where there is no password.'"`
+	Password string `kong:"env='NATS_PASSWORD',help='Password.'"`
+	TLSCert  string `kong:"name='tlscert',env='NATS_CERT',placeholder='FILE',help='Certificate of this client.'"`
+	TLSKey   string `kong:"name='tlskey',env='NATS_KEY',placeholder='FILE',help='Its key.'"`
+	TLSCA    string `kong:"name='tlsca',env='NATS_CA',placeholder='FILE',help='Certificates to trust the server by.'"`
+	Replicas int    `kong:"default='1',help='Copies of queue and results in a cluster: 1, 3 or 5.'"`
+}
+
+// options are those of the connection. It never gives up: a server that is gone comes back.
+func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]nats.Option, error) {
+	opts := []nats.Option{nats.Name("bregman"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				say("the NATS server is gone (%v): waiting for it", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			say("connected to %s again", nc.ConnectedUrlRedacted())
+			select {
+			case back <- struct{}{}:
+			default:
+			}
+		})}
+	if c.Creds != "" {
+		opts = append(opts, nats.UserCredentials(c.Creds))
+	}
+	if c.NKey != "" {
+		o, err := nats.NkeyOptionFromSeed(c.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("--nkey: %w", err)
+		}
+		opts = append(opts, o)
+	}
+	switch {
+	case c.User != "" && c.Password != "":
+		opts = append(opts, nats.UserInfo(c.User, c.Password))
+	case c.User != "":
+		opts = append(opts, nats.Token(c.User))
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return nil, errors.New("--tlscert and --tlskey go together")
+	}
+	if c.TLSCert != "" {
+		opts = append(opts, nats.ClientCert(c.TLSCert, c.TLSKey))
+	}
+	if c.TLSCA != "" {
+		opts = append(opts, nats.RootCAs(c.TLSCA))
+	}
+	return opts, nil
+}
+
+// Names on the server. Versions do not mix: each has a part of the queue of its own, under the hash of its name.
+const (
+	streamName   = "BREGMAN"
+	stateBucket  = "bregman-state"
+	resultBucket = "bregman-results"
+	keepResults  = 14 * 24 * time.Hour // on the server, after which only the sweep's folder has them
+)
+
+func versionToken(version string) string {
+	sum := sha256.Sum256([]byte(version))
+	return hex.EncodeToString(sum[:5])
+}
+
+// queue is the connection to JetStream: runs to do, what is known of each, and the results of other machines.
+type queue struct {
+	server  *server.Server // the embedded one; nil: another's
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	state   jetstream.KeyValue
+	results jetstream.ObjectStore
+	runs    jetstream.Consumer
+	version string
+	back    chan struct{} // the server was gone and is there again
+	wait    time.Duration // a worker that is silent for so long has died
+}
+
+// task is a message of the queue.
+type task struct {
+	Plan  string `json:"plan"`
+	Sweep string `json:"sweep"` // its name, for people
+	Run   *Spec  `json:"run"`
+}
+
+func (q *queue) subject(plan, run string) string {
+	return fmt.Sprintf("bregman.run.%s.%s.%s", versionToken(q.version), plan, run)
+}
+
+// startServer starts the embedded server, with its files in dir. Without an address to listen on only this process reaches it.
+func startServer(dir, listen string, c *Connection) (*server.Server, error) {
+	opts := &server.Options{ServerName: "bregman", JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, DontListen: listen == "", MaxPayload: 8 << 20}
+	if listen != "" {
+		host, port, err := net.SplitHostPort(listen)
+		if err == nil {
+			opts.Host = host
+			opts.Port, err = strconv.Atoi(port)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--listen %s: want HOST:PORT: %w", listen, err)
+		}
+		if opts.Port == 0 {
+			opts.Port = server.RANDOM_PORT
+		}
+		if ip := net.ParseIP(host); c.User == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, fmt.Errorf("--listen %s: others can reach this address: set --user and --password, here and at the workers", listen)
+		}
+		if c.Password != "" {
+			opts.Username, opts.Password = c.User, c.Password
+		} else {
+			opts.Authorization = c.User
+		}
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("the embedded NATS server: %w", err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(20*time.Second) || !s.JetStreamEnabled() {
+		s.Shutdown()
+		return nil, fmt.Errorf("the embedded NATS server does not start, with its files in %s: is the disk full, or read-only?", dir)
+	}
+	return s, nil
+}
+
+// connect reaches the server: the embedded one where there is one. A server that is not up yet is waited for.
+func connect(ctx context.Context, embedded *server.Server, c *Connection, version string, say func(string, ...any)) (*queue, error) {
+	q := &queue{server: embedded, version: version, back: make(chan struct{}, 1)}
+	opts, err := c.options(say, q.back)
+	if err != nil {
+		return nil, err
+	}
+	url := c.NATS
+	if embedded != nil {
+		url, opts = "", append(opts, nats.InProcessServer(embedded))
+	}
+	for warned := false; ; {
+		if q.nc, err = nats.Connect(url, opts...); err == nil {
+			break
+		}
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) && !isNetwork(err) || embedded != nil {
+			return nil, fmt.Errorf("--nats %s: %w", url, err)
+		}
+		if !warned {
+			say("--nats %s: %v: trying again until it is there", url, err)
+			warned = true
+		}
+		if sleep(ctx, time.Second) != nil {
+			return nil, ctx.Err()
+		}
+	}
+	if q.js, err = jetstream.New(q.nc, jetstream.WithPublishAsyncMaxPending(256)); err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
+}
+
+func isNetwork(err error) bool {
+	var n net.Error
+	return errors.As(err, &n)
+}
+
+func (q *queue) close() {
+	if q.nc != nil {
+		q.nc.Close()
+	}
+	if q.server != nil {
+		q.server.Shutdown()
+		q.server.WaitForShutdown()
+	}
+}
+
+// sleep waits, unless the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// make makes what is needed on the server, or finds it there.
+func (q *queue) make(ctx context.Context, replicas int, wait time.Duration) (err error) {
+	cfg := jetstream.StreamConfig{Name: streamName, Description: "runs of bregman sweeps", Subjects: []string{"bregman.run.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
+		// A run is in the queue once: a second coordinator, or the same one again, is refused by the server.
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
+	if q.stream, err = q.js.CreateOrUpdateStream(ctx, cfg); err != nil {
+		return fmt.Errorf("the queue on the NATS server: %w", err)
+	}
+	if q.state, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: stateBucket, History: 1, TTL: keepResults, Replicas: replicas}); err != nil {
+		return fmt.Errorf("the states on the NATS server: %w", err)
+	}
+	if q.results, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: resultBucket, TTL: keepResults, Replicas: replicas}); err != nil {
+		return fmt.Errorf("the results on the NATS server: %w", err)
+	}
+	q.runs, err = q.stream.CreateOrUpdateConsumer(ctx, q.consumer(wait))
+	q.wait = wait
+	return err
+}
+
+func (q *queue) consumer(wait time.Duration) jetstream.ConsumerConfig {
+	name := "workers-" + versionToken(q.version)
+	return jetstream.ConsumerConfig{Durable: name, Name: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 10_000,
+		FilterSubject: fmt.Sprintf("bregman.run.%s.>", versionToken(q.version))}
+}
+
+// forgetDeliveries makes the consumer anew: what a killed process of the same machine had taken is there at once.
+func (q *queue) forgetDeliveries(ctx context.Context) (err error) {
+	if err := q.stream.DeleteConsumer(ctx, q.consumer(q.wait).Name); err != nil {
+		return err
+	}
+	q.runs, err = q.stream.CreateOrUpdateConsumer(ctx, q.consumer(q.wait))
+	return err
+}
+
+// find is make for a worker: it waits until a sweep has made the queue.
+func (q *queue) find(ctx context.Context, say func(string, ...any)) (err error) {
+	for warned := false; ctx.Err() == nil; {
+		if q.stream, err = q.js.Stream(ctx, streamName); err == nil {
+			if err = q.refuse(ctx); err != nil {
+				return err
+			}
+			if q.runs, err = q.stream.Consumer(ctx, q.consumer(0).Name); err == nil {
+				if q.state, err = q.js.KeyValue(ctx, stateBucket); err == nil {
+					q.results, err = q.js.ObjectStore(ctx, resultBucket)
+				}
+			}
+		}
+		if err == nil {
+			q.wait = q.runs.CachedInfo().Config.AckWait
+			return nil
+		}
+		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrAuthorization) {
+			return fmt.Errorf("the NATS server: %w", err)
+		}
+		if !warned {
+			say("waiting for a sweep")
+			warned = true
+		}
+		sleep(ctx, time.Second)
+	}
+	return ctx.Err()
+}
+
+// refuse is an error where only runs of other versions are queued: this worker would wait for ever.
+func (q *queue) refuse(ctx context.Context) error {
+	info, err := q.stream.Info(ctx, jetstream.WithSubjectFilter("bregman.run.>"))
+	if err != nil {
+		return nil // said elsewhere
+	}
+	other := ""
+	for s := range info.State.Subjects {
+		parts := strings.Split(s, ".")
+		if len(parts) != 5 || parts[2] == versionToken(q.version) {
+			return nil
+		}
+		other = parts[3]
+	}
+	if other == "" {
+		return nil
+	}
+	version := "another version"
+	if kv, err := q.js.KeyValue(ctx, stateBucket); err == nil {
+		if e, err := kv.Get(ctx, other+".sweep"); err == nil {
+			var m manifest
+			if json.Unmarshal(e.Value(), &m) == nil {
+				version = fmt.Sprintf("bregman %s (sweep %s)", m.Version, m.Name)
+			}
+		}
+	}
+	return fmt.Errorf("the queued runs are of %s, this is bregman %s: versions do not mix in a sweep; start workers of that version", version, q.version)
+}
+
+// manifest is what the server knows of a sweep.
+type manifest struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Runs    int    `json:"runs"`
+}
+
+// publish queues runs. One that is queued already stays as it is.
+func (q *queue) publish(ctx context.Context, p *Plan, runs []*Spec) error {
+	var waiting []jetstream.PubAckFuture
+	settle := func(keep int) error {
+		for len(waiting) > keep {
+			f := waiting[0]
+			waiting = waiting[1:]
+			select {
+			case <-f.Ok():
+			case err := <-f.Err():
+				if api := (*jetstream.APIError)(nil); errors.As(err, &api) && api.ErrorCode == maxPerSubject {
+					continue
+				}
+				return fmt.Errorf("queueing runs: %w", err)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	for _, s := range runs {
+		data, err := json.Marshal(task{p.ID, p.File.Name, s})
+		if err != nil {
+			return err
+		}
+		f, err := q.js.PublishAsync(q.subject(p.ID, s.ID), data)
+		if err != nil {
+			return fmt.Errorf("queueing runs: %w", err)
+		}
+		waiting = append(waiting, f)
+		if err := settle(200); err != nil {
+			return err
+		}
+	}
+	return settle(0)
+}
+
+// maxPerSubject is the server's code for a message whose subject has one.
+const maxPerSubject = 10077
+
+// queued returns the runs of a plan that are in the queue, those under way included.
+func (q *queue) queued(ctx context.Context, p *Plan) (map[string]bool, error) {
+	info, err := q.stream.Info(ctx, jetstream.WithSubjectFilter(q.subject(p.ID, "*")))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for s := range info.State.Subjects {
+		out[s[strings.LastIndex(s, ".")+1:]] = true
+	}
+	return out, nil
+}
+
+// object and checkpoint name what workers of other machines send.
+func object(plan, run string) string     { return plan + "/" + run }
+func checkpoint(plan, run string) string { return plan + "/" + run + "/checkpoint" }
+
+// send puts a folder into the object store.
+func (q *queue) send(ctx context.Context, name, dir string) error {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(pack(w, dir)) }()
+	_, err := q.results.Put(ctx, jetstream.ObjectMeta{Name: name, Description: q.version}, r)
+	r.CloseWithError(err)
+	return err
+}
+
+// receive gets a folder from the object store; it is whole or not there.
+func (q *queue) receive(ctx context.Context, name, dir string) error {
+	o, err := q.results.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	if err = unpack(o, dir); err == nil {
+		_, err = io.Copy(io.Discard, o) // to the end, where the checksum is compared
+	}
+	if err == nil {
+		err = o.Error()
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", name, err), os.RemoveAll(dir))
+	}
+	return nil
+}
+
+// has says whether an object is there.
+func (q *queue) has(ctx context.Context, name string) (bool, error) {
+	_, err := q.results.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// progress is what is known of a run on the server.
+type progress struct {
+	State    string    `json:"state"` // running, waiting (to be tried again), failed, done
+	Worker   string    `json:"worker"`
+	Since    time.Time `json:"since"`
+	Attempts int       `json:"attempts,omitempty"` // that failed
+	Error    string    `json:"error,omitempty"`
+}
+
+func (q *queue) progress(ctx context.Context, plan, run string) progress {
+	var p progress
+	if e, err := q.state.Get(ctx, plan+"."+run); err == nil {
+		json.Unmarshal(e.Value(), &p)
+	}
+	return p
+}
+
+func (q *queue) report(ctx context.Context, plan, run string, p progress) error {
+	_, err := q.state.Put(ctx, plan+"."+run, canonicalJSON(p))
+	return err
+}

@@ -1,0 +1,134 @@
+package sweep
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// filled is a sweep's folder with made-up results.
+func filled(t *testing.T, p *Plan, value func(*Spec) string) Folder {
+	t.Helper()
+	f := Folder{filepath.Join(t.TempDir(), "s")}
+	for _, s := range p.Runs {
+		v := value(s)
+		if v == "" {
+			continue
+		}
+		if err := runlog.WriteFile(filepath.Join(f.trial(s), "tables", "result.json"), fmt.Appendf(nil, `{"norm": %s, "test_accuracy": %s}`, v, v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+func TestTablesShowMeansDeviationsTheBestAndWhatWasPublished(t *testing.T) {
+	p := planOf(t, `job = "train"
+trials = 3
+published_title = "the paper"
+[grid]
+model = ["cnn", "resnet18"]
+p = [3, 2]
+[[published]]
+model = "cnn"
+p = 2
+mean = 93.9
+deviation = 0.14
+`)
+	f := filled(t, p, func(s *Spec) string {
+		base := map[string]float64{"2": 0.80, "3": 0.83}[s.Settings["p"]]
+		if s.Settings["model"] == "resnet18" {
+			base = 1.7 - base // the other way round
+			if s.Settings["p"] == "3" && s.Seed == 2 {
+				return "" // not there
+			}
+		}
+		return number(base + 0.02*float64(s.Seed)) // the seeds differ by more than the p
+	})
+	r := collect(f, p)
+	md := string(r.table().Markdown())
+	for _, want := range []string{
+		"| p | cnn | the paper | resnet18 |",
+		"| 2 | 84.00 ± 2.00 | 93.90 ± 0.14 | **94.00 ± 2.00** |",
+		"| 3 | **87.00 ± 2.00** | – | 91.00 ± 2.83 |"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in\n%s", want, md)
+		}
+	}
+	// Paired by seed the difference is exact, though the deviations overlap.
+	pairs := r.pairs()
+	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || math.Abs(row[2].Value-3) > 1e-9 {
+		t.Errorf("%+v", pairs.Rows)
+	}
+	if fig, ok := r.figure(); !ok || fig.X != "p − 1" || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
+		t.Errorf("figure %+v", fig)
+	}
+}
+
+func TestManyCombinationsAreListedBestFirst(t *testing.T) {
+	p := planOf(t, "job = \"fit\"\ndraws = 20\n[settings]\ndata = \"r100\"\n[random]\nlr = { from = 0.1, to = 1 }\np = [2, 3, 4]")
+	f := filled(t, p, func(s *Spec) string {
+		if s.Settings["lr"] == p.Runs[0].Settings["lr"] {
+			return "null" // not separated
+		}
+		return s.Settings["lr"]
+	})
+	rows := collect(f, p).table().Rows
+	last := len(rows[0]) - 1
+	if len(rows) != 20 || !rows[0][last].Best || !strings.Contains(rows[19][last].Text, "(1 without)") {
+		t.Errorf("%+v", rows)
+	}
+	for i := 1; i < 19; i++ {
+		if rows[i][last].Value < rows[i-1][last].Value {
+			t.Errorf("row %d is better than the one before", i)
+		}
+	}
+}
+
+func TestDifferentDataUnderOneNameIsSaid(t *testing.T) {
+	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"a.svm\"\n[grid]\np = [2, 3]")
+	f := filled(t, p, func(*Spec) string { return "1" })
+	for i, s := range p.Runs {
+		if err := writeJSON(filepath.Join(f.trial(s), "run.json"), runlog.Info{Data: "a.svm", DataHash: fmt.Sprint("hash", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := collect(f, p).warnings(); len(w) != 1 || !strings.Contains(w[0], "a.svm is not the same on all machines") {
+		t.Errorf("%q", w)
+	}
+}
+
+func TestAnArchiveStaysInItsFolder(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	if err := runlog.WriteFile(filepath.Join(from, "tables", "a.txt"), []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := pack(&b, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(&b, filepath.Join(to, "in")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(to, "in", "tables", "a.txt")); err != nil || string(got) != "text" {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, h := range []*tar.Header{{Name: "../out", Typeflag: tar.TypeReg}, {Name: "/tmp/out", Typeflag: tar.TypeReg}, {Name: "l", Linkname: "/etc", Typeflag: tar.TypeSymlink}} {
+		b.Reset()
+		w := tar.NewWriter(&b)
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		if err := unpack(&b, filepath.Join(to, "evil")); err == nil {
+			t.Errorf("%s was unpacked", h.Name)
+		}
+	}
+}

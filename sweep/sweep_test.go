@@ -1,0 +1,124 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sum(b []byte) [32]byte { return sha256.Sum256(b) }
+
+// Twelve fits of a few milliseconds.
+const quick = `job = "fit"
+metric = "norm"
+trials = 4
+[settings]
+data = "r100:{seed}"
+steps = 2000
+[grid]
+p = [1.5, 2, 3]
+`
+
+func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, quick)
+	if out := start(t, dir, "sweep", file, "--dry-run"); out.wait() != 0 || !strings.Contains(out.err.String(), "12 runs of fit") || !strings.Contains(out.err.String(), "time       about") || trials(dir) != 0 {
+		t.Errorf("dry run: %s", out.err.String())
+	}
+	out := start(t, dir, "sweep", file).done()
+	if !strings.Contains(out, "Paired differences") || !strings.Contains(out, "Report: runs/sweep-s/report.html") || trials(dir) != 12 || lines(t, dir) != 12 {
+		t.Errorf("%d runs: %s", trials(dir), out)
+	}
+	folder := filepath.Join(dir, "runs", "sweep-s")
+	for _, f := range []string{"report.html", "tables/result.md", "tables/pairs.csv", "tables/runs.csv", "figures/metric.png", "plan.json"} {
+		if st, err := os.Stat(filepath.Join(folder, f)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(folder, "work", "*")); len(left) != 0 {
+		t.Errorf("left at work: %v", left)
+	}
+	before := outcome(t, dir)
+	stamps := map[string]time.Time{}
+	for name := range before {
+		st, err := os.Stat(filepath.Join(folder, "trials", name, "run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stamps[name] = st.ModTime()
+	}
+	// One more p: only its runs are made.
+	start(t, dir, "sweep", file, "p=1.5,2,3,6").done()
+	after := outcome(t, dir)
+	if len(after) != 16 || lines(t, dir) != 16 {
+		t.Errorf("%d runs after one more p", len(after))
+	}
+	for name, stamp := range stamps {
+		if st, err := os.Stat(filepath.Join(folder, "trials", name, "run.json")); err != nil || st.ModTime() != stamp || after[name] != before[name] {
+			t.Errorf("%s was made again", name)
+		}
+	}
+	var st Status
+	if err := json.Unmarshal([]byte(start(t, dir, "sweep", "status", "runs/sweep-s", "--json").done()), &st); err != nil || st.State != "done" || st.Done != 16 || st.Queued != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+func TestAFolderWithoutAReadableResultIsMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, quick)
+	start(t, dir, "sweep", file).done()
+	want := outcome(t, dir)
+	all, _ := filepath.Glob(filepath.Join(dir, "runs", "sweep-s", "trials", "*", "tables", "result.json"))
+	if err := os.WriteFile(all[3], nil, 0o666); err != nil { // what a power cut leaves
+		t.Fatal(err)
+	}
+	start(t, dir, "sweep", file).done()
+	same(t, outcome(t, dir), want)
+}
+
+func TestEachJobCanBeSwept(t *testing.T) {
+	for _, text := range []string{
+		"job = \"margin\"\nmetric = \"norm\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [1.5, inf]",
+		"job = \"path\"\nmetric = \"angle\"\n[settings]\ndata = \"r100\"\nto = 30\n[grid]\np = [1.5, 2]"} {
+		dir := t.TempDir()
+		var out struct {
+			Runs, Done int
+			Rows       []struct {
+				Settings map[string]string
+				Mean     *float64
+			}
+		}
+		if err := json.Unmarshal([]byte(start(t, dir, "sweep", write(t, dir, text), "--json").done()), &out); err != nil || out.Done != out.Runs || len(out.Rows) != 2 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		for _, r := range out.Rows {
+			if r.Mean == nil || !(*r.Mean > 0) {
+				t.Errorf("%v has no number", r.Settings)
+			}
+		}
+	}
+}
+
+func TestAStoppedSweepGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
+	eventually(t, "three runs", func() bool { return trials(dir) >= 3 })
+	if out := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(out, ": running, ") {
+		t.Error(out)
+	}
+	start(t, dir, "sweep", "stop", "runs/sweep-s").done()
+	if code := s.wait(); code != 1 || !strings.Contains(s.err.String(), "sweep resume") {
+		t.Errorf("exit %d: %s", code, s.err.String())
+	}
+	n := trials(dir)
+	if out := start(t, dir, "sweep", "status", "runs/sweep-s").done(); n == 12 || !strings.Contains(out, ": stopped, ") {
+		t.Errorf("%d runs: %s", n, out)
+	}
+	start(t, dir, "sweep", "resume", "runs/sweep-s").done()
+	same(t, outcome(t, dir), unbroken(t, slow))
+}

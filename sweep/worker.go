@@ -1,0 +1,390 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	attempts  = 3        // a run that fails is tried so often: once, and retried twice
+	deaths    = 20       // a run that was handed out so often kills its workers
+	freeSpace = 32 << 20 // bytes a disk must have left for a run to start
+)
+
+// store is where a worker brings its results: the sweep's folder, or the object store.
+type store interface {
+	has(ctx context.Context, t task) (bool, error)
+	fetch(ctx context.Context, t task, work string) error      // the checkpoint another worker left, where there is one
+	checkpoint(ctx context.Context, t task, work string) error // leaves one
+	deliver(ctx context.Context, t task, dir string) error
+	work(t task) string // where the run is made
+}
+
+// worker takes runs from the queue and makes them.
+type worker struct {
+	name  string
+	q     *queue
+	store store
+	place Place
+	jobs  int
+	say   func(string, ...any)
+
+	mu    sync.Mutex
+	under map[string]context.CancelFunc // the runs under way, by plan and run
+}
+
+// run works until the context ends, or for a worker told so, until the queue is empty for idle.
+func (w *worker) run(ctx context.Context, idle time.Duration) error {
+	w.under = map[string]context.CancelFunc{}
+	var wg sync.WaitGroup
+	errs := make(chan error, w.jobs)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go w.watchStops(ctx)
+	for range w.jobs {
+		wg.Go(func() {
+			if err := w.loop(ctx, idle); err != nil && ctx.Err() == nil {
+				errs <- err
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	return <-errs
+}
+
+// loop takes one run after another.
+func (w *worker) loop(ctx context.Context, idle time.Duration) error {
+	r := newRunner(w.place, w.q.version)
+	defer r.close()
+	last := time.Now()
+	for ctx.Err() == nil {
+		if err := room(w.store.work(task{})); err != nil {
+			w.say("%v: no run starts until there is", err)
+			sleep(ctx, 5*time.Second)
+			continue
+		}
+		wait, stop := context.WithTimeout(ctx, 2*time.Second) // short: one that the server lost when it went is not missed for long
+		msg, err := w.q.runs.Next(jetstream.FetchContext(wait))
+		stop()
+		switch {
+		case err == nil:
+			w.handle(ctx, r, msg)
+			last = time.Now()
+		case ctx.Err() != nil:
+		case errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoMessages):
+			if idle > 0 && time.Since(last) > idle {
+				return nil
+			}
+			if err := w.q.refuse(ctx); err != nil {
+				return err
+			}
+		default: // the server is gone or forgot the queue: the coordinator makes it again
+			sleep(ctx, time.Second)
+		}
+	}
+	return nil
+}
+
+// handle makes a run and answers its message in the end. Until then it says now and then that it is at it.
+func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
+	var t task
+	if err := json.Unmarshal(msg.Data(), &t); err != nil || t.Run == nil || t.Run.identity() != t.Run.ID {
+		w.say("a message in the queue is no run: %v", err)
+		msg.Term()
+		return
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		msg.Nak()
+		return
+	}
+	done, err := w.store.has(ctx, t)
+	if err != nil {
+		msg.NakWithDelay(time.Second)
+		return
+	}
+	if done {
+		msg.Ack()
+		return
+	}
+	if meta.NumDelivered > deaths {
+		w.giveUp(ctx, t, msg, fmt.Errorf("%d workers took it and were not heard of again", deaths), attempts)
+		return
+	}
+	key := t.Plan + "." + t.Run.ID
+	run, cancel := context.WithCancel(ctx)
+	w.mu.Lock()
+	w.under[key] = cancel
+	w.mu.Unlock()
+	announced := w.beat(run, t, msg)
+	err = w.make(run, r, t)
+	cancel()
+	<-announced
+	w.mu.Lock()
+	delete(w.under, key)
+	w.mu.Unlock()
+	if err == nil {
+		w.answer(msg.Ack)
+		return
+	}
+	w.failed(ctx, t, msg, err)
+}
+
+// beat says that the run is under way, until its context ends: to the queue, which else gives it to another, and to people.
+func (w *worker) beat(ctx context.Context, t task, msg jetstream.Msg) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		began := time.Now()
+		if sleep(ctx, min(time.Second, w.q.wait/3)) != nil {
+			return // most linear runs are over
+		}
+		before := w.q.progress(ctx, t.Plan, t.Run.ID)
+		p := progress{State: "running", Worker: w.name, Since: began, Attempts: before.Attempts, Error: before.Error}
+		every := min(10*time.Second, w.q.wait/3)
+		for saved := ""; ; {
+			msg.InProgress()
+			w.q.report(ctx, t.Plan, t.Run.ID, p)
+			if now := newestCheckpoint(w.store.work(t)); now != saved {
+				if err := w.store.checkpoint(ctx, t, w.store.work(t)); err == nil {
+					saved = now
+				}
+			}
+			if sleep(ctx, every) != nil {
+				p.State = "waiting" // whoever takes it next says more
+				late, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+				w.q.report(late, t.Plan, t.Run.ID, p)
+				stop()
+				return
+			}
+		}
+	}()
+	return done
+}
+
+func newestCheckpoint(work string) string {
+	all, _ := filepath.Glob(filepath.Join(work, "run", "checkpoints", "*"))
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
+}
+
+// make makes the run and delivers it.
+func (w *worker) make(ctx context.Context, r *runner, t task) error {
+	work := w.store.work(t)
+	if err := w.store.fetch(ctx, t, work); err != nil && ctx.Err() == nil {
+		w.say("%v: its checkpoint cannot be had, it starts again: %v", t.Run, err)
+	}
+	dir, err := r.run(ctx, t.Run, work)
+	if err != nil {
+		return err
+	}
+	for { // a result is never thrown away because the server is gone
+		err := w.store.deliver(ctx, t, dir)
+		if err == nil {
+			return os.RemoveAll(work)
+		}
+		if ctx.Err() != nil || isFull(err) {
+			return err
+		}
+		w.say("%v: its result cannot be delivered yet: %v", t.Run, err)
+		sleep(ctx, 2*time.Second)
+	}
+}
+
+// failed answers for a run that came to nothing.
+func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err error) {
+	final := permanent{}
+	switch {
+	case ctx.Err() != nil, errors.Is(err, context.Canceled): // this worker stops: another may go on from here
+		late, stop := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+		defer stop()
+		if newestCheckpoint(w.store.work(t)) != "" {
+			if err := w.store.checkpoint(late, t, w.store.work(t)); err != nil {
+				w.say("%v: its checkpoint was not delivered: %v", t.Run, err)
+			}
+		}
+		w.answer(msg.Nak)
+		return
+	case isFull(err):
+		w.say("%v: %v: it is tried again when there is room", t.Run, err)
+		msg.NakWithDelay(5 * time.Second)
+		return
+	case errors.As(err, &final):
+		w.giveUp(ctx, t, msg, err, 1)
+		return
+	}
+	p := w.q.progress(ctx, t.Plan, t.Run.ID)
+	p.Attempts++
+	if p.Attempts >= attempts {
+		w.giveUp(ctx, t, msg, err, p.Attempts)
+		return
+	}
+	w.say("%v: attempt %d of %d failed: %v", t.Run, p.Attempts, attempts, err)
+	p.State, p.Worker, p.Error, p.Since = "waiting", w.name, err.Error(), time.Now()
+	w.q.report(ctx, t.Plan, t.Run.ID, p)
+	msg.NakWithDelay(200 * time.Millisecond)
+}
+
+// giveUp reports a run as failed. It leaves the queue only once that is known.
+func (w *worker) giveUp(ctx context.Context, t task, msg jetstream.Msg, err error, n int) {
+	if late := w.q.report(ctx, t.Plan, t.Run.ID, progress{State: "failed", Worker: w.name, Since: time.Now(), Attempts: n, Error: err.Error()}); late != nil {
+		msg.Nak()
+		return
+	}
+	w.answer(msg.Ack)
+}
+
+// answer sends the last word on a message; where it is lost the run is handed out again, and found to be there.
+func (w *worker) answer(send func() error) {
+	if err := send(); err != nil {
+		w.say("the queue does not hear: %v", err)
+	}
+}
+
+// watchStops ends the runs of sweeps that are told to stop.
+func (w *worker) watchStops(ctx context.Context) {
+	watch, err := w.q.state.WatchFiltered(ctx, []string{"*.stop"}, jetstream.UpdatesOnly())
+	if err != nil {
+		return
+	}
+	defer watch.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-watch.Updates():
+			if !ok {
+				return
+			}
+			if e == nil || e.Operation() != jetstream.KeyValuePut {
+				continue
+			}
+			plan := strings.TrimSuffix(e.Key(), ".stop")
+			w.mu.Lock()
+			for key, cancel := range w.under {
+				if strings.HasPrefix(key, plan+".") {
+					cancel()
+				}
+			}
+			w.mu.Unlock()
+		}
+	}
+}
+
+// isFull says whether an error is that of a full disk.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, errFull) }
+
+var errFull = errors.New("the disk is full")
+
+// room is an error where the disk that holds dir is nearly full.
+func room(dir string) error {
+	for {
+		free, ok := freeBytes(dir)
+		if ok {
+			if free < freeSpace {
+				return fmt.Errorf("%s: %w: %d MB are free, a run wants %d", dir, errFull, free>>20, freeSpace>>20)
+			}
+			return nil
+		}
+		up := filepath.Dir(dir)
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || up == dir {
+			return nil
+		}
+		dir = up
+	}
+}
+
+// local is the store of workers in the sweep's own process.
+type local struct {
+	Folder
+	done func(*Spec)
+}
+
+func (l local) has(_ context.Context, t task) (bool, error) { return l.Folder.has(t.Run), nil }
+
+func (l local) fetch(context.Context, task, string) error { return nil } // it lies where it was left
+
+func (l local) checkpoint(context.Context, task, string) error { return nil }
+
+func (l local) work(t task) string {
+	if t.Run == nil {
+		return l.path("work")
+	}
+	return l.Folder.work(t.Run)
+}
+
+func (l local) deliver(_ context.Context, t task, dir string) error {
+	err := l.place(t.Run, dir)
+	if err == nil {
+		l.done(t.Run)
+	}
+	return err
+}
+
+// remote is the store of workers on other machines, with a scratch folder of their own.
+type remote struct {
+	q       *queue
+	scratch string
+}
+
+func (r remote) work(t task) string {
+	if t.Run == nil {
+		return r.scratch
+	}
+	return filepath.Join(r.scratch, t.Plan, t.Run.Folder())
+}
+
+func (r remote) has(ctx context.Context, t task) (bool, error) {
+	return r.q.has(ctx, object(t.Plan, t.Run.ID))
+}
+
+func (r remote) fetch(ctx context.Context, t task, work string) error {
+	if t.Run.Job != "train" || newestCheckpoint(work) != "" {
+		return nil // one of our own goes first
+	}
+	name := checkpoint(t.Plan, t.Run.ID)
+	if there, err := r.q.has(ctx, name); err != nil || !there {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(work, "run")); err != nil {
+		return err
+	}
+	return r.q.receive(ctx, name, filepath.Join(work, "run"))
+}
+
+func (r remote) checkpoint(ctx context.Context, t task, work string) error {
+	if newestCheckpoint(work) == "" {
+		return nil
+	}
+	return r.q.send(ctx, checkpoint(t.Plan, t.Run.ID), filepath.Join(work, "run"))
+}
+
+func (r remote) deliver(ctx context.Context, t task, dir string) error {
+	name := object(t.Plan, t.Run.ID)
+	if there, err := r.q.has(ctx, name); err != nil || there { // another worker took over and was faster
+		return err
+	}
+	if err := r.q.send(ctx, name, dir); err != nil {
+		return err
+	}
+	if t.Run.Job == "train" {
+		r.q.results.Delete(ctx, checkpoint(t.Plan, t.Run.ID)) // else it goes with the rest, later
+	}
+	return nil
+}
