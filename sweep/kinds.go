@@ -130,8 +130,9 @@ func parse(name string, settings map[string]string) (any, error) {
 	}
 	v := reflect.ValueOf(p.settings).Elem()
 	for i := range v.NumField() { // a parser that is used again takes a required flag for given
-		if strings.HasPrefix(v.Type().Field(i).Tag.Get("kong"), "required") && v.Field(i).IsZero() {
-			return nil, fmt.Errorf("missing setting: %s", v.Type().Field(i).Tag.Get("toml"))
+		name := v.Type().Field(i).Tag.Get("toml")
+		if strings.HasPrefix(v.Type().Field(i).Tag.Get("kong"), "required") && v.Field(i).IsZero() && name != "-" {
+			return nil, fmt.Errorf("missing setting: %s", name)
 		}
 	}
 	out := k.fresh()
