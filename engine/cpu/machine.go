@@ -52,8 +52,6 @@ const (
 	powerGeneral         // a^uniform
 	choose               // a or b, by a uniform predicate
 	copyLanes            // dst = a
-	fillUniform          // dst = uniform
-	multiplyAdd          // a·b + c
 	mirrorStep           // p-GD's step of a with gradient b; uniforms: rate, p − 1, 1/(p − 1)
 )
 
@@ -83,8 +81,6 @@ func (in *instr) run(m *machine, u *uniforms, n int) {
 	switch in.special {
 	case mirrorStep:
 		vec.MirrorStep32(dst, m.f(in.args[0], n), m.f(in.args[1], n), u.f[in.s], u.pow[in.t], u.pow[in.pred])
-	case multiplyAdd:
-		vec.MulAdd32(dst, m.f(in.args[0], n), m.f(in.args[1], n), m.f(in.args[2], n))
 	case selectVV:
 		vec.Select32(dst, m.f(in.args[0], n), m.f(in.args[1], n), m.f(in.args[2], n))
 	case selectVS:
@@ -106,10 +102,5 @@ func (in *instr) run(m *machine, u *uniforms, n int) {
 		}
 	case copyLanes:
 		copy(dst, m.f(in.args[0], n))
-	case fillUniform:
-		v := u.f[in.s]
-		for i := range dst {
-			dst[i] = v
-		}
 	}
 }
