@@ -7,9 +7,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// node is an operation's result in a graph being built. An operation with several results is a node with op's results as its parts.
+// node is an operation's result in a graph being built. An operation with several results is as many nodes.
 type node struct {
-	f      *Function
 	shadow compute.Value // the same in GoMLX's engine
 	op     compute.OpType
 	attr   any
@@ -178,7 +177,7 @@ func (f *Function) record(n *node) (*node, error) {
 	if shape.IsDynamic() {
 		f.builder.whole = true
 	}
-	n.f, n.shape, n.id = f, shape, len(f.nodes)
+	n.shape, n.id = shape, len(f.nodes)
 	f.nodes = append(f.nodes, n)
 	f.seen[n.shadow] = n
 	return n, nil
