@@ -150,7 +150,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 	p.X.Label.Padding, p.Y.Label.Padding = 4, 4
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.LineStyle.Color, a.Tick.LineStyle.Color = ink, ink
-		a.Padding = 0
+		a.Padding, a.Tick.Marker = 0, steps{}
 	}
 	if f.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
@@ -380,7 +380,7 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 		}
 	}
 	if labelled := slices.DeleteFunc(slices.Clone(ticks), func(t plot.Tick) bool { return t.Label == "" }); len(labelled) < 2 {
-		return plot.DefaultTicks{}.Ticks(lo, hi) // within a factor of two or three the axis is nearly linear
+		return steps{}.Ticks(lo, hi) // within a factor of two or three the axis is nearly linear
 	}
 	return ticks
 }
