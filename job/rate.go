@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Rate is a learning rate. Auto, which is written "auto", leaves the choice to a range test; Recipe, "recipe", to the network's recipe.
+// Rate is a learning rate. Auto, which is written "auto", leaves the choice to a search by short runs; Recipe, "recipe", to the network's recipe.
 type Rate float64
 
-// Auto lets a range test choose.
+// Auto lets short runs choose.
 const Auto Rate = 0
 
 // Recipe is the rate of the network's recipe.

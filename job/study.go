@@ -305,23 +305,29 @@ func (d Document) addLayers(s train.Study) error {
 	return d.AddTables(Named{"layers", t})
 }
 
-// addRangeTest shows how the learning rate was chosen, where a range test did.
-func (d Document) addRangeTest() error {
-	var t train.RangeTest
-	if readJSON(d.Run.Path(rangeTestFile), &t) != nil {
+// addRateSearch shows how the learning rate was chosen, where a search did.
+func (d Document) addRateSearch() error {
+	var t train.RateSearch
+	if readJSON(d.Run.Path(rateFile), &t) != nil {
 		return nil // the rate was given
 	}
 	d.Page.Section("The learning rate")
-	d.Say("--lr auto chose %v, a third of %.3g: the largest rate at which the loss of the range test, averaged over seven steps, was within a tenth of its fall from its lowest.", t.Rate, t.Edge)
-	curve := report.Table{Header: []string{"lr", "loss", "mean"}}
-	for k := range t.Rates {
-		curve.Rows = append(curve.Rows, []report.Cell{report.Short(t.Rates[k], 4), report.Short(t.Loss[k], 6), report.Short(t.Smooth[k], 6)})
+	d.Say("--lr auto chose %v, by %d short runs of %d epochs: the lowest point of the parabola through the best and its neighbours. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried), t.Epochs)
+	table := report.Table{Header: []string{"lr", "loss"}}
+	var rates, losses []float64
+	for _, r := range t.Tried {
+		if r.Diverged {
+			table.Rows = append(table.Rows, []report.Cell{report.Short(r.Rate, 4), report.Text("diverged")})
+			continue
+		}
+		table.Rows = append(table.Rows, []report.Cell{report.Short(r.Rate, 4), report.Number(r.Loss, 4)})
+		rates, losses = append(rates, r.Rate), append(losses, r.Loss)
 	}
-	if err := d.SaveTable("lr", curve); err != nil {
+	if err := d.SaveTable("lr", table); err != nil {
 		return err
 	}
 	c := report.Color(t.P)
-	return d.AddFigure("lr", "The loss of each batch while the learning rate grows, and its mean over seven steps; the cross marks the rate that was chosen.",
-		report.Figure{Title: "Range test", X: "learning rate", Y: "loss", LogX: true, Series: []report.Series{{Name: "each batch", X: t.Rates, Y: t.Loss, Color: c, Style: report.Dotted},
-			{Name: "mean", X: t.Rates, Y: t.Smooth, Color: c}, {Name: "chosen", X: []float64{t.Rate}, Y: []float64{t.At(t.Rate)}, Style: report.Crosses}}})
+	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.",
+		report.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true, Series: []report.Series{{X: rates, Y: losses, Color: c}, {X: rates, Y: losses, Color: c, Style: report.Discs},
+			{Name: "chosen", X: []float64{t.Rate}, Y: []float64{slices.Min(losses)}, Style: report.Crosses}}})
 }

@@ -26,7 +26,7 @@ type Train struct {
 	P           []float64 `kong:"name='p',default='2,3',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
 	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper makes 400.'" toml:"epochs" json:"epochs"`
 	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others.'" toml:"batch" json:"batch"`
-	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is the papers 0.1, and 0.8 for cnn; or auto, a range test for each p.'" toml:"lr" json:"lr"`
+	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is the papers 0.1, and 0.8 for cnn; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
 	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (the papers), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
 	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
 	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
@@ -57,9 +57,9 @@ func (*Train) Help() string {
 
 "bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.
 
---lr auto: one rate means something different for every p. A range test trains for about an epoch (100 to 200 steps) from the run's own
-start, while the rate grows from 1e-5 to 10 by the same factor every step. It takes a third of the largest rate at which the loss, averaged
-over seven steps, was within a tenth of its fall from its lowest. The first seed decides, for all trials of a p. The curve is in the run folder.
+--lr auto: one rate means something different for every p. Five to eight short runs, each the whole schedule in a thirtieth of the epochs (at least
+two), look for the rate with the least training loss: by factors of ten from the recipe's, then half-way between. That is a fifth to a quarter of
+the time of a run of 60 epochs or more. The first seed decides, for all trials of a p. What was tried is in the run folder.
 
 --init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of pytorch-cifar, and the
 weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out, in].
@@ -70,15 +70,22 @@ bits, and the margins of the network and of its last layer. That is 18 evaluatio
 
 // recipe fills in what the network decides: the small one's own settings, else those of the paper.
 func (t *Train) recipe() {
-	data, epochs, batch, rate := "cifar10", 60, 512, Rate(0.1)
+	data, epochs, batch := "cifar10", 60, 512
 	if t.Model == "cnn" {
-		data, epochs, batch, rate = "fashion-sample", 15, 50, 0.8
+		data, epochs, batch = "fashion-sample", 15, 50
 	}
 	t.Data = cmp.Or(t.Data, data)
 	t.Epochs, t.Batch = cmp.Or(t.Epochs, epochs), cmp.Or(t.Batch, batch)
 	if t.LR == Recipe {
-		t.LR = rate
+		t.LR = t.recipeRate()
 	}
+}
+
+func (t *Train) recipeRate() Rate {
+	if t.Model == "cnn" {
+		return 0.8
+	}
+	return 0.1
 }
 
 // Check fills in what the network decides, and returns the first thing wrong with the settings.
@@ -194,7 +201,7 @@ func (t *Train) Compile(con *Console, eng *engine.Engine, set *images.Set) (*Tra
 	if t.Batch > set.Train.Len() {
 		return nil, fmt.Errorf("--batch %d: %s has %d training images", t.Batch, set.Name, set.Train.Len())
 	}
-	w := &Trainer{Train: t, con: con, set: set, engine: eng, rates: map[float64]train.RangeTest{}}
+	w := &Trainer{Train: t, con: con, set: set, engine: eng, rates: map[float64]train.RateSearch{}}
 	var err error
 	if t.Init != "" && t.Resume == "" { // a run that goes on has its weights in its checkpoint
 		if w.init, err = train.ReadInit(t.Init); err != nil {

@@ -29,7 +29,7 @@ type Trainer struct {
 	engine  *engine.Engine
 	session *train.Session
 	init    *train.Init
-	rates   map[float64]train.RangeTest // by p
+	rates   map[float64]train.RateSearch // by p
 	results []TrainResult
 	left    []string // commands that make what an interrupt left
 }
@@ -41,7 +41,7 @@ func (w *Trainer) Close() { w.session.Close() }
 func (w *Trainer) With(t *Train) *Trainer {
 	other := *w
 	t.Precision = w.Precision
-	other.Train, other.rates, other.results, other.left = t, map[float64]train.RangeTest{}, nil, nil
+	other.Train, other.rates, other.results, other.left = t, map[float64]train.RateSearch{}, nil, nil
 	return &other
 }
 
@@ -114,21 +114,21 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 	one := *w.Train
 	one.P, one.Trials, one.Seed = []float64{p}, 1, seed
 	one.Data, one.DataDir, one.Init = AbsoluteData(one.Data), Absolute(one.DataDir), Absolute(one.Init)
-	test, err := w.rangeTest(ctx, p)
+	search, err := w.searchRate(ctx, p)
 	if err != nil {
 		return r, err
 	}
-	if test != nil {
-		one.LR = Rate(test.Rate)
-		r.LR = test.Rate
+	if search != nil {
+		one.LR = Rate(search.Rate)
+		r.LR = search.Rate
 	}
 	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash, Engine: w.engine.Name, Version: w.con.Version})
 	if err != nil {
 		return r, err
 	}
 	r.Run = run.Dir
-	if test != nil {
-		err = run.WriteJSON(rangeTestFile, test)
+	if search != nil {
+		err = run.WriteJSON(rateFile, search)
 	}
 	plan := w.plan(p, seed, float64(one.LR))
 	if err == nil {
@@ -152,23 +152,42 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
 	return train.Run{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init}
 }
 
-// rangeTestFile is where a run keeps the test that chose its learning rate.
-const rangeTestFile = "tables/lr.json"
+// rateFile is where a run keeps the search that chose its learning rate.
+const rateFile = "tables/lr.json"
 
-// rangeTest chooses the learning rate of p, once; it is nil where the rate was given.
-func (w *Trainer) rangeTest(ctx context.Context, p float64) (*train.RangeTest, error) {
+// A short run of the search for a learning rate makes this share of a run's epochs, at least two, the first of which is not looked at, and at
+// least so many steps.
+const (
+	shortShare = 30
+	shortSteps = 150
+)
+
+// searchRate finds the learning rate of p, once; it is nil where the rate was given.
+func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch, error) {
 	if w.LR != Auto {
 		return nil, nil
 	}
 	if t, ok := w.rates[p]; ok {
 		return &t, nil
 	}
-	t, err := w.session.RangeTest(ctx, w.plan(p, w.Seed, 0))
+	short := *w.Train
+	per := w.session.PerEpoch
+	short.Epochs = max(2, w.Epochs/shortShare, (shortSteps+per-1)/per)
+	run := w.plan(p, w.Seed, 0)
+	run.Epochs, run.Schedule = short.Epochs, short.schedule(per)
+	w.con.Say("p = %v: looking for a learning rate, by short runs of %d epochs", p, short.Epochs)
+	t, err := w.session.SearchRate(ctx, run, float64(w.recipeRate()), func(r train.TriedRate) {
+		if r.Diverged {
+			w.con.Say("  %-7v diverges", r.Rate)
+		} else {
+			w.con.Say("  %-7v loss %.4f", r.Rate, r.Loss)
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("--lr auto: %w", err)
 	}
 	w.rates[p] = t
-	w.con.Say("p = %v: learning rate %v, a third of %.2g, up to where a range test of %d steps found the loss low", p, t.Rate, t.Edge, len(t.Rates))
+	w.con.Say("p = %v: learning rate %v", p, t.Rate)
 	return &t, nil
 }
 
@@ -219,10 +238,10 @@ func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (T
 
 // rememberRate takes the rate that a run beside has chosen for p.
 func (w *Trainer) rememberRate(beside string, p float64) {
-	all, _ := filepath.Glob(filepath.Join(beside, "*", filepath.FromSlash(rangeTestFile)))
+	all, _ := filepath.Glob(filepath.Join(beside, "*", filepath.FromSlash(rateFile)))
 	for _, path := range all {
-		var t train.RangeTest
-		if readJSON(path, &t) == nil && t.P == p {
+		var t train.RateSearch
+		if readJSON(path, &t) == nil && t.P == p && t.Rate > 0 {
 			w.rates[p] = t
 			return
 		}
@@ -406,7 +425,7 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	if err := doc.SaveTable("epochs", epochs); err != nil {
 		return err
 	}
-	if err := doc.addRangeTest(); err != nil {
+	if err := doc.addRateSearch(); err != nil {
 		return err
 	}
 	if study != nil {

@@ -43,18 +43,6 @@ func Step(every int, fall float64) Schedule {
 	return Schedule{kind: "step", steps: math.Inf(1), peak: float64(every), fall: fall}
 }
 
-// Held is a schedule of the same kind, for the same compiled step, that stays at the learning rate; a triangular one is at 0 in its first step.
-func (s Schedule) Held() Schedule {
-	s.steps = 1e30
-	switch s.kind {
-	case "triangular":
-		s.peak = 0
-	case "step":
-		s.peak = 1e30
-	}
-	return s
-}
-
 // At returns the factor of the learning rate at a step counted from 0, on the host: what the graph computes.
 func (s Schedule) At(step int) float64 {
 	t := float64(step)

@@ -1,122 +1,139 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
-
-	"github.com/gomlx/gomlx/core/tensors"
-
-	"github.com/bregman-ml/bregman/engine"
 )
 
-// The range test raises the learning rate from lowestRate to highestRate, by the same factor every step, over an epoch: at least
-// fewestSteps and at most mostSteps. The edge is the largest rate at which the loss was still within riseShare of its whole fall from its
-// lowest, and the rate that is chosen is the edge over rateShare. The edge and not the place of the lowest loss: for large p the loss is flat over
-// decades, and where it is lowest is chance.
+// RateSearch is how a learning rate was found: by short runs of the network itself, each a whole schedule in few epochs, and the loss each ended with.
+//
+// It begins at a given rate and goes up and down by factors of ten until the best has a worse one on both sides, looks half-way to each, and takes the lowest point
+// of the parabola through the best and its neighbours, over the logarithm of the rate. The loss is the mean over the batches of the last epoch: of training images, augmented, most of which a short run
+// has seen once or twice, so that no test image has a say.
+//
+// A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of large p apart: there the first steps throw every weight to
+// (η|g|)^(1/(p−1)), and the loss of what follows is as flat over decades of η as that power.
+type RateSearch struct {
+	P      float64     `json:"p"`
+	Rate   float64     `json:"lr"`     // chosen
+	Epochs int         `json:"epochs"` // of a short run
+	Tried  []TriedRate `json:"tried"`  // by rate
+}
+
+// TriedRate is one short run.
+type TriedRate struct {
+	Rate     float64 `json:"lr"`
+	Loss     float64 `json:"loss"` // 0 where it diverged
+	Diverged bool    `json:"diverged,omitempty"`
+}
+
+// The rates that are looked at.
 const (
-	lowestRate  = 1e-5
-	highestRate = 10
-	fewestSteps = 100
-	mostSteps   = 200
-	rateShare   = 3
-	riseShare   = 0.1
-	around      = 3 // steps to each side in the mean that is looked at
+	lowestRate  = 1e-7
+	highestRate = 1e4
 )
 
-// RangeTest is what a learning-rate range test (Smith 2017) saw, step by step, and the rate it chose.
-type RangeTest struct {
-	P      float64   `json:"p"`
-	Rate   float64   `json:"lr"`   // chosen
-	Edge   float64   `json:"edge"` // the largest rate at which the smoothed loss was about as low as it got
-	Rates  []float64 `json:"rates"`
-	Loss   []float64 `json:"loss"`   // of each step's batch, before the step
-	Smooth []float64 `json:"smooth"` // centred mean over seven steps
-}
-
-// RangeTest trains from the start of the run while the learning rate grows, on the step that is compiled already, until the loss is four times
-// its lowest and twice that of guessing, or not a number, and chooses a third of the largest rate at which it was about as low as it got. The session is left in disorder: Start comes next.
-func (x *Session) RangeTest(ctx context.Context, r Run) (RangeTest, error) {
-	t := RangeTest{P: r.P}
-	r.Schedule = r.Schedule.Held()
-	if err := x.Start(r); err != nil {
-		return t, err
-	}
-	steps := min(max(x.PerEpoch, fewestSteps), mostSteps)
-	err := engine.Try(func() error {
-		if err := x.setPlan(r.Seed, 0); err != nil { // training draws from 1 on
-			return err
+// SearchRate makes short runs of r, whose epochs and schedule are those of one, with learning rates around first, and chooses. show is called
+// after each. The session is left in disorder: Start comes next.
+func (x *Session) SearchRate(ctx context.Context, r Run, first float64, show func(TriedRate)) (RateSearch, error) {
+	s := RateSearch{P: r.P, Epochs: r.Epochs}
+	err := s.search(first, func(rate float64) (float64, error) {
+		r.LR = rate
+		loss, err := x.short(ctx, r)
+		tried := TriedRate{Rate: rate, Loss: loss}
+		if bad := (*Diverged)(nil); errors.As(err, &bad) {
+			tried, err = TriedRate{Rate: rate, Diverged: true}, nil
+			loss = math.Inf(1)
 		}
-		lowest, worst := math.Inf(1), 2*math.Log(float64(len(x.set.Classes))) // twice that of guessing
-		for k := range steps {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			rate := lowestRate * math.Pow(highestRate/lowestRate, float64(k)/float64(steps-1))
-			if err := x.opt.Set(x.store.RootScope(), "", r.P, rate); err != nil {
-				return err
-			}
-			if err := x.store.GetVariable(lossVar).SetValue(tensors.FromScalar(float32(0))); err != nil {
-				return err
-			}
-			if _, err := x.step.Call(); err != nil {
-				return err
-			}
-			loss, err := x.scalar(lossVar)
-			if err != nil {
-				return err
-			}
-			if math.IsNaN(loss) || loss > max(4*lowest, worst) {
-				return nil
-			}
-			lowest = min(lowest, loss)
-			t.Rates, t.Loss = append(t.Rates, rate), append(t.Loss, loss)
+		if err == nil {
+			s.Tried = append(s.Tried, tried)
+			show(tried)
 		}
-		return nil
+		return loss, err
 	})
-	if err == nil {
-		err = t.choose()
-	}
-	return t, err
+	slices.SortFunc(s.Tried, func(a, b TriedRate) int { return cmp.Compare(a.Rate, b.Rate) })
+	return s, err
 }
 
-// choose smooths the losses and picks the rate.
-func (t *RangeTest) choose() error {
-	n := len(t.Loss)
-	t.Smooth = make([]float64, n)
+// short is the loss in the last epoch of a run.
+func (x *Session) short(ctx context.Context, r Run) (float64, error) {
+	if err := x.Start(r); err != nil {
+		return 0, err
+	}
+	var loss float64
+	for epoch := range r.Epochs {
+		e, err := x.Train(ctx, r, epoch, func(int) {})
+		if err != nil {
+			return 0, err
+		}
+		loss = e.Loss
+	}
+	return loss, nil
+}
+
+// search sets the rate from the loss that each has, +Inf where there is none.
+func (s *RateSearch) search(first float64, loss func(rate float64) (float64, error)) error {
+	seen := map[int]float64{} // by half decades from first
+	at := func(k int) float64 { return first * math.Pow(10, float64(k)/2) }
+	look := func(k int) error {
+		if _, ok := seen[k]; ok || at(k) < lowestRate || at(k) > highestRate {
+			return nil
+		}
+		l, err := loss(twoDigits(at(k)))
+		if math.IsNaN(l) {
+			l = math.Inf(1)
+		}
+		seen[k] = l
+		return err
+	}
 	best := 0
-	for k := range t.Loss {
-		from, to := max(0, k-around), min(n, k+around+1)
-		for _, l := range t.Loss[from:to] {
-			t.Smooth[k] += l / float64(to-from)
-		}
-		if t.Smooth[k] < t.Smooth[best] {
-			best = k
+	if err := look(best); err != nil {
+		return err
+	}
+	for _, step := range []int{2, 1} { // decades, then half decades
+		for from := best + 1; from != best; { // until both neighbours are worse
+			from = best
+			for _, k := range []int{from - step, from + step} {
+				if k > from && math.IsInf(seen[from], 1) {
+					continue // nothing larger is finite
+				}
+				if err := look(k); err != nil {
+					return err
+				}
+				if l, ok := seen[k]; ok && (l < seen[best] || math.IsInf(seen[best], 1)) {
+					best = k
+				}
+			}
+			if step == 1 {
+				break
+			}
 		}
 	}
-	if n == 0 || !(t.Smooth[best] < 0.99*t.Smooth[0]) {
-		return &Diverged{errors.New("the range test saw the loss fall at no learning rate: choose one with --lr")}
+	if math.IsInf(seen[best], 1) {
+		return &Diverged{fmt.Errorf("the loss is not a finite number after a few epochs with any learning rate from %.1g to %.1g", lowestRate, first)}
 	}
-	edge := best
-	for k := best; k < n; k++ {
-		if t.Smooth[k]-t.Smooth[best] <= riseShare*(t.Smooth[0]-t.Smooth[best]) {
-			edge = k
-		}
-	}
-	t.Edge = t.Rates[edge]
-	t.Rate, _ = strconv.ParseFloat(fmt.Sprintf("%.2g", t.Edge/rateShare), 64)
+	s.Rate = twoDigits(at(best) * math.Pow(10, vertex(seen, best)/2))
 	return nil
 }
 
-// At is the smoothed loss at the step whose rate is nearest.
-func (t RangeTest) At(rate float64) float64 {
-	best := 0
-	for k, r := range t.Rates {
-		if math.Abs(math.Log(r/rate)) < math.Abs(math.Log(t.Rates[best]/rate)) {
-			best = k
-		}
+// vertex is where the parabola through the loss at k and at its neighbours is lowest, as seen from k, from −½ to ½; 0 where one of them is missing or not finite.
+func vertex(loss map[int]float64, k int) float64 {
+	a, okA := loss[k-1]
+	c, okC := loss[k+1]
+	bend := a - 2*loss[k] + c
+	if !okA || !okC || !(bend > 0) || math.IsInf(bend, 1) {
+		return 0
 	}
-	return t.Smooth[best]
+	return min(max((a-c)/(2*bend), -0.5), 0.5)
+}
+
+// twoDigits has two digits.
+func twoDigits(v float64) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 1, 64), 64)
+	return v
 }

@@ -205,19 +205,22 @@ func TestAnOverflowingNetworkHasNoStudy(t *testing.T) {
 	}
 }
 
-func TestTheRangeTestPicksARateThatLearnsAndIsDeterministic(t *testing.T) {
+func TestTheSearchFindsARateThatLearnsAndIsDeterministic(t *testing.T) {
 	set := quick
 	set.Batch = 10
 	x := session(t, small(t, 200, 40), set)
 	for _, p := range []float64{1.5, 3} {
 		r := quickRun(x, p)
-		a, err := x.RangeTest(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
+		short := r
+		short.Epochs, short.Schedule = 2, optim.Triangular(2*x.PerEpoch, x.PerEpoch/2)
+		told := 0
+		a, err := x.SearchRate(t.Context(), short, 1e-4, func(TriedRate) { told++ }) // far too low a start
+		if err != nil || told != len(a.Tried) {
+			t.Fatal(err, told, a)
 		}
-		b, err := x.RangeTest(t.Context(), r)
+		b, err := x.SearchRate(t.Context(), short, 1e-4, func(TriedRate) {})
 		if err != nil || fmt.Sprint(a) != fmt.Sprint(b) {
-			t.Errorf("p = %v: two tests differ, %v", p, err)
+			t.Errorf("p = %v: two searches differ, %v", p, err)
 		}
 		r.LR = a.Rate
 		if err := x.Start(r); err != nil {
@@ -225,27 +228,55 @@ func TestTheRangeTestPicksARateThatLearnsAndIsDeterministic(t *testing.T) {
 		}
 		first := epochs(t, x, r, 0, 1)
 		last := epochs(t, x, r, 1, 4)
-		t.Logf("p = %v: edge %.3g, rate %v; loss %.3f to %.3f", p, a.Edge, a.Rate, first.Loss, last.Loss)
-		if !(last.Loss < first.Loss-0.1) || a.Rate < 0.01 || a.Rate > 3 {
+		t.Logf("p = %v: rate %v after %d short runs; loss %.3f to %.3f", p, a.Rate, told, first.Loss, last.Loss)
+		if !(last.Loss < first.Loss-0.1) || a.Rate < 0.01 || a.Rate > 10 {
 			t.Errorf("p = %v: rate %v, loss from %v to %v", p, a.Rate, first.Loss, last.Loss)
 		}
 	}
 }
 
-func TestTheRangeTestChoosesByTheSmoothedLoss(t *testing.T) {
-	var r RangeTest
-	for k := range 60 {
-		rate := math.Pow(10, float64(k-40)/10)
-		r.Rates = append(r.Rates, rate)
-		r.Loss = append(r.Loss, 2+max(0, math.Log10(0.008/rate))+10*max(0, math.Log10(rate/0.8))) // flat from 0.008 to 0.8
+func TestTheSearchEndsAtTheLowestLoss(t *testing.T) {
+	bowl := func(lowest, edge float64) func(float64) (float64, error) {
+		return func(rate float64) (float64, error) {
+			if rate > edge {
+				return math.NaN(), nil
+			}
+			return 1 + math.Pow(math.Log10(rate/lowest), 2), nil
+		}
 	}
-	r.Loss[5] = 1.5                                                      // one lucky batch
-	if err := r.choose(); err != nil || r.Rate < 0.12 || r.Rate > 0.27 { // seven steps are 0.7 decades here
-		t.Errorf("rate %v (edge %v), %v", r.Rate, r.Edge, err)
+	for _, c := range []struct {
+		name        string
+		loss        func(float64) (float64, error)
+		first       float64
+		least, most float64
+		runs        int
+	}{
+		{"at the start", bowl(0.1, 10), 0.1, 0.095, 0.105, 5},
+		{"between", bowl(0.05, 10), 0.1, 0.047, 0.053, 5}, // a parabola is found exactly
+		{"three decades above", bowl(100, 1e9), 0.1, 95, 105, 8},
+		{"three decades below", bowl(1e-4, 1e9), 0.1, 0.9e-4, 1.1e-4, 8},
+		{"just below where it diverges", bowl(0.3, 0.35), 0.1, 0.1, 0.32, 7},
+		{"the start diverges", bowl(1e-3, 0.02), 1, 0.9e-3, 1.1e-3, 9},
+		{"flat", func(float64) (float64, error) { return 1, nil }, 0.1, 0.1, 0.1, 5},
+		{"at the end of the rates", bowl(1e9, 1e99), 1, 0.9 * highestRate, highestRate, 9},
+	} {
+		runs := 0
+		var s RateSearch
+		err := s.search(c.first, func(rate float64) (float64, error) {
+			runs++
+			return c.loss(rate)
+		})
+		if err != nil || s.Rate < c.least || s.Rate > c.most || runs > c.runs {
+			t.Errorf("%s: rate %v after %d runs, %v", c.name, s.Rate, runs, err)
+		}
 	}
-	flat := RangeTest{Rates: r.Rates, Loss: make([]float64, 60)}
-	if err := flat.choose(); err == nil || !strings.Contains(err.Error(), "--lr") {
-		t.Errorf("a loss that never falls: %v", err)
+	var s RateSearch
+	if err := s.search(0.1, bowl(1, 0)); err == nil || !strings.Contains(err.Error(), "any learning rate") {
+		t.Errorf("a loss that is never finite: %v", err)
+	}
+	stop := errors.New("stop")
+	if err := s.search(0.1, func(float64) (float64, error) { return 0, stop }); err != stop {
+		t.Errorf("an interrupt: %v", err)
 	}
 }
 
@@ -374,16 +405,5 @@ func TestHalfPrecisionIsWidened(t *testing.T) {
 	got, err := widened(safetensors.Tensor{Name: "x", DType: "BF16", Shape: []int{2}, Data: []byte{0x80, 0x3f, 0x20, 0xc0}})
 	if err != nil || got[0] != 1 || got[1] != -2.5 {
 		t.Errorf("%v %v", got, err)
-	}
-}
-
-// A held schedule keeps the rate on the step of any kind.
-func TestAHeldScheduleStays(t *testing.T) {
-	for name, s := range map[string]optim.Schedule{"triangular": optim.Triangular(10, 3), "cosine": optim.Cosine(10), "step": optim.Step(3, 0.1), "constant": optim.Constant()} {
-		for _, k := range []int{1, 5, 100, 1000} {
-			if f := s.Held().At(k); math.Abs(f-1) > 1e-12 {
-				t.Errorf("%s at step %d: %v", name, k, f)
-			}
-		}
 	}
 }
