@@ -182,7 +182,8 @@ func worst(m, c []float64, order []int32) float64 {
 	return sum + (1-below)*from
 }
 
-// quantile returns the least margin up to which the c add up to 1, or the largest where they never do, with the sum of c and of c·m below it.
+// quantile returns the least margin up to which the c add up to 1, or the largest where they never do, with the sum of c and of c·m below it,
+// some that are equal to it included: less than 1 in any case.
 func quantile(m, c []float64, order []int32) (from, below, sum float64) {
 	order = order[:len(m)]
 	for i := range order {
@@ -214,15 +215,15 @@ func quantile(m, c []float64, order []int32) (from, below, sum float64) {
 				equal += c[k]
 			}
 		}
+		before, with := below+less, below+less+equal // below < 1, always: with is what was compared, to the last bit
 		switch {
-		case below+less >= 1: // then some are less, and those equal to the pivot are not among them
+		case before >= 1: // then some are less, and those equal to the pivot are not among them
 			hi = j
-		case below+less+equal >= 1 || i > hi:
-			return pivot, below + less, sum + lessSum
+		case with >= 1 || i > hi:
+			return pivot, before, sum + lessSum
 		default:
-			below += less + equal
+			below, lo = with, i
 			sum += lessSum + equal*pivot
-			lo = i
 		}
 	}
 }

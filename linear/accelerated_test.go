@@ -188,6 +188,61 @@ func TestBoundedSoftmaxMinimises(t *testing.T) {
 	}
 }
 
+// The c are such that their sums come to 1 within an ulp or two, by how they are grouped: the quantile is then where any grouping may put it, and is found.
+func TestQuantilesEndWhereSumsRoundToOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for trial := range 60_000 {
+		n := 1 + rng.IntN(40)
+		share := 1 + rng.IntN(n) // so many of the c make 1
+		up := rng.IntN(n + 1)    // of two classes, as caps has them
+		levels := 1 + rng.IntN(2*n)
+		m, c := make([]float64, n), make([]float64, n)
+		for i := range m {
+			m[i] = float64(rng.IntN(levels))
+			c[i] = 1 / float64(share)
+			if trial%3 == 1 && up > 0 && up < n {
+				c[i] = 1 / (2 * float64(up))
+				if i >= up {
+					c[i] = 1 / (2 * float64(n-up))
+				}
+			} else if trial%3 == 2 {
+				c[i] *= 1 + 0x1p-52*float64(rng.IntN(5)-2)
+			}
+		}
+		from, below, sum := quantile(m, c, make([]int32, n))
+		var less, upTo, lessSum float64
+		for i, v := range m {
+			if v < from {
+				less += c[i]
+				lessSum += c[i] * v
+			}
+			if v <= from {
+				upTo += c[i]
+			}
+		}
+		// At most forty additions of numbers up to 1, and of up to 80 times that: each rounds by 1e-16 of its result.
+		if below >= 1 || below < less-1e-14 || below > upTo+1e-14 || math.Abs(sum-lessSum-(below-less)*from) > 1e-12 || upTo < 1-1e-14 && from != maxOf(m) {
+			t.Fatalf("margins %v, bounds %v: quantile %v with %v below it, %v up to it", m, c, from, below, upTo)
+		}
+		mu := make([]float64, n)
+		boundedSoftmax(mu, m, c, make([]int32, n))
+		var mass float64
+		for i, v := range mu {
+			mass += v
+			if !(v >= 0 && v <= c[i]) {
+				t.Fatalf("margins %v, bounds %v: weights %v", m, c, mu)
+			}
+		}
+		var all float64
+		for _, v := range c {
+			all += v
+		}
+		if math.Abs(mass-min(all, 1)) > 1e-13 {
+			t.Fatalf("margins %v, bounds %v: the weights add up to %v", m, c, mass)
+		}
+	}
+}
+
 // large makes a sparse separable problem that is shared by all cores and gets a working set.
 func large(t *testing.T) Problem {
 	rng := rand.New(rand.NewPCG(9, 9))
