@@ -116,12 +116,14 @@ func (b *Bar) Set(done int64) {
 	}
 	if now := time.Now(); now.Sub(b.last) >= 5*time.Second && b.total > 0 {
 		b.last = now
-		left := b.left(now)
-		note := b.note
-		if note != "" {
-			note = ", " + note
+		text := fmt.Sprintf("%s: %d %%", b.label, 100*done/b.total)
+		if b.note != "" {
+			text += ", " + b.note
 		}
-		b.c.Say("%s: %d %%%s, about %v left", b.label, 100*done/b.total, note, left.Round(time.Second))
+		if 50*(done-b.first) >= b.total-b.first { // of less than a fiftieth nothing follows
+			text += fmt.Sprintf(", about %v left", b.left(now).Round(time.Second))
+		}
+		b.c.Say("%s", text)
 	}
 }
 

@@ -134,9 +134,14 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 			if w.barely(ctx, prob, r) || w.soft >= softest {
 				continue
 			}
-			w.soft = min(max(softest/4, 2*w.soft), softest)
-			w.con.Say("no weights separate the classes after %d steps (the margin is at most %.3g): maximising the mean of the worst %.0f %% of margins instead (--soft %v)",
-				r.Steps, r.Upper, 100*w.soft, w.soft)
+			before := w.soft
+			w.soft = softer(w.soft, prob, r.W)
+			what := "no weights make the least margin positive"
+			if before > 0 {
+				what = fmt.Sprintf("no weights make the mean of the worst %.0f %% of margins positive", 100*before)
+			}
+			w.con.Say("%s after %d steps (it is at most %.3g): maximising the mean of the worst %.0f %% instead (--soft %v); see also --loss logistic --lp",
+				what, r.Steps, r.Upper, 100*w.soft, w.soft)
 			fits, k = nil, -1
 			continue
 		}
@@ -171,6 +176,18 @@ func (w *fitting) settings(prob linear.Problem) linear.Settings {
 // softest is the largest share of worst margins that is tried where the user asks for none, after a quarter and a half of it.
 const softest = 0.4
 
+// softer is the next share of worst margins to try after soft, for data of which w gets some examples wrong: the mean of a share is not
+// positive where all of the share is wrong.
+func softer(soft float64, prob linear.Problem, w []float64) float64 {
+	_, right := prob.Margin(w)
+	for next := softest / 4; next < softest; next *= 2 {
+		if next > soft && next > 1-right {
+			return next
+		}
+	}
+	return softest
+}
+
 // saveEvery is how much work a killed fit may lose.
 const saveEvery = time.Second
 
@@ -188,9 +205,16 @@ func small(prob linear.Problem) bool {
 	return min(n, d) <= 2000 && max(n, d) <= 50_000
 }
 
+// quick says whether they take no longer than the accelerated method: a second or two for the thirty systems of equations.
+func quick(prob linear.Problem) bool {
+	n, d := prob.Dims()
+	k := float64(min(n, d))
+	return small(prob) && k*k*float64(max(n, d)) <= 1e9
+}
+
 // barely asks the exact solver for a margin the accelerated method has not found, where that is quick, and puts it into r.
 func (w *fitting) barely(ctx context.Context, prob linear.Problem, r *linear.Result) bool {
-	if w.soft > 0 || !small(prob) {
+	if w.soft > 0 || !quick(prob) {
 		return false
 	}
 	s, err := margin.Solve(ctx, prob, w.p, margin.Settings{Gap: max(w.Gap, 1e-8)})
