@@ -140,7 +140,7 @@ func (w *Trainer) load(s *stopped, plan train.Run) (epoch int, lines []epochLine
 			s.passed = append(s.passed, fmt.Sprintf("%s: metrics.jsonl has no line of epoch %d", c.path, c.epoch))
 			continue
 		}
-		if err := w.session.Start(plan); err != nil {
+		if err := w.startAgain(s, plan, about["start"]); err != nil {
 			return 0, nil, err
 		}
 		if _, err := w.session.Load(c.path); err != nil {
@@ -154,7 +154,34 @@ func (w *Trainer) load(s *stopped, plan train.Run) (epoch int, lines []epochLine
 			return 0, nil, fmt.Errorf("--init: %w", err)
 		}
 	}
-	return 0, nil, w.session.Start(plan)
+	err = w.session.Start(plan)
+	w.began = w.session.StartHash()
+	return 0, nil, err
+}
+
+// startAgain sets the session to the weights that the run began with, whose hash the checkpoint has: the divergence is measured from there. Where --init named
+// a file that is gone or has changed, the run goes on without it.
+func (w *Trainer) startAgain(s *stopped, plan train.Run, hash string) error {
+	var gone error
+	if w.Init != "" && plan.Init == nil {
+		if plan.Init, gone = train.ReadInit(w.Init); gone == nil {
+			gone = w.session.CheckInit(plan.Init)
+		}
+		if gone != nil {
+			plan.Init = nil
+		}
+	}
+	if err := w.session.Start(plan); err != nil {
+		return err
+	}
+	if now := w.session.StartHash(); gone == nil && hash != "" && now != hash {
+		gone = errors.New("the weights that the run began with are no longer the same")
+	}
+	if w.began = hash; gone != nil {
+		w.session.ForgetStart()
+		s.passed = append(s.passed, fmt.Sprintf("the divergence from the start: %v", gone))
+	}
+	return nil
 }
 
 // checkAbout compares what a checkpoint says of itself with the run's settings.
@@ -188,7 +215,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 		w.con.Say("metrics.jsonl lacks %d of %d epochs: tables and figures will, too", n, epoch)
 	}
 	if n := len(lines); n > 0 && lines[n-1].Untold {
-		if lines[n-1].Score, err = w.session.Evaluate(ctx, false); err != nil {
+		if lines[n-1].Score, lines[n-1].Geometry, err = w.session.Measure(ctx, plan.P); err != nil {
 			return r, err
 		}
 		lines[n-1].Untold = false

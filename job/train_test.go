@@ -151,7 +151,7 @@ func stop(t *testing.T, settings Train) (dir string, s *spoken) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
-	if ctx.events < 3*6*16 { // three epochs of six values with their names: who looks on sees every epoch
+	if ctx.events < 3*13*16 { // three epochs of 13 values with their names: who looks on sees every epoch
 		t.Errorf("%d bytes of events after three epochs", ctx.events)
 	}
 	found, _ := filepath.Glob(filepath.Join(settings.Runs, "*"))
@@ -159,6 +159,81 @@ func stop(t *testing.T, settings Train) (dir string, s *spoken) {
 		t.Fatalf("run folders %v", found)
 	}
 	return found[0], s
+}
+
+// geometryOf is what every epoch of a run says of its weights and answers.
+func geometryOf(t *testing.T, dir string) string {
+	t.Helper()
+	var out []byte
+	for _, l := range linesOf(t, dir) {
+		if l.Sizes == nil || l.Divergence == nil {
+			t.Fatalf("epoch %d of %s: %+v", l.Epoch.Epoch, dir, l)
+		}
+		b, err := json.Marshal([]any{l.Score, l.Geometry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(append(out, b...), '\n')
+	}
+	return string(out)
+}
+
+func linesOf(t *testing.T, dir string) (out []epochLine) {
+	t.Helper()
+	if err := runlog.ReadMetrics(dir, func(b json.RawMessage) error {
+		var l epochLine
+		err := json.Unmarshal(b, &l)
+		out = append(out, l)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A run that began with a file goes on measuring its divergence from there; where the file is gone, it goes on without.
+func TestTheDivergenceIsFromTheStartOfTheRun(t *testing.T) {
+	settings := tiny(t)
+	first, err := do(t.Context(), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Init = filepath.Join(t.TempDir(), "start.safetensors")
+	start := weightsOf(t, first.answer(t).Runs[0].Run)
+	settings.Epochs, settings.LR = 40, 0.1
+	var want string
+	for _, c := range []struct{ what, said string }{{"there", ""}, {"changed", "no longer the same"}, {"gone", "no such file"}} {
+		if err := os.WriteFile(settings.Init, []byte(start), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := settings
+		s.Runs = filepath.Join(t.TempDir(), "runs")
+		dir, _ := stop(t, s)
+		before := linesOf(t, dir)
+		switch c.what {
+		case "changed":
+			err = os.WriteFile(settings.Init, []byte(weightsOf(t, want)), 0o666)
+		case "gone":
+			err = os.Remove(settings.Init)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := resume(t, dir)
+		if err != nil || !strings.Contains(again.said.String(), c.said) {
+			t.Fatalf("%s: %v, %s", c.what, err, again.said.String())
+		}
+		after := linesOf(t, dir)
+		if len(after) != 40 || *after[0].Divergence != *before[0].Divergence || (after[39].Divergence != nil) != (c.said == "") {
+			t.Errorf("%s: %d lines, the last %+v", c.what, len(after), after[len(after)-1])
+		}
+		if want == "" {
+			want = dir
+			if !(*after[39].Divergence > *after[0].Divergence) {
+				t.Errorf("the divergence is %v after 40 epochs, %v after one", *after[39].Divergence, *after[0].Divergence)
+			}
+		}
+	}
 }
 
 func weightsOf(t *testing.T, dir string) string {
@@ -212,7 +287,7 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := weightsOf(t, whole.answer(t).Runs[0].Run)
+	want, geometry := weightsOf(t, whole.answer(t).Runs[0].Run), geometryOf(t, whole.answer(t).Runs[0].Run)
 	damage := func(path string) error { return os.Truncate(path, 1000) }
 	for what, c := range map[string]struct {
 		harm func(dir string, all []saved) error
@@ -253,6 +328,9 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 		if weightsOf(t, dir) != want {
 			t.Errorf("%s: other weights", what)
 		}
+		if got := geometryOf(t, dir); what != "a line in the middle" && got != geometry {
+			t.Errorf("%s: other norms, margins, divergences or sizes", what)
+		}
 		info, err := runlog.ReadInfo(dir)
 		if err != nil || len(info.Resumed) != 1 || info.Resumed[0].Engine != "cpu" || info.Resumed[0].Version != "test" {
 			t.Errorf("%s: %+v, %v", what, info, err)
@@ -269,22 +347,11 @@ func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := whole.answer(t).Runs[0].Run
-	read := func() (out []epochLine) {
-		if err := runlog.ReadMetrics(dir, func(b json.RawMessage) error {
-			var l epochLine
-			err := json.Unmarshal(b, &l)
-			out = append(out, l)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	want := read()
+	want, geometry := linesOf(t, dir), geometryOf(t, dir)
 	edit(t, dir, func(info map[string]any) { info["status"] = runlog.Interrupted })
-	lines := read()
+	lines := linesOf(t, dir)
 	last := lines[1]
-	last.Score, last.Untold = train.Score{}, true
+	last.Score, last.Geometry, last.Untold = train.Score{}, train.Geometry{}, true
 	a, _ := json.Marshal(lines[0])
 	b, _ := json.Marshal(last)
 	if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), fmt.Appendf(nil, "%s\n%s\n", a, b), 0o666); err != nil {
@@ -293,7 +360,7 @@ func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 	if _, err := resume(t, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := read(); len(got) != 2 || got[1].Score != want[1].Score || got[1].Untold {
+	if got := linesOf(t, dir); len(got) != 2 || got[1].Untold || geometryOf(t, dir) != geometry {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -301,7 +368,7 @@ func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 // One that fails leaves the others their turn; what is done is printed, and the error says p, seed and step.
 func TestOnePThatFailsDoesNotThrowAwayTheOthers(t *testing.T) {
 	settings := tiny(t)
-	settings.P, settings.LR, settings.Schedule = []float64{1.1, 2}, 200, "constant"
+	settings.P, settings.LR, settings.Schedule = []float64{1.1, 2}, 20, "constant"
 	s, err := do(t.Context(), settings)
 	var bad *train.Diverged
 	if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), "p = 1.1, seed 1: the loss is") {

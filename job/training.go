@@ -30,6 +30,7 @@ type Trainer struct {
 	session *train.Session
 	init    *train.Init
 	rates   map[float64]train.RateSearch // by p
+	began   string                       // tells the weights that the run under way began with
 	results []TrainResult
 	left    []string // commands that make what an interrupt left
 }
@@ -49,6 +50,7 @@ func (w *Trainer) With(t *Train) *Trainer {
 type epochLine struct {
 	train.Epoch
 	train.Score
+	train.Geometry
 	Elapsed float64 `json:"elapsed"`               // seconds of the run so far, with evaluation and over all its legs
 	Untold  bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: they are when the run goes on
 }
@@ -133,6 +135,7 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 	plan := w.plan(p, seed, float64(one.LR))
 	if err == nil {
 		err = w.session.Start(plan)
+		w.began = w.session.StartHash()
 	}
 	if err == nil {
 		err = w.run(ctx, run, plan, 0, nil, &r)
@@ -289,11 +292,11 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 			return err
 		}
 		line := epochLine{Epoch: e}
-		if line.Score, err = w.session.Evaluate(ctx, false); err != nil {
+		if line.Score, line.Geometry, err = w.session.Measure(ctx, r.P); err != nil {
 			if ctx.Err() == nil {
 				return err
 			}
-			line.Score, line.Untold = train.Score{}, true
+			line.Score, line.Geometry, line.Untold = train.Score{}, train.Geometry{}, true
 		}
 		line.Elapsed = before + time.Since(begin).Seconds()
 		lines = append(lines, line)
@@ -302,8 +305,7 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 		}
 		if !line.Untold {
 			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
-			if err := errors.Join(events.Scalars(int64(epoch+1), time.Now(), map[string]float64{"loss/train": e.Loss, "accuracy/train": e.Accuracy, "loss/test": line.Score.Loss,
-				"accuracy/test": line.Score.Accuracy, "lr": e.LR, "img_per_second": e.Rate}), events.Flush()); err != nil {
+			if err := line.toTensorBoard(events); err != nil {
 				return err
 			}
 		}
@@ -318,6 +320,21 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 		}
 	}
 	return w.finish(ctx, run, r, lines, before+time.Since(begin).Seconds(), out)
+}
+
+// toTensorBoard writes the line as events.
+func (l *epochLine) toTensorBoard(events *tfevents.Writer) error {
+	step, now := int64(l.Epoch.Epoch), time.Now()
+	scalars := map[string]float64{"loss/train": l.Epoch.Loss, "accuracy/train": l.Epoch.Accuracy, "loss/test": l.Score.Loss, "accuracy/test": l.Score.Accuracy, "lr": l.LR, "img_per_second": l.Rate,
+		"norm/1": l.Norm1, "norm/2": l.Norm2, "norm/p": l.NormP, "norm/inf": l.NormInf, "margin/low": l.MarginLow, "margin/median": l.MarginMedian}
+	if l.Divergence != nil {
+		scalars["divergence_start"] = *l.Divergence
+	}
+	h := tfevents.Histogram{Max: l.NormInf, Sum: l.Norm1, SumSquares: l.Norm2 * l.Norm2, Limits: []float64{l.Sizes.Edge(0)}, Counts: []float64{float64(l.Sizes.Below)}}
+	for k, n := range l.Sizes.Counts {
+		h.Limits, h.Counts = append(h.Limits, l.Sizes.Edge(k+1)), append(h.Counts, float64(n))
+	}
+	return errors.Join(events.Scalars(step, now, scalars), events.Histogram(step, now, "weights/size", h), events.Flush())
 }
 
 // shortEpoch is how many seconds an interrupted run may take to finish its epoch, so that nothing of it is lost.
@@ -337,7 +354,7 @@ func (w *Trainer) checkpoint(run *runlog.Run, r train.Run, epoch int) error {
 		return err
 	}
 	about := w.about(r)
-	about["epoch"] = strconv.Itoa(epoch)
+	about["epoch"], about["start"] = strconv.Itoa(epoch), w.began
 	if err := w.session.Save(run.Path(fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)), true, about); err != nil {
 		return err
 	}

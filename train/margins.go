@@ -150,16 +150,20 @@ func (x *Session) margins(ctx context.Context, p float64, layers []Layer) (m Mar
 	return m, err
 }
 
-// margin is logit_y − max other of example i.
+// margin is the output margin of example i.
 func (o outputs) margin(i int) float64 {
-	row := o.logits[i*o.classes : (i+1)*o.classes]
+	return outputMargin(o.logits[i*o.classes:(i+1)*o.classes], int(o.labels[i]))
+}
+
+// outputMargin is logit_y − max other.
+func outputMargin(logits []float32, label int) float64 {
 	other := math.Inf(-1)
-	for k, v := range row {
-		if k != int(o.labels[i]) {
+	for k, v := range logits {
+		if k != label {
 			other = max(other, float64(v))
 		}
 	}
-	return float64(row[o.labels[i]]) - other
+	return float64(logits[label]) - other
 }
 
 // pairs solves the pairs of classes that the last layer, [d, classes], separates worst.

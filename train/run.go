@@ -63,7 +63,12 @@ func (x *Session) Start(r Run) error {
 		if err := x.clearStatistics(); err != nil {
 			return err
 		}
-		return x.opt.Restart(x.store.RootScope(), r.Schedule)
+		if err := x.opt.Restart(x.store.RootScope(), r.Schedule); err != nil {
+			return err
+		}
+		var err error
+		x.start, err = x.Weights()
+		return err
 	})
 }
 
@@ -164,9 +169,15 @@ func (x *Session) scalar(path string) (float64, error) {
 
 // Evaluate tests the network with its running statistics; with flip, the answers to a picture and to its mirror image are added.
 func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
-	var s Score
+	s, _, err := x.evaluate(ctx, flip)
+	return s, err
+}
+
+// evaluate also returns the output margin of each test image.
+func (x *Session) evaluate(ctx context.Context, flip bool) (s Score, margins []float64, err error) {
 	n, classes := x.set.Test.Len(), len(x.set.Classes)
-	err := engine.Try(func() error {
+	margins = make([]float64, 0, n)
+	err = engine.Try(func() error {
 		for first := 0; first < n; first += x.test {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -186,9 +197,11 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 			}
 			begin := min(first, n-x.test)
 			for i := first; i < min(first+x.test, n); i++ {
-				loss, right := judge(logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i]))
+				row, label := logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i])
+				loss, right := judge(row, label)
 				s.Loss += loss
 				s.Accuracy += right
+				margins = append(margins, outputMargin(row, label))
 			}
 		}
 		return nil
@@ -197,7 +210,7 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 	if err == nil && !finite(s.Loss) {
 		err = x.diverged(s.Loss, "on the test images")
 	}
-	return s, err
+	return s, margins, err
 }
 
 func (x *Session) answers(first int, flip bool) ([]float32, error) {

@@ -42,6 +42,7 @@ type Session struct {
 	features *model.Exec // of the training images; compiled when first asked for
 	engine   *engine.Engine
 	dtype    dtypes.DType
+	start    []Layer // the weights that the run began with; nil: not known
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
 	Params   int // trainable parameters

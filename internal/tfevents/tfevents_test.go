@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The golden file: the version, then acc = 0 and loss = ½ at step 300, both 1.5 s after 1970. The checksums come
+// The golden file: the version, then acc = 0 and loss = ½ at step 300, then a histogram, all 1.5 s after 1970. The checksums come
 // from a bitwise CRC-32C apart from this code; a37f4b22 also opens every file that TensorFlow writes.
 const (
 	versionData = "\x09" + "\x00\x00\x00\x00\x00\x00\xf8\x3f" + // wall_time = 1.5
@@ -26,7 +26,19 @@ const (
 		"\x0a\x0b" + "\x0a\x04loss" + "\x15\x00\x00\x00\x3f"
 	scalarsRecord = "\x27\x00\x00\x00\x00\x00\x00\x00" + "\xbb\xe1\xb1\x46" + scalarsData + "\x54\x3f\xd4\x85"
 
-	golden = versionRecord + scalarsRecord
+	golden = versionRecord + scalarsRecord + histogramRecord
+
+	// One number in (0, 1] and two in (1, 2], whose sum is 3.5 and whose squares' is 5.25; the least, 0, is left out as proto3 does.
+	histogramData = "\x09" + "\x00\x00\x00\x00\x00\x00\xf8\x3f" + "\x10\xac\x02" +
+		"\x2a\x4f" + // summary, 79 bytes
+		"\x0a\x4d" + "\x0a\x01w" + "\x2a\x48" + // value: tag, histo of 72 bytes
+		"\x11" + "\x00\x00\x00\x00\x00\x00\x00\x40" + // max = 2
+		"\x19" + "\x00\x00\x00\x00\x00\x00\x08\x40" + // num = 3
+		"\x21" + "\x00\x00\x00\x00\x00\x00\x0c\x40" + // sum = 3.5
+		"\x29" + "\x00\x00\x00\x00\x00\x00\x15\x40" + // sum_squares = 5.25
+		"\x32\x10" + "\x00\x00\x00\x00\x00\x00\xf0\x3f" + "\x00\x00\x00\x00\x00\x00\x00\x40" + // bucket_limit, packed
+		"\x3a\x10" + "\x00\x00\x00\x00\x00\x00\xf0\x3f" + "\x00\x00\x00\x00\x00\x00\x00\x40" // bucket, packed
+	histogramRecord = "\x5d\x00\x00\x00\x00\x00\x00\x00" + "\x61\x5b\xbb\xb9" + histogramData + "\xb8\x41\x15\x66"
 )
 
 var goldenWall = time.Unix(1, 5e8)
@@ -38,7 +50,8 @@ func (nopCloser) Close() error { return nil }
 func TestWriterWritesTheBytesOfTheFormat(t *testing.T) {
 	var b bytes.Buffer
 	w := newWriter(nopCloser{&b})
-	if err := errors.Join(w.version(goldenWall), w.Scalars(300, goldenWall, map[string]float64{"loss": 0.5, "acc": 0}), w.Close()); err != nil {
+	if err := errors.Join(w.version(goldenWall), w.Scalars(300, goldenWall, map[string]float64{"loss": 0.5, "acc": 0}),
+		w.Histogram(300, goldenWall, "w", Histogram{Max: 2, Sum: 3.5, SumSquares: 5.25, Limits: []float64{1, 2}, Counts: []float64{1, 2}}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); got != golden {
@@ -109,6 +122,14 @@ func TestWhatTensorBoardCannotReadIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	w := newWriter(nopCloser{&b})
 	if err := w.Scalars(1, goldenWall, map[string]float64{"\xff": 1}); err == nil {
+		t.Error("a tag that is not UTF-8 passed")
+	}
+	for name, h := range map[string]Histogram{"none": {}, "more limits": {Limits: []float64{1, 2}, Counts: []float64{1}}, "falling limits": {Limits: []float64{2, 1}, Counts: []float64{1, 1}}} {
+		if err := w.Histogram(1, goldenWall, "h", h); err == nil {
+			t.Errorf("a histogram passed: %s", name)
+		}
+	}
+	if err := w.Histogram(1, goldenWall, "\xff", Histogram{Limits: []float64{1}, Counts: []float64{1}}); err == nil {
 		t.Error("a tag that is not UTF-8 passed")
 	}
 	if err := w.Close(); err != nil || b.Len() > 0 {

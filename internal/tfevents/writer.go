@@ -1,4 +1,4 @@
-// Package tfevents writes the scalars of TensorBoard's event files, without TensorFlow.
+// Package tfevents writes the scalars and histograms of TensorBoard's event files, without TensorFlow.
 //
 // A file is a sequence of records, each one Event message of protobuf:
 //
@@ -18,6 +18,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -82,6 +83,24 @@ func (w *Writer) Scalars(step int64, wall time.Time, values map[string]float64) 
 		}
 	}
 	w.message = appendScalars(w.message[:0], seconds(wall), step, values)
+	return w.write()
+}
+
+// Histogram says how numbers are spread: Counts[k] of them lie above Limits[k−1] and at or below Limits[k].
+type Histogram struct {
+	Min, Max, Sum, SumSquares float64 // of the numbers themselves
+	Limits, Counts            []float64
+}
+
+// Histogram writes one event with a histogram.
+func (w *Writer) Histogram(step int64, wall time.Time, tag string, h Histogram) error {
+	switch {
+	case !utf8.ValidString(tag):
+		return fmt.Errorf("tfevents: the tag %q is not valid UTF-8", tag)
+	case len(h.Limits) == 0 || len(h.Limits) != len(h.Counts) || !slices.IsSorted(h.Limits):
+		return fmt.Errorf("tfevents: %s: %d limits and %d counts: want as many, at least one, and limits that rise", tag, len(h.Limits), len(h.Counts))
+	}
+	w.message = appendHistogram(w.message[:0], seconds(wall), step, tag, h)
 	return w.write()
 }
 

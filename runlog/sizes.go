@@ -1,0 +1,36 @@
+package runlog
+
+import (
+	"math"
+)
+
+// Sizes is a histogram of |w| in bins of half an octave: Counts[k] weights have 2^(From + k/2) ≤ |w| < 2^(From + (k+1)/2). Bins without weights at both ends are left out.
+type Sizes struct {
+	Below  int     `json:"below"` // weights smaller than the smallest bin that is kept, 2⁻¹⁸ in a run of train, and zeros
+	From   float64 `json:"from"`
+	Counts []int   `json:"counts"`
+}
+
+// NewSizes makes a histogram of counts: the first of what lies below 2^from, then one for each half octave.
+func NewSizes(counts []int, from float64) *Sizes {
+	s := &Sizes{Below: counts[0], From: from, Counts: counts[1:]}
+	for len(s.Counts) > 0 && s.Counts[len(s.Counts)-1] == 0 {
+		s.Counts = s.Counts[:len(s.Counts)-1]
+	}
+	for len(s.Counts) > 0 && s.Counts[0] == 0 {
+		s.Counts, s.From = s.Counts[1:], s.From+0.5
+	}
+	return s
+}
+
+// Edge is where bin k begins and bin k−1 ends.
+func (s *Sizes) Edge(k int) float64 { return math.Exp2(s.From + float64(k)/2) }
+
+// Total is the number of weights.
+func (s *Sizes) Total() int {
+	n := s.Below
+	for _, c := range s.Counts {
+		n += c
+	}
+	return n
+}
