@@ -66,6 +66,119 @@ func TestRunsThatDifferInTheirSeedAreTrialsOfOneGroup(t *testing.T) {
 	}
 }
 
+// A run that is not done has no place in a mean, whatever it says of itself.
+func TestUnfinishedRunsAreNoTrials(t *testing.T) {
+	dirs := []string{run(t, "a", 3, 1, 0.1), run(t, "b", 3, 2, 0.3), run(t, "c", 3, 3, 5), run(t, "d", 3, 4, 7)}
+	for k, status := range map[int]string{2: runlog.Running, 3: runlog.Failed} { // nobody writes c
+		path := filepath.Join(dirs[k], "run.json")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, bytes.Replace(data, []byte(`"done"`), []byte(`"`+status+`"`), 1), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs := readAll(t, dirs...)
+	if runs[2].Status != runlog.Killed {
+		t.Errorf("status %q of a run that nobody writes", runs[2].Status)
+	}
+	groups := Groups(runs)
+	if len(groups) != 3 || groups[0].Name != "p = 3" || len(groups[0].Curves) != 2 || groups[1].Name != "p = 3, seed 3, killed" || groups[2].Name != "p = 3, seed 4, failed" {
+		for _, g := range groups {
+			t.Errorf("group %q of %d", g.Name, len(g.Curves))
+		}
+		t.FailNow()
+	}
+	if mean := groups[0].Band("loss").Mean; mean[len(mean)-1] != 0.2 {
+		t.Errorf("mean %v", mean)
+	}
+	p, err := NewPage(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []string{"0.1", "0.3", "5", "7", "killed", "failed"} { // every run's own number and status
+		if !strings.Contains(string(p.Bytes()), "<td>"+own+"</td>") {
+			t.Errorf("the page lacks %s", own)
+		}
+	}
+}
+
+// network makes a run folder of a network with two epochs.
+func network(t *testing.T, p float64) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), fmt.Sprintf("net-p%v", p))
+	r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Data: "cifar10", Engine: "cpu", Settings: map[string]any{"model": "resnet18", "data": "cifar10", "p": []float64{p}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 2 {
+		r.Append(map[string]any{"epoch": k + 1, "loss": 1.0, "test_accuracy": 0.9, "norm_1": 12360.0, "norm": 2.0, "margin_low": -0.5, "divergence_start": 3.0, "elapsed": 1.0,
+			"sizes": runlog.Sizes{Below: 2, From: -2 + float64(k)/2, Counts: []int{5, 3}}})
+	}
+	if err := r.Finish(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
+	runs := readAll(t, network(t, 2), network(t, 3))
+	p, err := NewPage(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := string(p.Bytes())
+	for _, want := range []string{"geometry", "1-norm", "12360", "divergence from start", "The weights over time", "Output margin, 10 % quantile", "What the paper says", "93.90 ± 0.14"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(html, "elapsed") {
+		t.Error("a clock is drawn")
+	}
+	var b bytes.Buffer
+	if err := Write(&b, runs[0].Log, "csv"); err != nil || !strings.HasSuffix(strings.SplitN(b.String(), "\n", 2)[0], ",sizes_0,sizes_0.25,sizes_0.353553,sizes_0.5") ||
+		!strings.Contains(b.String(), ",2,5,3,0\n") || !strings.Contains(b.String(), ",2,0,5,3\n") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+	b.Reset()
+	if err := Write(&b, runs[0].Log, "npz"); err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range z.File {
+		names = append(names, f.Name)
+	}
+	if got := strings.Join(names, " "); !strings.HasSuffix(got, "sizes.npy sizes_edges.npy") {
+		t.Errorf("files %s", got)
+	}
+}
+
+// The lines of verify, of a sweep and of a reproduction are results with names; their exports keep these.
+func TestResultsAreExportedWithTheirNames(t *testing.T) {
+	var l runlog.Log
+	text := `{"name":"Euler's identity","measured":1e-15,"pass":true}
+{"name":"Homogeneity","measured":2e-15,"pass":true}
+{"run":"p2-s1-ab","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9,"run":"x"}}
+`
+	if err := l.Read(strings.NewReader(text), int64(len(text))); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, &l, "csv"); err != nil || b.String() != "curve,name,p,measured,test_accuracy\n0,Euler's identity,,1e-15,\n1,Homogeneity,,2e-15,\n2,\"p2-s1-ab, seed 1\",2,,0.9\n" {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+	b.Reset()
+	if err := Write(&b, &l, "npz"); err != nil || !bytes.Contains(b.Bytes(), []byte("name.npy")) {
+		t.Error(err)
+	}
+}
+
 func TestTheReportHoldsWhatItPromises(t *testing.T) {
 	out := t.TempDir()
 	cmd := Report{Runs: []string{run(t, "a", 3, 1, 0.1), run(t, "b<script>", 2, 1, 0.2), run(t, "c", 3, 2, 0.3)}, Out: filepath.Join(out, "r.html"), Tables: filepath.Join(out, "t")}
@@ -155,7 +268,7 @@ func TestReadsAThousandTrials(t *testing.T) {
 		log := &runlog.Log{}
 		text := fmt.Sprintf("{\"step\":1,\"loss\":%d}\n", k)
 		log.Read(strings.NewReader(text), int64(len(text)))
-		l = append(l, &Run{ID: fmt.Sprint(k), Log: log, Settings: map[string]any{"p": 2.0, "seed": float64(k)}})
+		l = append(l, &Run{ID: fmt.Sprint(k), Status: runlog.Done, Log: log, Settings: map[string]any{"p": 2.0, "seed": float64(k)}})
 	}
 	if g := Groups(l); len(g) != 1 || g[0].Band("loss").N[0] != 1000 {
 		t.Errorf("%d groups", len(g))

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"path"
@@ -27,7 +28,8 @@ type Group struct {
 	Curves []Curve
 }
 
-// Groups sorts the curves of runs by kind and p. Runs that differ only in their seed are trials of one group. A group's name has its p and what tells it from other groups of its kind.
+// Groups sorts the curves of runs by kind and p. Runs that are done and differ only in their seed are trials of one group; one that is not done is a group by itself,
+// so that no mean counts it. A group's name has its p and what tells it from other groups of its kind.
 func Groups(runs []*Run) []*Group {
 	kinds := map[string][]*Run{}
 	for _, r := range runs {
@@ -65,6 +67,9 @@ func groupsOf(runs []*Run, kind string) []*Group {
 				parts = append(parts, strings.ReplaceAll(d.Name, "_", " ")+" "+d.Values[i])
 			}
 		}
+		if r.Status != runlog.Done && len(runs) > 1 {
+			parts = append(parts, fmt.Sprintf("seed %d, %s", r.Info.Seed, r.Status))
+		}
 		for _, c := range r.Log.Curves {
 			p := c.P
 			if math.IsNaN(p) {
@@ -77,6 +82,9 @@ func groupsOf(runs []*Run, kind string) []*Group {
 				kind = strings.TrimPrefix(kind+": "+extra, ": ")
 			}
 			key := name + "\x00" + kind + "\x00" + x
+			if r.Status != runlog.Done {
+				key += "\x00" + r.ID
+			}
 			g := byKey[key]
 			if g == nil {
 				g = &Group{Name: name, P: p, Kind: kind}
@@ -129,27 +137,51 @@ func withoutP(name string) string {
 
 // Metric is how a column is drawn.
 type Metric struct {
-	Name  string
-	Title string
-	Y     string
-	Log   bool    // the y axis
-	Scale float64 // 100 for percent
+	Name   string
+	Title  string
+	Y      string
+	Log    bool    // the y axis
+	Scale  float64 // 100 for percent
+	Column string  // the head of its column in a table
+	Part   Part
 }
+
+// Part is where a metric belongs among the others.
+type Part string
+
+// The parts, in the order they are shown.
+const (
+	Learning Part = "Learning"
+	Geometry Part = "Geometry"
+	Speed    Part = "Rate and speed"
+)
+
+// Parts are all of them.
+var Parts = []Part{Learning, Geometry, Speed}
 
 // metrics are the columns that are known, in the order they are shown.
 var metrics = []Metric{
-	{"loss", "Training loss", "mean loss", true, 1},
-	{"test_loss", "Test loss", "mean loss", true, 1},
-	{"accuracy", "Training accuracy", "%", false, 100},
-	{"test_accuracy", "Test accuracy", "%", false, 100},
-	{"margin", "Margin of the direction", "margin of w over its p-norm", false, 1},
-	{"gap", "Certified gap", "upper / lower − 1", true, 1},
-	{"divergence", "Divergence to the max margin", "D(u, w/‖w‖)", true, 1},
-	{"angle", "Angle to the max margin", "radians", true, 1},
-	{"norm", "Norm of the weights", "p-norm of w", false, 1},
-	{"lr", "Learning rate", "learning rate", false, 1},
-	{"img_per_second", "Speed", "images per second", false, 1},
+	{"loss", "Training loss", "mean loss", true, 1, "loss", Learning},
+	{"test_loss", "Test loss", "mean loss", true, 1, "test loss", Learning},
+	{"accuracy", "Training accuracy", "%", false, 100, "accuracy, %", Learning},
+	{"test_accuracy", "Test accuracy", "%", false, 100, "test accuracy, %", Learning},
+	{"margin", "Margin of the direction", "margin of w over its p-norm", false, 1, "margin", Geometry},
+	{"margin_low", "Output margin, 10 % quantile", "test margin / norm of last layer", false, 1, "margin, 10 %", Geometry},
+	{"margin_median", "Output margin, median", "test margin / norm of last layer", false, 1, "margin, median", Geometry},
+	{"gap", "Certified gap", "upper / lower − 1", true, 1, "gap", Geometry},
+	{"divergence", "Divergence to the max margin", "D(u, w/‖w‖)", true, 1, "divergence", Geometry},
+	{"divergence_start", "Divergence from the start", "D(w, w at the start)", false, 1, "divergence from start", Geometry},
+	{"angle", "Angle to the max margin", "radians", true, 1, "angle", Geometry},
+	{"norm", "Norm of the weights", "p-norm of w", false, 1, "p-norm", Geometry},
+	{"norm_1", "1-norm of the weights", "1-norm of w", false, 1, "1-norm", Geometry},
+	{"norm_2", "2-norm of the weights", "2-norm of w", false, 1, "2-norm", Geometry},
+	{"norm_inf", "Largest weight", "max |w|", false, 1, "max |w|", Geometry},
+	{"lr", "Learning rate", "learning rate", false, 1, "lr", Speed},
+	{"img_per_second", "Speed", "images per second", false, 1, "img/s", Speed},
 }
+
+// clocks are columns that say when a line was written: no curves.
+var clocks = []string{"seconds", "elapsed"}
 
 // MetricOf says how a column is drawn; one that is not known is drawn as it is.
 func MetricOf(name string) Metric {
@@ -158,7 +190,7 @@ func MetricOf(name string) Metric {
 			return m
 		}
 	}
-	return Metric{name, name, name, false, 1}
+	return Metric{name, name, name, false, 1, strings.ReplaceAll(name, "_", " "), Learning}
 }
 
 // MetricNames returns the columns of the groups, the known ones first and in their order.
@@ -171,7 +203,9 @@ func MetricNames(groups []*Group) []string {
 			}
 		}
 	}
-	delete(have, "seconds")
+	for _, c := range clocks {
+		delete(have, c)
+	}
 	var out []string
 	for _, m := range metrics {
 		if have[m.Name] {
@@ -262,12 +296,15 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 	return fig, len(fig.Series) > 0
 }
 
-// wide says whether positive numbers span so much that most of them would lie on the axis.
+// wide says whether numbers, all positive, end so far apart that most of them would lie on the axis.
 func wide(series []report.Series) bool {
 	lo, hi := math.Inf(1), 0.0
 	for _, s := range series {
 		last := s.Y[len(s.Y)-1]
 		lo, hi = min(lo, last), max(hi, last)
+		if slices.Min(s.Y) <= 0 {
+			return false
+		}
 	}
 	return lo > 0 && hi > 50*lo
 }

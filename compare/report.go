@@ -124,15 +124,16 @@ func NewPage(runs []*Run) (*Page, error) {
 	if len(p.groups) > 0 {
 		p.Section("Final numbers")
 		for k, groups := range Kinds(p.groups) {
-			t := finalTable(groups)
-			p.add(job.Named{Name: fmt.Sprintf("final_%d", k+1), Table: t})
-			p.Details("The table as LaTeX", string(t.LaTeX()))
+			for j, t := range finalTables(groups) {
+				p.add(job.Named{Name: fmt.Sprintf("final_%d%s", k+1, [2]string{"", "_geometry"}[j]), Table: t})
+				p.Details("The table as LaTeX", string(t.LaTeX()))
+			}
 		}
 		if err := p.curves(); err != nil {
 			return nil, err
 		}
 	}
-	if err := p.weights(); err != nil {
+	if err := errors.Join(p.weights(), p.sizesOverTime()); err != nil {
 		return nil, err
 	}
 	p.paperSays()
@@ -178,9 +179,24 @@ func (p *Page) figure(name, caption string, figs ...report.Figure) error {
 
 func (p *Page) runTable() report.Table {
 	t := report.Table{Header: []string{"run", "command", "data", "p", "seed", "status", "started", "seconds"}}
+	var own []Own // of any run
+	for _, o := range Owns {
+		if slices.ContainsFunc(p.runs, func(r *Run) bool { return !math.IsNaN(r.Own(o)) }) {
+			own = append(own, o)
+			t.Header = append(t.Header, o.Title)
+		}
+	}
 	for _, r := range p.runs {
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", r.Name()), report.Text("%s", r.Info.Command), report.Text("%s", r.Info.Data), report.Text("%s", settingText(r.Settings["p"])),
-			report.Text("%d", r.Info.Seed), report.Text("%s", r.Info.Status), report.Text("%s", r.Info.Started.Format("2006-01-02 15:04")), report.Short(r.Seconds(), 3)})
+		row := []report.Cell{report.Text("%s", r.Name()), report.Text("%s", r.Info.Command), report.Text("%s", r.Info.Data), report.Text("%s", settingText(r.Settings["p"])),
+			report.Text("%d", r.Info.Seed), report.Text("%s", r.Status), report.Text("%s", r.Info.Started.Format("2006-01-02 15:04")), report.Short(r.Seconds(), 3)}
+		for _, o := range own {
+			if v := r.Own(o); o.Scale == 100 {
+				row = append(row, report.Number(100*v, 2))
+			} else {
+				row = append(row, report.Short(v, 4))
+			}
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
@@ -235,39 +251,45 @@ func transposed(t report.Table) report.Table {
 	return out
 }
 
-// finalTable has a row per group and a column per metric: the last number, mean ± deviation over trials, the best in bold.
-func finalTable(groups []*Group) report.Table {
-	t := report.Table{Title: groups[0].Kind, Header: []string{"", "trials"}, Note: "The last number of each curve; mean ± one standard deviation over trials. The best of a column is bold."}
-	var names []string
-	for _, n := range MetricNames(groups) {
-		if n != "lr" && n != "img_per_second" && len(names) < 9 {
-			names = append(names, n)
-			m := MetricOf(n)
-			title := strings.ReplaceAll(n, "_", " ")
-			if m.Scale == 100 {
-				title += ", %"
-			}
-			t.Header = append(t.Header, title)
-		}
-	}
-	for _, g := range groups {
-		row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Curves))}
-		for _, n := range names {
-			row = append(row, g.final(n))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	if len(t.Rows) > 1 {
-		for j, n := range names {
-			switch n {
-			case "accuracy", "test_accuracy": // margins in different norms do not compare
-				t.MarkMost(j + 2)
-			case "loss", "test_loss", "gap", "divergence", "angle":
-				t.MarkLeastOf(j + 2)
+// finalTables have a row per group and a column per metric, a table for each part: the last number, mean ± deviation over trials, the best in bold.
+func finalTables(groups []*Group) []report.Table {
+	var out []report.Table
+	for _, part := range Parts[:2] { // a rate and a speed are no result
+		t := report.Table{Title: groups[0].Kind + ": " + strings.ToLower(string(part)), Header: []string{"", "trials"}}
+		var names []string
+		for _, n := range MetricNames(groups) {
+			if m := MetricOf(n); m.Part == part && len(names) < 9 {
+				names = append(names, n)
+				t.Header = append(t.Header, m.Column)
 			}
 		}
+		if len(names) == 0 {
+			continue
+		}
+		for _, g := range groups {
+			row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Curves))}
+			for _, n := range names {
+				row = append(row, g.final(n))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		if len(t.Rows) > 1 {
+			for j, n := range names {
+				switch n {
+				case "accuracy", "test_accuracy": // margins in different norms do not compare
+					t.MarkMost(j + 2)
+				case "loss", "test_loss", "gap", "divergence", "angle":
+					t.MarkLeastOf(j + 2)
+				}
+			}
+		}
+		t.Note = "The last number of each curve; mean ± one standard deviation over trials."
+		if len(t.Rows) > 1 {
+			t.Note += " The best of a column is bold where its numbers compare."
+		}
+		out = append(out, t)
 	}
-	return t
+	return out
 }
 
 func (g *Group) final(metric string) report.Cell {

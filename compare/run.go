@@ -22,6 +22,7 @@ import (
 type Run struct {
 	ID       string // its name, or its path below the folder of runs
 	Info     runlog.Info
+	Status   string // as in Info, or runlog.Killed
 	Settings map[string]any
 	Log      *runlog.Log
 	Result   map[string]any // tables/result.json
@@ -59,6 +60,7 @@ func ReadHead(f *runlog.Folder, id string) (*Run, error) {
 	if r.Info, err = f.Info(); err != nil {
 		return nil, err
 	}
+	r.Status = f.Status(r.Info)
 	r.Settings, _ = r.Info.Settings.(map[string]any)
 	optional := func(name string, limit int64, v any) bool {
 		err := f.ReadJSON(name, limit, v)
@@ -115,6 +117,33 @@ func Ps(settings map[string]any) []float64 {
 func (r *Run) Number(name string) float64 {
 	if v, ok := r.Result[name].(float64); ok {
 		return v
+	}
+	return math.NaN()
+}
+
+// Own is a number of a run for lists of runs: the first of these names that its result has, or its metrics.
+type Own struct {
+	Title string
+	Names []string
+	Scale float64
+}
+
+// Owns are those numbers.
+var Owns = []Own{
+	{"loss", []string{"train_loss", "loss"}, 1},
+	{"accuracy, %", []string{"test_accuracy", "train_accuracy", "accuracy"}, 100}, // of test images or examples where there are some
+	{"margin", []string{"margin"}, 1},
+	{"gap", []string{"gap"}, 1},
+}
+
+// Own returns it, NaN where the run has none.
+func (r *Run) Own(o Own) float64 {
+	for _, n := range o.Names {
+		for _, v := range []float64{r.Number(n), r.Last(n)} {
+			if v-v == 0 {
+				return v
+			}
+		}
 	}
 	return math.NaN()
 }

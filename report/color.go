@@ -53,6 +53,12 @@ func Dark(c color.Color) color.Color {
 	return unlab(52+0.62*(l-18), 0.95*a, 0.95*b)
 }
 
+// Fade mixes c with white: 0 is c, 1 is white.
+func Fade(c color.Color, share float64) color.Color {
+	l, a, b := lab(c)
+	return unlab(l+share*(100-l), (1-share)*a, (1-share)*b)
+}
+
 // Hex writes a colour as #rrggbb.
 func Hex(c color.Color) string {
 	r, g, b, _ := c.RGBA()

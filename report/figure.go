@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -171,7 +170,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 			thumb = s.plotTo(p, xy)
 		}
 		if s.Name != "" && thumb != nil {
-			p.Legend.Add(s.Name, thumb)
+			p.Legend.Add(s.Name+"  ", thumb) // room for a font that is wider than ours, beside the line
 		}
 	}
 	f.scale(&p.X, 0, f.LogX)
@@ -351,48 +350,6 @@ func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 		low, high = append(low, plotter.XY{X: x, Y: least}), append(high, plotter.XY{X: x, Y: s.High[i]})
 	}
 	flush()
-}
-
-// decades marks powers of ten on a logarithmic axis, every other one or fewer where there are many.
-// Within two decades it marks 2 and 5 as well.
-type decades struct{}
-
-func (decades) Ticks(lo, hi float64) []plot.Tick {
-	if !(lo > 0 && lo < hi) || math.IsInf(hi, 1) {
-		return nil
-	}
-	a, b := math.Floor(math.Log10(lo)), math.Ceil(math.Log10(hi))
-	every := math.Ceil((b - a) / 7)
-	var ticks []plot.Tick
-	for e := a; e <= b; e++ {
-		for _, m := range []float64{1, 2, 5} {
-			v := m * math.Pow(10, e)
-			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
-				continue
-			}
-			t := plot.Tick{Value: v}
-			if m == 1 && math.Mod(e-a, every) == 0 || m > 1 && b-a <= 2 {
-				t.Label = decadeLabel(v)
-			}
-			if t.Label != "" || m == 1 && b-a <= 20 || b-a <= 2 {
-				ticks = append(ticks, t)
-			}
-		}
-	}
-	if labelled := slices.DeleteFunc(slices.Clone(ticks), func(t plot.Tick) bool { return t.Label == "" }); len(labelled) < 2 {
-		return steps{}.Ticks(lo, hi) // within a factor of two or three the axis is nearly linear
-	}
-	return ticks
-}
-
-// decadeLabel writes 0.01 to 1000 in full and others as 1e−4: the font has no raised minus.
-func decadeLabel(v float64) string {
-	if v >= 0.0099 && v < 9999 {
-		return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
-	}
-	e := int(math.Floor(math.Log10(v) + 1e-9))
-	m := math.Round(v / math.Pow(10, float64(e)))
-	return strings.Replace(fmt.Sprintf("%ge%d", m, e), "-", "−", 1)
 }
 
 // checkGlyphs returns an error for a text the font cannot show: in a PNG it would silently be missing.

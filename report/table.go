@@ -44,6 +44,9 @@ func Short(v float64, digits int) Cell {
 	if math.IsNaN(v) {
 		return Cell{Text: "–", Value: v}
 	}
+	if a := math.Abs(v); a >= math.Pow(10, float64(digits)) && a < 1e6 { // 12360 and not 1.236e+04
+		return Cell{Text: strconv.FormatFloat(v, 'f', 0, 64), Value: v}
+	}
 	return Cell{Text: strconv.FormatFloat(v, 'g', digits, 64), Value: v}
 }
 

@@ -110,6 +110,14 @@ func (f *Folder) Busy() bool {
 	return locked(file)
 }
 
+// Status is how the run in this folder stands, whose run.json says info.
+func (f *Folder) Status(info Info) string {
+	if info.Status == Running && !f.Busy() {
+		return Killed
+	}
+	return info.Status
+}
+
 // maxInfo is more than any run.json.
 const maxInfo = 1 << 20
 

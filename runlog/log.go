@@ -24,6 +24,7 @@ type Log struct {
 	lines    int
 	skipping bool // inside a line that is too long
 	rows     []rowAt
+	counts   int // kept of histograms
 	byKey    map[string]int
 	scratch  point
 }
@@ -35,6 +36,7 @@ type Curve struct {
 	Names  []string
 	Values map[string][]float64
 	Rows   int
+	Sizes  []SizesAt // of the points that have a histogram, in their order
 }
 
 // rowAt is a point: where its line ends in the file, and its place in a curve.
@@ -51,8 +53,9 @@ const (
 	maxName    = 64
 )
 
-// labels are the keys of a line that say which curve it belongs to, in the order of a curve's name. The "points" of a line are points of one curve.
-var labels = []string{"experiment", "model", "variant", "p", "class", "seed", "reading"}
+// labels are the keys of a line that say which curve it belongs to, in the order of a curve's name. The "points" of a line are points of one curve, and the numbers
+// of its "result", which a sweep writes of each "run", are the line's own.
+var labels = []string{"experiment", "name", "model", "variant", "p", "class", "seed", "reading"}
 
 // Read reads the whole lines from where it stopped up to size. A last line without its newline waits for the next call.
 func (l *Log) Read(f io.ReaderAt, size int64) error {
@@ -132,6 +135,7 @@ type point struct {
 	names  []string
 	values []float64
 	points []point
+	sizes  *Sizes
 }
 
 func (pt *point) set(name string, v float64) {
@@ -236,6 +240,16 @@ func parse(line []byte) (point, error) {
 			pt.set(name, v)
 		case string:
 			pt.label(name, v)
+		case map[string]any:
+			switch name {
+			case "sizes":
+				pt.sizes = sizesOf(v)
+			case "result":
+				pt.result(v)
+				if run, ok := m["run"].(string); ok {
+					pt.label("name", run)
+				}
+			}
 		case []any:
 			if name != "points" {
 				continue
@@ -254,6 +268,19 @@ func parse(line []byte) (point, error) {
 		}
 	}
 	return pt, nil
+}
+
+// result takes the numbers of a run's result.
+func (pt *point) result(m map[string]any) {
+	for _, key := range sortedKeys(m) {
+		v, ok := m[key].(float64)
+		if ok && key == "p" {
+			pt.p = v
+		}
+		if ok && !slices.Contains(labels, key) {
+			pt.names, pt.values = append(pt.names, key), append(pt.values, v)
+		}
+	}
 }
 
 func sortedKeys(m map[string]any) []string {
@@ -299,6 +326,10 @@ func (l *Log) add(pt *point, names []string, values []float64, end int64) {
 		if len(col) == c.Rows { // a name twice in a line: the first counts
 			c.Values[name] = append(col, values[k])
 		}
+	}
+	if pt.sizes != nil && l.counts < maxCounts {
+		l.counts += len(pt.sizes.Counts)
+		c.Sizes = append(c.Sizes, SizesAt{c.Rows, pt.sizes})
 	}
 	c.Rows++
 	l.rows = append(l.rows, rowAt{end, int32(at), int32(c.Rows - 1)})

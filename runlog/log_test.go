@@ -46,7 +46,8 @@ func TestALogGrowsWithItsFile(t *testing.T) {
 // Where the line is JSON, the quick reader must find the numbers that encoding/json finds. (It also takes 01 and 1., which do no harm.)
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{`{"step":1,"loss":-0.5e-3}`, `{"a":1,}`, `{"a":01}`, `{"a":1e999}`, `{"a":+1}`, `{"a":1,"a":2}`, `{}`, `{"a":.5}`, `{"a":1e}`, `{"a":"x","b":[1]}`, `{"a":-}`,
-		`{"p":3,"points":[{"step":1}]}`, "{\"a\x01\":1}", `null`} {
+		`{"p":3,"points":[{"step":1}]}`, "{\"a\x01\":1}", `null`,
+		`{"epoch":1,"sizes":{"below":0,"from":-3.5,"counts":[1,2]}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -96,6 +97,29 @@ func TestCurvesAreToldApartByTheirLabels(t *testing.T) {
 	}
 }
 
+func TestHistogramsOfALineBelongToItsPoint(t *testing.T) {
+	var l Log
+	read(t, &l, `{"epoch":1,"loss":2,"sizes":{"below":3,"from":-2,"counts":[1,0,5]}}
+{"epoch":2,"loss":1}
+{"epoch":3,"loss":1,"sizes":{"below":0,"from":-1.5,"counts":[9]}}
+{"epoch":4,"sizes":{"below":-1,"from":0,"counts":[1]}}
+{"epoch":5,"sizes":{"below":1,"from":1e9,"counts":[1]}}
+{"epoch":6,"sizes":{"below":1,"from":0,"counts":["x"]}}
+{"epoch":7,"sizes":[1]}
+{"epoch":8,"sizes":{"below":1,"from":0,"counts":[1e300]}}
+`)
+	c := l.Curves[0]
+	if l.Bad != 0 || c.Rows != 8 || len(c.Sizes) != 2 {
+		t.Fatalf("%d bad, %d points, %d histograms", l.Bad, c.Rows, len(c.Sizes))
+	}
+	if a := c.Sizes[0]; a.Index != 0 || a.Total() != 9 || a.Edge(0) != 0.25 || a.Edge(2) != 0.5 {
+		t.Errorf("%+v", a)
+	}
+	if b := c.Sizes[1]; b.Index != 2 || b.Total() != 9 {
+		t.Errorf("%+v", b)
+	}
+}
+
 func TestAHostileFileDoesNotFillTheMemory(t *testing.T) {
 	var l Log
 	var b strings.Builder
@@ -105,8 +129,15 @@ func TestAHostileFileDoesNotFillTheMemory(t *testing.T) {
 	for k := range 5000 {
 		fmt.Fprintf(&b, "{\"name%d\":1}\n", k)
 	}
+	line := `{"epoch":1,"sizes":{"below":1,"from":0,"counts":[1` + strings.Repeat(",1", maxBins-1) + "]}}\n"
+	for range maxCounts/maxBins + 100 {
+		b.WriteString(line)
+	}
 	if read(t, &l, b.String()); len(l.Curves) > maxCurves {
 		t.Errorf("%d curves", len(l.Curves))
+	}
+	if l.counts > maxCounts+maxBins {
+		t.Errorf("%d numbers of histograms", l.counts)
 	}
 	for _, c := range l.Curves {
 		if len(c.Names) > maxColumns {

@@ -30,6 +30,7 @@ const (
 	Done        = "done"
 	Failed      = "failed"
 	Interrupted = "interrupted"
+	Killed      = "killed" // what Folder.Status says of one that is "running" while nobody writes it
 )
 
 // Info is the content of run.json.

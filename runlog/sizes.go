@@ -34,3 +34,36 @@ func (s *Sizes) Total() int {
 	}
 	return n
 }
+
+// maxBins is more than half octaves of a float32 there are, and maxCounts more than a run of many thousand epochs has.
+const (
+	maxBins   = 600
+	maxCounts = 1 << 20
+	maxCount  = 1e15
+)
+
+// SizesAt is the histogram of a point of a curve.
+type SizesAt struct {
+	Index int
+	*Sizes
+}
+
+// sizesOf takes the "sizes" of a line for what they should be, or returns nil.
+func sizesOf(v any) *Sizes {
+	m, _ := v.(map[string]any)
+	below, isBelow := m["below"].(float64)
+	from, isFrom := m["from"].(float64)
+	counts, isCounts := m["counts"].([]any)
+	if !isBelow || !isFrom || !isCounts || !(below >= 0 && below <= maxCount) || !(math.Abs(from) <= maxBins) || len(counts) > maxBins {
+		return nil
+	}
+	s := &Sizes{Below: int(below), From: from, Counts: make([]int, len(counts))}
+	for k, c := range counts {
+		n, ok := c.(float64)
+		if !ok || !(n >= 0 && n <= maxCount) {
+			return nil
+		}
+		s.Counts[k] = int(n)
+	}
+	return s
+}

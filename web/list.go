@@ -17,11 +17,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Statuses beside runlog's: what a folder is although it does not say so.
-const (
-	killed  = "killed"  // says it is running, but nobody writes it
-	corrupt = "corrupt" // run.json cannot be read
-)
+// corrupt is a status beside runlog's: run.json cannot be read.
+const corrupt = "corrupt"
 
 // summary is a run in the list.
 type summary struct {
@@ -166,32 +163,19 @@ func summarise(f *runlog.Folder, id string) summary {
 	if err != nil {
 		return corruptRun(id, err)
 	}
-	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: compare.Ps(r.Settings), Color: colours(r.P()), Seed: r.Info.Seed, Status: r.Info.Status, Started: r.Info.Started,
+	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: compare.Ps(r.Settings), Color: colours(r.P()), Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
 	if s.Status == runlog.Running {
 		s.Seconds = number(time.Since(s.Started).Seconds())
-		if !f.Busy() {
-			s.Status, s.Seconds = killed, number(math.NaN())
-		}
 	}
 	if r.Result == nil && (s.Command == "fit" || s.Command == "train") { // others have no last number
 		r.Log = tail(f)
 		s.Progress = number(progress(r))
 	}
-	first := func(names ...string) number {
-		for _, n := range names {
-			for _, v := range []float64{r.Number(n), r.Last(n)} {
-				if v-v == 0 {
-					return number(v)
-				}
-			}
-		}
-		return number(math.NaN())
+	for k, to := range []*number{&s.Loss, &s.Accuracy, &s.Margin, &s.Gap} {
+		*to = number(r.Own(compare.Owns[k]))
 	}
-	s.Loss = first("train_loss", "loss")
-	s.Accuracy = first("test_accuracy", "train_accuracy", "accuracy")
-	s.Margin, s.Gap = first("margin"), first("gap")
 	return s
 }
 

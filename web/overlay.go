@@ -128,7 +128,7 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 	running := false
 	for _, run := range runs {
 		names = append(names, run.ID)
-		running = running || run.Info.Status == runlog.Running
+		running = running || run.Status == runlog.Running
 	}
 	return map[string]any{"runs": names, "running": running, "kinds": kinds, "differ": compare.Differences(runs)}, nil
 }

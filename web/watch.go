@@ -97,9 +97,7 @@ func (w *watched) refresh() error {
 	defer f.Close()
 	status := corrupt
 	if info, err := f.Info(); err == nil {
-		if status = info.Status; status == runlog.Running && !f.Busy() {
-			status = killed
-		}
+		status = f.Status(info)
 	}
 	file, st, err := f.Open("metrics.jsonl")
 	if os.IsNotExist(err) {

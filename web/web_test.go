@@ -272,9 +272,9 @@ func TestAStreamStartsAgainWhereTheFileWasReplaced(t *testing.T) {
 func TestTrialsOfOnePAreAveraged(t *testing.T) {
 	srv, h := newServer(t)
 	root := srv.settings.Runs
-	makeRun(t, root, "a", 3, 1, `{"step":1,"loss":1}`, `{"step":2,"loss":3}`)
-	makeRun(t, root, "b", 3, 2, `{"step":1,"loss":3}`, `{"step":2,"loss":3}`)
-	makeRun(t, root, "c", 1.5, 1, `{"step":1,"loss":7}`)
+	makeRun(t, root, "a", 3, 1, `{"step":1,"loss":1}`, `{"step":2,"loss":3}`).Finish(nil, false)
+	makeRun(t, root, "b", 3, 2, `{"step":1,"loss":3}`, `{"step":2,"loss":3}`).Finish(nil, false)
+	makeRun(t, root, "c", 1.5, 1, `{"step":1,"loss":7}`).Finish(nil, false)
 	var got struct {
 		Kinds []struct {
 			Groups []struct {
