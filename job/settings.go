@@ -95,7 +95,8 @@ func CheckResume(given []string) error {
 		return nil
 	}
 	for _, name := range given {
-		if !slices.Contains([]string{"resume", "engine", "data-dir", "runs", "json", "help"}, name) {
+		if !slices.Contains([]string{"resume", "engine", "data-dir", "runs", "json", "help", // and how a sweep is run, which is no part of it
+			"nats", "creds", "nkey", "user", "password", "tlscert", "tlskey", "tlsca", "replicas", "jobs", "listen", "lost-after"}, name) {
 			return &UsageError{fmt.Errorf("--%s beside --resume: a run goes on with the settings it has; only --engine, --data-dir, --runs and --json can be others", name)}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"embed"
 	"path"
 	"strings"
+
+	"github.com/bregman-ml/bregman/sweep"
 )
 
 //go:embed sweeps/*.toml
@@ -24,4 +26,15 @@ func Sweeps() map[string][]byte {
 		out[strings.TrimSuffix(e.Name(), ".toml")] = data
 	}
 	return out
+}
+
+// The reports that a sweep file may ask for.
+const (
+	networksReport = "networks"
+	normsReport    = "norms"
+)
+
+// Library is the paper's sweep files and its ways to report.
+func Library() sweep.Library {
+	return sweep.Library{Files: Sweeps(), Reports: map[string]sweep.Report{networksReport: newNetworks, normsReport: newNorms}}
 }

@@ -53,7 +53,7 @@ func swept(tb testing.TB, p *Plan) time.Duration {
 	tb.Helper()
 	o := Options{Place: Place{Engine: "auto"}, Connection: Connection{Replicas: 1}, Jobs: 2, LostAfter: 30 * time.Second}
 	begin := time.Now()
-	out, err := sweep(context.Background(), &job.Console{Out: io.Discard, Err: io.Discard, Version: "test"}, p, filepath.Join(tb.TempDir(), "s"), o)
+	out, err := sweep(context.Background(), &job.Console{Out: io.Discard, Err: io.Discard, Version: "test"}, p, filepath.Join(tb.TempDir(), "s"), o, Library{})
 	if err != nil || out.Done != len(p.Runs) {
 		tb.Fatalf("%+v, %v", out, err)
 	}

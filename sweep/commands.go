@@ -36,9 +36,6 @@ type Start struct {
 	Options   `kong:"embed"`
 }
 
-// Shipped are sweep files that have a name: the paper's tables.
-type Shipped map[string][]byte
-
 // Help is shown by --help.
 func (*Start) Help() string {
 	return `Examples:
@@ -61,8 +58,8 @@ Run again, a sweep goes on: each run has an identity, made from its settings, an
 }
 
 // Run runs the sweep.
-func (s *Start) Run(ctx context.Context, con *job.Console, shipped Shipped) error {
-	plan, err := s.Plan(con.Version, shipped)
+func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
+	plan, err := s.Plan(con.Version, lib)
 	if err != nil {
 		return &job.UsageError{Err: err}
 	}
@@ -70,7 +67,11 @@ func (s *Start) Run(ctx context.Context, con *job.Console, shipped Shipped) erro
 	if dir == "" {
 		dir = plan.DefaultFolder(s.Runs)
 	}
-	plan.describe(con, Folder{dir})
+	if _, err := lib.view(Folder{dir}, plan); err != nil {
+		return &job.UsageError{Err: err}
+	}
+	plan.Command = s.command()
+	plan.Describe(con, dir)
 	if left := (Folder{dir}).left(plan); len(left) > 0 {
 		con.Say("%s", estimate(ctx, plan, left, s.Options, s.Runs))
 	}
@@ -80,13 +81,18 @@ func (s *Start) Run(ctx context.Context, con *job.Console, shipped Shipped) erro
 		}
 		return nil
 	}
-	return finish(ctx, con, plan, dir, s.Options, s.JSON)
+	return RunPlan(ctx, con, plan, dir, s.Options, lib, s.JSON)
+}
+
+// command is what was typed.
+func (s *Start) command() string {
+	return strings.Join(append([]string{"bregman sweep", s.File}, s.Overrides...), " ")
 }
 
 // Plan reads the file and makes the plan.
-func (s *Start) Plan(version string, shipped Shipped) (*Plan, error) {
+func (s *Start) Plan(version string, lib Library) (*Plan, error) {
 	data, err := os.ReadFile(s.File)
-	if text, ok := shipped[s.File]; ok && errors.Is(err, fs.ErrNotExist) {
+	if text, ok := lib.Files[s.File]; ok && errors.Is(err, fs.ErrNotExist) {
 		data, err = text, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,6 +102,9 @@ func (s *Start) Plan(version string, shipped Shipped) (*Plan, error) {
 		return nil, err
 	}
 	f, err := ReadFile(s.File, data, s.Overrides)
+	if err == nil {
+		err = lib.check(f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +120,9 @@ func (f Folder) left(p *Plan) []*Spec {
 	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return done[s.Folder()] })
 }
 
-// describe says what the sweep will do.
-func (p *Plan) describe(con *job.Console, f Folder) {
+// Describe says what the sweep will do, and in which folder.
+func (p *Plan) Describe(con *job.Console, dir string) {
+	f := Folder{dir}
 	keys, values := p.varying()
 	con.Say("%s: %d runs of %s, %d trials each", p.File.Name, len(p.Runs), p.File.Job, p.File.Trials)
 	for _, k := range keys {
@@ -123,10 +133,12 @@ func (p *Plan) describe(con *job.Console, f Folder) {
 		}
 		con.Say("  %-10s %s", k, text)
 	}
-	if n := p.graphs(); p.File.Job == "train" {
+	if n := p.Compilations(); p.File.Job == "train" {
 		con.Say("  %d compilation%s", n, plural(n))
 	}
-	con.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
+	if p.File.Report == "" {
+		con.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
+	}
 	if n := len(p.Runs) - len(f.left(p)); n > 0 {
 		con.Say("  %d are done and kept", n)
 	}
@@ -140,18 +152,25 @@ func plural(n int) string {
 	return "s"
 }
 
-// finish runs a plan and prints what came of it.
-func finish(ctx context.Context, con *job.Console, plan *Plan, dir string, o Options, asJSON bool) error {
-	out, err := sweep(ctx, con, plan, dir, o)
+// RunPlan runs a plan in a folder and prints what came of it.
+func RunPlan(ctx context.Context, con *job.Console, plan *Plan, dir string, o Options, lib Library, asJSON bool) error {
+	if err := lib.check(plan.File); err != nil {
+		return err
+	}
+	out, err := sweep(ctx, con, plan, dir, o, lib)
 	if err != nil && out.Folder == "" {
 		return err
 	}
-	if asJSON {
-		if late := con.PrintJSON(summary(Folder{dir}, plan, out)); late != nil {
+	view, late := lib.view(Folder{dir}, plan)
+	switch {
+	case late != nil:
+		return errors.Join(err, late)
+	case asJSON:
+		if late := con.PrintJSON(view.JSON(out)); late != nil {
 			return late
 		}
-	} else {
-		printResults(con, Folder{dir}, plan)
+	default:
+		view.Print(con.Out)
 		con.Say("%d of %d runs are done, in %.1f s", out.Done, out.Runs, out.Seconds)
 		if out.Done > 0 {
 			fmt.Fprintf(con.Out, "Report: %s\n", filepath.Join(dir, "report.html"))
@@ -247,22 +266,19 @@ type Resume struct {
 }
 
 // Run goes on with the plan in the folder.
-func (r *Resume) Run(ctx context.Context, con *job.Console) error {
-	plan, err := Folder{r.Dir}.readPlan()
+func (r *Resume) Run(ctx context.Context, con *job.Console, lib Library) error {
+	plan, err := ReadPlan(r.Dir, con.Version)
 	if err != nil {
 		return err
 	}
-	if plan.Version != con.Version {
-		return fmt.Errorf("%s was planned by bregman %s, this is %s: versions do not mix in a sweep", r.Dir, plan.Version, con.Version)
-	}
-	return finish(ctx, con, plan, r.Dir, r.Options, r.JSON)
+	return RunPlan(ctx, con, plan, r.Dir, r.Options, lib, r.JSON)
 }
 
 // Retry is `bregman sweep retry`.
 type Retry struct{ Resume }
 
 // Run forgets what was given up and goes on.
-func (r *Retry) Run(ctx context.Context, con *job.Console) error {
+func (r *Retry) Run(ctx context.Context, con *job.Console, lib Library) error {
 	f := Folder{r.Dir}
 	plan, err := f.readPlan()
 	if err != nil {
@@ -278,7 +294,7 @@ func (r *Retry) Run(ctx context.Context, con *job.Console) error {
 	if err := forgive(ctx, con, f, plan, failed, r.Options); err != nil {
 		return err
 	}
-	return r.Resume.Run(ctx, con)
+	return r.Resume.Run(ctx, con, lib)
 }
 
 // forgive makes the server forget how often runs failed.

@@ -26,6 +26,7 @@ type File struct {
 	Name      string           `toml:"name" json:"name"`                                 // of the sweep's folder; default that of the file
 	Metric    string           `toml:"metric" json:"metric"`                             // a number of the result: what the tables compare
 	Better    string           `toml:"better" json:"better"`                             // high or low; default by the metric
+	Report    string           `toml:"report" json:"report,omitempty"`                   // one of Library's; default tables of the metric
 	Seed      uint64           `toml:"seed" json:"seed"`                                 // of the first trial; default 1
 	Trials    int              `toml:"trials" json:"trials"`                             // runs of each combination, with seeds seed, seed+1, …; default 1
 	Draws     int              `toml:"draws" json:"draws,omitempty"`                     // how many combinations are drawn from [random]
@@ -71,7 +72,7 @@ func locate(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		row, _ := strict.Errors[0].Position()
-		return fmt.Errorf("%s:%d: %s: no such key: a sweep file has job, name, metric, better, seed, trials, draws, draw_seed, [settings], [grid], [zip], [random], [[published]]",
+		return fmt.Errorf("%s:%d: %s: no such key: a sweep file has job, name, metric, better, report, seed, trials, draws, draw_seed, [settings], [grid], [zip], [random], [[published]]",
 			path, row, strings.Join(strict.Errors[0].Key(), "."))
 	}
 	var bad *toml.DecodeError
@@ -131,7 +132,7 @@ func (f *File) override(text string) error {
 	for _, v := range strings.Split(value, ",") {
 		values = append(values, scalar(v))
 	}
-	if slices.Contains([]string{"job", "name", "metric", "better", "seed", "trials", "draws", "draw_seed"}, key) {
+	if slices.Contains([]string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed"}, key) {
 		line := fmt.Sprintf("%s = %s\n", key, value)
 		if _, isText := values[0].(string); isText {
 			line = fmt.Sprintf("%s = %q\n", key, value)
@@ -142,22 +143,26 @@ func (f *File) override(text string) error {
 		f.lines[key] = 0
 		return nil
 	}
-	for _, table := range []map[string]any{f.Settings, f.Grid, f.Zip, f.Random} {
-		delete(table, key)
-	}
 	if len(values) == 1 {
-		if f.Settings == nil {
-			f.Settings = map[string]any{}
-		}
-		f.Settings[key], f.lines["settings."+key] = values[0], 0
-		return nil
+		f.Set("settings", key, values[0])
+	} else {
+		f.Set("grid", key, values)
 	}
-	if f.Grid == nil {
-		f.Grid = map[string]any{}
-	}
-	f.Grid[key], f.lines["grid."+key] = values, 0
-	f.order = append(f.order, "grid."+key)
 	return nil
+}
+
+// Set puts a key into settings, grid or zip, in place of what the file says of it anywhere.
+func (f *File) Set(table, key string, value any) {
+	for _, t := range []map[string]any{f.Settings, f.Grid, f.Zip, f.Random} {
+		delete(t, key)
+	}
+	to := map[string]*map[string]any{"settings": &f.Settings, "grid": &f.Grid, "zip": &f.Zip}[table]
+	if *to == nil {
+		*to = map[string]any{}
+	}
+	(*to)[key] = value
+	f.lines[table+"."+key] = 0
+	f.order = append(f.order, table+"."+key)
 }
 
 // scalar reads a value of the command line as TOML would, or takes it as text.

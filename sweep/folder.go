@@ -30,12 +30,18 @@ func (f Folder) path(parts ...string) string {
 	return filepath.Join(append([]string{f.Dir}, parts...)...)
 }
 
-// trial is where a run is once it is done, and work where it is before.
-func (f Folder) trial(s *Spec) string { return f.path("trials", s.Folder()) }
+// Trial is where a run is once it is done, and work where it is before.
+func (f Folder) Trial(s *Spec) string { return f.path("trials", s.Folder()) }
 func (f Folder) work(s *Spec) string  { return f.path("work", s.Folder()) }
 
 // Result is what tables/result.json of a run says.
 type Result map[string]any
+
+// Diverged says whether the loss of the run was no longer a number, and where: an answer, too, which has no other numbers.
+func (r Result) Diverged() (why string, ok bool) {
+	why, ok = r["diverged"].(string)
+	return why, ok
+}
 
 // number returns a number of the result; ok is false where it is missing or null.
 func (r Result) number(key string) (float64, bool) {
@@ -43,22 +49,22 @@ func (r Result) number(key string) (float64, bool) {
 	return v, ok
 }
 
-// result reads a run that is done. A folder whose result cannot be read, which a power cut may leave, is removed: the run is made again.
-func (f Folder) result(s *Spec) (Result, bool) {
-	data, err := os.ReadFile(filepath.Join(f.trial(s), "tables", "result.json"))
+// Result reads a run that is done. A folder whose result cannot be read, which a power cut may leave, is removed: the run is made again.
+func (f Folder) Result(s *Spec) (Result, bool) {
+	data, err := os.ReadFile(filepath.Join(f.Trial(s), "tables", "result.json"))
 	var r Result
 	if err == nil && json.Unmarshal(data, &r) == nil {
 		return r, true
 	}
-	if _, err := os.Stat(f.trial(s)); err == nil {
-		os.RemoveAll(f.trial(s))
+	if _, err := os.Stat(f.Trial(s)); err == nil {
+		os.RemoveAll(f.Trial(s))
 	}
 	return nil, false
 }
 
 // has says whether a run is done.
 func (f Folder) has(s *Spec) bool {
-	_, err := os.Stat(filepath.Join(f.trial(s), "tables", "result.json"))
+	_, err := os.Stat(filepath.Join(f.Trial(s), "tables", "result.json"))
 	return err == nil
 }
 
@@ -67,7 +73,7 @@ func (f Folder) place(s *Spec, dir string) error {
 	if err := os.MkdirAll(f.path("trials"), 0o777); err != nil {
 		return err
 	}
-	err := os.Rename(dir, f.trial(s))
+	err := os.Rename(dir, f.Trial(s))
 	if err != nil && f.has(s) {
 		err = os.RemoveAll(dir)
 	}
@@ -131,6 +137,9 @@ func (f Folder) names(sub string) []string {
 func (f Folder) readPlan() (*Plan, error) {
 	data, err := os.ReadFile(f.path("plan.json"))
 	if errors.Is(err, fs.ErrNotExist) {
+		if info, err := runlog.ReadInfo(f.Dir); err == nil && info.Command != "" {
+			return nil, fmt.Errorf("%s: a run of %q, not a sweep: name the folder that “bregman sweep FILE.toml” printed", f.Dir, info.Command)
+		}
 		return nil, fmt.Errorf("%s: no sweep is there: name the folder that “bregman sweep FILE.toml” printed", f.Dir)
 	}
 	if err != nil {
@@ -141,6 +150,15 @@ func (f Folder) readPlan() (*Plan, error) {
 		return nil, fmt.Errorf("%s: %w", f.path("plan.json"), err)
 	}
 	return p, nil
+}
+
+// ReadPlan reads the plan of a sweep's folder, to go on with it.
+func ReadPlan(dir, version string) (*Plan, error) {
+	plan, err := Folder{dir}.readPlan()
+	if err == nil && plan.Version != version {
+		err = fmt.Errorf("%s was planned by bregman %s, this is %s: versions do not mix in a sweep", dir, plan.Version, version)
+	}
+	return plan, err
 }
 
 func (f Folder) writePlan(p *Plan) error {

@@ -47,7 +47,7 @@ func commandLine(version string, args []string) int {
 		Worker Worker   `cmd:""`
 	}
 	con := job.NewConsole(version)
-	k, err := kong.Must(&c, kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, Shipped(nil))).Parse(args)
+	k, err := kong.Must(&c, kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, Library{})).Parse(args)
 	if err == nil {
 		if err = job.CheckUsage(k.Selected().Target.Addr().Interface()); err == nil {
 			err = k.Run()

@@ -60,9 +60,17 @@ func (s *Spec) graph() string {
 	if s.Job != "train" {
 		return ""
 	}
+	return s.without("p", "lr", "seed", "epochs", "peak", "no_study")
+}
+
+// rates names the runs that may share the learning rates that range tests chose, one for each p.
+func (s *Spec) rates() string { return s.without("p", "seed") + strconv.FormatUint(s.First, 10) }
+
+// without is the settings but some.
+func (s *Spec) without(keys ...string) string {
 	m := map[string]string{}
 	for k, v := range s.Settings {
-		if !slices.Contains([]string{"p", "lr", "seed", "epochs", "peak", "no_study"}, k) {
+		if !slices.Contains(keys, k) {
 			m[k] = v
 		}
 	}
@@ -75,6 +83,8 @@ type Plan struct {
 	Version string  `json:"version"`
 	File    *File   `json:"file"`
 	Runs    []*Spec `json:"runs"`
+	Command string  `json:"command,omitempty"`  // what was typed for it
+	DataDir string  `json:"data_dir,omitempty"` // where the data were: who goes on with the sweep looks there, too
 }
 
 // NewPlan makes the runs of a file and checks the settings of each.
@@ -232,8 +242,8 @@ func (p *Plan) group() {
 	slices.SortStableFunc(p.Runs, func(a, b *Spec) int { return at[a] - at[b] })
 }
 
-// graphs is how many steps are compiled.
-func (p *Plan) graphs() int {
+// Compilations is how many steps are compiled: one for all runs that differ in p, learning rate, seed and epochs alone.
+func (p *Plan) Compilations() int {
 	all := map[string]bool{}
 	for _, s := range p.Runs {
 		all[s.graph()] = true

@@ -120,8 +120,8 @@ data = "fashion-sample"
 p = [2, 3]
 model = ["cnn", "resnet18"]
 lr = [0.1, "auto"]`)
-	if p.graphs() != 2 || len(p.Runs) != 16 {
-		t.Fatalf("%d graphs, %d runs", p.graphs(), len(p.Runs))
+	if p.Compilations() != 2 || len(p.Runs) != 16 {
+		t.Fatalf("%d graphs, %d runs", p.Compilations(), len(p.Runs))
 	}
 	for i, s := range p.Runs {
 		if want := []string{"cnn", "resnet18"}[i/8]; s.Settings["model"] != want {

@@ -3,6 +3,7 @@ package sweep
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -22,7 +23,7 @@ func filled(t *testing.T, p *Plan, value func(*Spec) string) Folder {
 		if v == "" {
 			continue
 		}
-		if err := runlog.WriteFile(filepath.Join(f.trial(s), "tables", "result.json"), fmt.Appendf(nil, `{"norm": %s, "test_accuracy": %s}`, v, v)); err != nil {
+		if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"), fmt.Appendf(nil, `{"norm": %s, "test_accuracy": %s}`, v, v)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +58,7 @@ deviation = 0.14
 	for _, want := range []string{
 		"| p | cnn | the paper | resnet18 |",
 		"| 2 | 84.00 ± 2.00 | 93.90 ± 0.14 | **94.00 ± 2.00** |",
-		"| 3 | **87.00 ± 2.00** | – | 91.00 ± 2.83 |"} {
+		"| 3 | **87.00 ± 2.00** | – | 91.00 ± 2.83 (1 not done) |"} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)
 		}
@@ -67,13 +68,19 @@ deviation = 0.14
 	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || math.Abs(row[2].Value-3) > 1e-9 {
 		t.Errorf("%+v", pairs.Rows)
 	}
+	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done, and in no mean: “model = resnet18, p = 3, seed 2”." {
+		t.Errorf("%q", w)
+	}
+	if tex := string(r.table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 2.00}`) || !strings.Contains(r.table().Text(), "87.00 ± 2.00*") {
+		t.Errorf("the best is not marked in %s", tex)
+	}
 	if fig, ok := r.figure(); !ok || fig.X != "p − 1" || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
 		t.Errorf("figure %+v", fig)
 	}
 }
 
 func TestManyCombinationsAreListedBestFirst(t *testing.T) {
-	p := planOf(t, "job = \"fit\"\ndraws = 20\n[settings]\ndata = \"r100\"\n[random]\nlr = { from = 0.1, to = 1 }\np = [2, 3, 4]")
+	p := planOf(t, "job = \"fit\"\ndraws = 20\n[settings]\ndata = \"r100\"\n[random]\nlr = { from = 0.1, to = 1 }\nsteps = [20, 30, 40]")
 	f := filled(t, p, func(s *Spec) string {
 		if s.Settings["lr"] == p.Runs[0].Settings["lr"] {
 			return "null" // not separated
@@ -92,11 +99,59 @@ func TestManyCombinationsAreListedBestFirst(t *testing.T) {
 	}
 }
 
+// The l3 norm of one classifier says nothing beside the l2 norm of another. A column of one p does.
+func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
+	fit := "job = \"fit\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n"
+	for _, c := range []struct {
+		text, rows string
+		best       bool
+	}{
+		{"metric = \"norm\"\n" + fit, "p", false},
+		{"metric = \"gap\"\n" + fit, "p", false},
+		{"metric = \"nonzero\"\n" + fit, "p", true},
+		{"metric = \"norm\"\n" + fit + "lr = [0.1, 0.2]", "lr", true},
+		{"metric = \"nonzero\"\n" + fit + "lr = [0.1, 0.2]", "p", true},
+		{"metric = \"excess\"\n" + strings.Replace(fit, "p = [2, 3]", "l2 = [1e-3, 1e-4]", 1), "l2", false},
+		{"metric = \"nonzero\"\n" + strings.Replace(fit, "p = [2, 3]", "init = [\"zero\", \"normal:0.1\"]", 1), "init", true},
+	} {
+		p := planOf(t, c.text)
+		f := Folder{filepath.Join(t.TempDir(), "s")}
+		for i, s := range p.Runs {
+			if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"), fmt.Appendf(nil, `{%q: %d}`, p.File.Metric, i+1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := collect(f, p)
+		if bold := strings.Contains(string(r.table().Markdown()), "**\n| ") || strings.Contains(string(r.table().Markdown()), "| **"); r.rowKey != c.rows || bold != c.best || r.paired() != c.best {
+			t.Errorf("%q: rows are %s, paired %v:\n%s", c.text, r.rowKey, r.paired(), r.table().Markdown())
+		}
+	}
+}
+
+// A diverged run is an answer: counted and named, in no mean, and no failure.
+func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
+	p := planOf(t, "job = \"train\"\ntrials = 2\n[grid]\np = [2, 3]")
+	f := filled(t, p, func(s *Spec) string { return "0.5" })
+	if err := diverged(p.Runs[1], f.Trial(p.Runs[1]), errors.New("step 7: the loss is NaN")); err != nil {
+		t.Fatal(err)
+	}
+	r := collect(f, p)
+	if text := r.table().Text(); !strings.Contains(text, "50.00 (1 diverged)") || r.done != 4 {
+		t.Errorf("%s", text)
+	}
+	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1 diverged: step 7: the loss is NaN" {
+		t.Errorf("%q", w)
+	}
+	if csv := string(r.runsTable().CSV()); !strings.Contains(csv, "3,1,diverged,,,trials/") {
+		t.Error(csv)
+	}
+}
+
 func TestDifferentDataUnderOneNameIsSaid(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"a.svm\"\n[grid]\np = [2, 3]")
 	f := filled(t, p, func(*Spec) string { return "1" })
 	for i, s := range p.Runs {
-		if err := writeJSON(filepath.Join(f.trial(s), "run.json"), runlog.Info{Data: "a.svm", DataHash: fmt.Sprint("hash", i)}); err != nil {
+		if err := writeJSON(filepath.Join(f.Trial(s), "run.json"), runlog.Info{Data: "a.svm", DataHash: fmt.Sprint("hash", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,6 +34,8 @@ type runner struct {
 	log     *logWriter
 	graph   string // what trainer is compiled for
 	trainer *job.Trainer
+	key     string            // what with is for
+	with    *job.Trainer      // the trainer with the settings of the last run; it remembers the rates that range tests found
 	hashes  map[string]string // of data, by name
 }
 
@@ -66,7 +68,7 @@ func newRunner(place Place, version string) *runner {
 func (r *runner) close() {
 	if r.trainer != nil {
 		r.trainer.Close()
-		r.trainer, r.graph = nil, ""
+		r.trainer, r.with, r.graph = nil, nil, ""
 	}
 }
 
@@ -130,11 +132,23 @@ func (r *runner) train(ctx context.Context, s *Spec, dir string) error {
 		}
 		r.graph = s.graph()
 	}
-	_, err = r.trainer.With(t).In(ctx, dir, t.P[0], s.Seed)
-	if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // an answer, too
-		return permanent{err}
+	if key := s.rates(); r.with == nil || r.key != key {
+		r.with, r.key = r.trainer.With(t), key
+	}
+	_, err = r.with.In(ctx, dir, t.P[0], s.Seed)
+	if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // an answer, too: its seed decides everything
+		return diverged(s, dir, bad)
 	}
 	return err
+}
+
+// diverged leaves the result of a run whose loss is no longer a number.
+func diverged(s *Spec, dir string, why error) error {
+	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil { // a range test comes before the folder
+		return err
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(dir, "checkpoints")),
+		writeJSON(filepath.Join(dir, "tables", "result.json"), map[string]any{"p": float(s.Settings["p"]), "seed": s.Seed, "diverged": why.Error()}))
 }
 
 var engines struct {

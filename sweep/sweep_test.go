@@ -14,7 +14,7 @@ func sum(b []byte) [32]byte { return sha256.Sum256(b) }
 
 // Twelve fits of a few milliseconds.
 const quick = `job = "fit"
-metric = "norm"
+metric = "loss"
 trials = 4
 [settings]
 data = "r100:{seed}"

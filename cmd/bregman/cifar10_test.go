@@ -50,15 +50,18 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	run := filepath.Join(dir, r.Run)
 	for _, f := range []string{"report.html", "tables/cnn_accuracy.csv", "tables/cnn_order.csv", "tables/cnn_weights.csv", "tables/cnn_histograms.csv", "tables/cnn_pruning.csv", "tables/cnn_pruning_all.csv",
 		"tables/cnn_rounding.csv", "tables/cnn_margins.csv", "tables/cnn_margins_product.csv", "tables/cnn_pairs.csv", "figures/cnn_weights.png", "figures/cnn_weights_scaled.svg", "figures/cnn_pruning.png", "figures/accuracy.png",
-		"trials/cnn/p3-s2/report.html", "trials/cnn/p3-s2/tables/layers.csv"} {
-		if st, err := os.Stat(filepath.Join(run, f)); err != nil || st.Size() == 0 {
+		"trials/p3-s2-*/report.html", "trials/p3-s2-*/tables/layers.csv"} {
+		if found, _ := filepath.Glob(filepath.Join(run, f)); len(found) != 1 {
+			t.Errorf("%s: %d", f, len(found))
+		} else if st, err := os.Stat(found[0]); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(run, "trials", "*", "*", "checkpoints")); len(left) != 0 {
+	if left, _ := filepath.Glob(filepath.Join(run, "trials", "*", "checkpoints")); len(left) != 0 {
 		t.Errorf("checkpoints of runs that are done: %v", left)
 	}
-	study, err := job.ReadStudy(filepath.Join(run, "trials/cnn/p3-s1"))
+	first, _ := filepath.Glob(filepath.Join(run, "trials", "p3-s1-*"))
+	study, err := job.ReadStudy(first[0])
 	if err != nil || study.Margins.Examples != 3800 || len(study.Layers) != 4 || study.P != 3 {
 		t.Errorf("study %+v, %v", study, err)
 	}
@@ -77,6 +80,15 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(run, "report.html")); err != nil {
 		t.Error(err)
 	}
+	// It is a sweep, for those who look at it as one.
+	status, stderr, code := bregman(t, dir, "sweep", "status", r.Run)
+	if code != 0 || !strings.Contains(status, ": done, 4 of 4 done, 0 under way, 0 queued, 0 given up") {
+		t.Errorf("exit %d, %s\n%s", code, status, stderr)
+	}
+	again, stderr, code = bregman(t, dir, "sweep", "resume", r.Run, "--json")
+	if code != 0 || again != stdout {
+		t.Errorf("exit %d, %s\n%s", code, again, stderr)
+	}
 }
 
 // Interrupted in one run, killed in another: what comes out is what an unbroken reproduction says, in every table.
@@ -91,13 +103,22 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	if code != 0 {
 		t.Fatal(stderr)
 	}
-	if n := strings.Count(stderr, "compiling"); n != 2 { // both learning rates on one step, the decay on another
-		t.Errorf("compiled %d times: %s", n, stderr)
-	}
 	whole, _ := filepath.Glob(filepath.Join(dir, "whole", "*"))
+	logs, _ := filepath.Glob(filepath.Join(dir, "whole", "*", "trials", "*", "log.txt"))
+	compiled := 0
+	for _, path := range logs {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled += bytes.Count(b, []byte("compiling"))
+	}
+	if len(logs) != 12 || compiled != 2 { // both learning rates on one step, the decay on another
+		t.Errorf("compiled %d times for %d runs", compiled, len(logs))
+	}
 
-	// stop ends the command once the given run has begun and made a few epochs.
-	stop := func(trial string, sig os.Signal, command ...string) {
+	// stop ends the command once so many runs are done and the next has made a few epochs.
+	stop := func(done int, sig os.Signal, command ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, command...)
 		cmd.Dir = dir
@@ -107,7 +128,8 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-			if found, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "trials", trial, "metrics.jsonl")); len(found) == 1 {
+			trials, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "trials", "*"))
+			if found, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "work", "*", "run", "metrics.jsonl")); len(found) == 1 && len(trials) >= done {
 				if b, err := os.ReadFile(found[0]); err == nil && bytes.Count(b, []byte("\n")) >= 3 {
 					break
 				}
@@ -119,16 +141,20 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 			t.Fatalf("the command was not stopped: %s", stderr.String())
 		}
 	}
-	stop("cnn/p3-s1", syscall.SIGINT, append(args, "broken")...)
+	stop(1, syscall.SIGINT, append(args, "broken")...)
 	broken, _ := filepath.Glob(filepath.Join(dir, "broken", "*"))
 	if len(whole) != 1 || len(broken) != 1 {
 		t.Fatal(whole, broken)
 	}
-	if info, err := runlog.ReadInfo(filepath.Join(broken[0], "trials/cnn/p3-s1")); err != nil || info.Status != runlog.Interrupted {
+	under, _ := filepath.Glob(filepath.Join(broken[0], "work", "*", "run"))
+	if len(under) != 1 {
+		t.Fatalf("under way: %q", under)
+	}
+	if info, err := runlog.ReadInfo(under[0]); err != nil || info.Status != runlog.Interrupted {
 		t.Fatalf("status %q, %v", info.Status, err)
 	}
 	goOn := []string{"reproduce", "cifar10", "--engine", "cpu", "--resume", broken[0]}
-	stop("cnn-lr-auto/p2-s2", syscall.SIGKILL, goOn...)
+	stop(6, syscall.SIGKILL, goOn...)
 	_, stderr, code = bregman(t, dir, goOn...)
 	if code != 0 {
 		t.Fatal(stderr)
@@ -159,12 +185,13 @@ func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"--models alexnet", "there are cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2}, {"--trials 0", "--trials 0", 2}, {"--data nowhere --engine go", "nowhere", 1},
+		{"--models alexnet", "there are cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2}, {"--trials 0", "trials = 0: want at least 1", 2}, {"--data nowhere --engine go", "nowhere", 1},
 		{"--adaptive 2", "--adaptive 2", 2}, {"--resume nowhere", "nowhere", 1}, {"--resume .", `a run of "fit"`, 1}, {"--lr=-1", "--lr -1", 2}, {"--engine tpu", "choose auto", 2},
 		{"--resume . --p 7", "--p beside --resume", 2},
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"reproduce", "cifar10"}, strings.Fields(c.args)...)...)
-		if code != c.code || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+		_, said, _ := strings.Cut("\n"+stderr, "\nbregman: ") // after the plan, where there is one
+		if code != c.code || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || strings.Contains(stderr, "goroutine") {
 			t.Errorf("reproduce cifar10 %s: exit %d, %q", c.args, code, stderr)
 		}
 	}

@@ -85,7 +85,7 @@ func run(args []string) (code int) {
 	parser, err := kong.New(&c, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, sweep.Shipped(paper.Sweeps())))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, paper.Library()))
 	if err != nil {
 		panic(err)
 	}

@@ -1,0 +1,408 @@
+package paper
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/sweep"
+)
+
+// published returns the paper's accuracies for a group: nil where it has none. Other images than CIFAR-10 and the variants have none.
+func (r *networks) published(g *group) map[float64]accuracy {
+	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum"} {
+		if v := g.settings[key]; v != "" && v != "0" {
+			return nil
+		}
+	}
+	if r.set != "cifar10" || g.settings["init"] != "" {
+		return nil
+	}
+	return publishedAccuracy()[g.model]
+}
+
+// over is the mean and the deviation of a number of the runs of p.
+func (g *group) over(p float64, of func(job.TrainResult) float64) accuracy {
+	var all []float64
+	for _, x := range g.runs[p] {
+		all = append(all, of(x))
+	}
+	s := sweep.SampleOf(all)
+	return accuracy{s.Mean, s.Deviation}
+}
+
+func testAccuracy(x job.TrainResult) float64 { return 100 * x.TestAccuracy }
+
+// cell writes mean ± deviation.
+func (a accuracy) cell() report.Cell {
+	c := report.Number(a.mean, 2)
+	if !math.IsNaN(a.deviation) {
+		c.Text += fmt.Sprintf(" ± %.2f", a.deviation)
+	}
+	return c
+}
+
+// accuracyTable is ours beside the paper's.
+func (r *networks) accuracyTable(g *group) report.Table {
+	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s epochs, %d trials", g.model, r.set, g.title, g.settings["epochs"], r.plan.File.Trials),
+		Note:   "Accuracies in %, mean ± deviation over the trials; the best in bold. Training loss and accuracy are those of the last epoch, with augmentation.",
+		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
+	paper := r.published(g)
+	best, bestPaper := math.Inf(-1), math.Inf(-1)
+	for _, p := range g.ps {
+		if len(g.runs[p]) > 0 {
+			best = max(best, g.over(p, testAccuracy).mean)
+		}
+		if a, ok := paper[p]; ok {
+			bestPaper = max(bestPaper, a.mean)
+		}
+	}
+	for _, p := range g.ps {
+		test, theirs := g.over(p, testAccuracy).cell(), report.Text("–")
+		test.Best = test.Value == best
+		if n := g.failed[p]; n > 0 {
+			test.Text += fmt.Sprintf(" (%d diverged)", n)
+		}
+		if n := g.missing[p]; n > 0 {
+			test.Text += fmt.Sprintf(" (%d not done)", n)
+		}
+		if a, ok := paper[p]; ok {
+			theirs = a.cell()
+			theirs.Best = a.mean == bestPaper
+		}
+		loss := g.over(p, func(x job.TrainResult) float64 { return x.Loss })
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", p), test, theirs, g.over(p, func(x job.TrainResult) float64 { return 100 * x.FlipAccuracy }).cell(),
+			g.over(p, func(x job.TrainResult) float64 { return 100 * x.Accuracy }).cell(), report.Short(loss.mean, 3), report.Short(g.over(p, func(x job.TrainResult) float64 { return x.LR }).mean, 3)})
+	}
+	return t
+}
+
+// compared is the order of two p in a group.
+type compared struct {
+	p, q             float64      // p < q
+	ours             sweep.Sample // accuracy of p − accuracy of q, over the seeds that both have
+	theirs           float64
+	known            bool    // the paper has both
+	chance, theirsBy float64 // probabilities that it is chance, corrected for the number of pairs: ours, the paper's
+}
+
+func (c compared) sure() bool    { return c.chance < sweep.Sure }
+func (c compared) certain() bool { return c.theirsBy < sweep.Sure }
+
+// compare says for all pairs of p how they are ordered here and in the paper, which has both. Ours are paired by seed, Student's t; of the paper's only
+// means and deviations are known, Welch's t. Both are corrected by Holm's method over the pairs of the group.
+func (r *networks) compare(g *group) []compared {
+	paper := r.published(g)
+	var out []compared
+	var ours, theirs []float64
+	for i, p := range g.ps {
+		for _, q := range g.ps[i+1:] {
+			c := compared{p: p, q: q, ours: g.difference(p, q)}
+			x, ok := paper[p]
+			y, both := paper[q]
+			chance := math.NaN()
+			if ok && both {
+				c.known, c.theirs = true, x.mean-y.mean
+				chance = sweep.Welch(sweep.Sample{N: publishedTrials, Mean: x.mean, Deviation: x.deviation}, sweep.Sample{N: publishedTrials, Mean: y.mean, Deviation: y.deviation})
+			}
+			out, ours, theirs = append(out, c), append(ours, c.ours.Student()), append(theirs, chance)
+		}
+	}
+	ours, theirs = sweep.Holm(ours), sweep.Holm(theirs)
+	for k := range out {
+		out[k].chance, out[k].theirsBy = ours[k], theirs[k]
+	}
+	return out
+}
+
+// difference is the test accuracy of p − that of q over the seeds that both have.
+func (g *group) difference(p, q float64) sweep.Sample {
+	var all []float64
+	for _, x := range g.runs[p] {
+		for _, y := range g.runs[q] {
+			if x.Seed == y.Seed {
+				all = append(all, testAccuracy(x)-testAccuracy(y))
+			}
+		}
+	}
+	return sweep.SampleOf(all)
+}
+
+// verdict is what a comparison says about the paper's order.
+func (c compared) verdict() string {
+	switch {
+	case !c.known:
+		return "–"
+	case !c.sure() && !c.certain():
+		return "open in both"
+	case !c.certain():
+		return "new: the paper leaves it open"
+	case !c.sure():
+		return "open here"
+	case (c.ours.Mean > 0) == (c.theirs > 0):
+		return "as in the paper"
+	}
+	return "against the paper"
+}
+
+func (r *networks) orderTable(g *group) report.Table {
+	t := report.Table{Title: fmt.Sprintf("%s, %s: the order of the p", g.model, g.title),
+		Note: "Differences of test accuracy in points; ours over the seeds that both have, ± standard error. In brackets the probability that it is chance: Student's t for our pairs, " +
+			"Welch's for the paper's means, both corrected by Holm's method for the pairs of this table. In bold: below 0.05. One trial has none.",
+		Header: []string{"pair", "ours", "the paper", "verdict"}}
+	for _, c := range r.compare(g) {
+		ours, theirs := report.Number(c.ours.Mean, 2), report.Text("–")
+		if se := c.ours.Error(); !math.IsNaN(se) {
+			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, sweep.Probability(c.chance))
+		}
+		ours.Best = c.sure()
+		if c.known {
+			theirs = report.Number(c.theirs, 2)
+			theirs.Text += fmt.Sprintf(" (%s)", sweep.Probability(c.theirsBy))
+			theirs.Best = c.certain()
+		}
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%v − %v", c.p, c.q), ours, theirs, report.Text("%s", c.verdict())})
+	}
+	return t
+}
+
+// findings are the sentences the report opens with. Each is made from the numbers of this run.
+func (r *networks) findings() []string {
+	var out []string
+	for _, g := range r.groups {
+		if len(g.runs) == 0 {
+			if len(g.failed) > 0 && len(g.missing) == 0 {
+				out = append(out, fmt.Sprintf("%s, %s: every run diverged.", g.model, g.title))
+			}
+			continue
+		}
+		best := math.NaN()
+		for _, p := range g.ps {
+			if m := g.over(p, testAccuracy).mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, testAccuracy).mean {
+				best = p
+			}
+		}
+		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy, %.2f %%%s.%s", g.model, g.title, best, g.over(best, testAccuracy).mean, r.besideThePaper(g), g.shape()))
+	}
+	return out
+}
+
+// besideThePaper says how the order of the p agrees.
+func (r *networks) besideThePaper(g *group) string {
+	paper := r.published(g)
+	if paper == nil {
+		return ""
+	}
+	top := g.ps[0]
+	for p := range paper {
+		if paper[p].mean > paper[top].mean {
+			top = p
+		}
+	}
+	counts := map[string]int{}
+	for _, c := range r.compare(g) {
+		counts[c.verdict()]++
+	}
+	return fmt.Sprintf(" (the paper: p = %v, %.2f %%). Of the pairs of p that a t-test separates in both, %d are ordered as in the paper and %d against it; %d are open here",
+		top, paper[top].mean, counts["as in the paper"], counts["against the paper"], counts["open here"])
+}
+
+// shape says which p has the most small weights, and which the flattest ones.
+func (g *group) shape() string {
+	studies := g.rows()
+	if len(studies) == 0 {
+		return ""
+	}
+	sparse, flat := studies[0].P, studies[0].P
+	value := map[float64][2]float64{}
+	for _, s := range studies {
+		var small, over float64
+		for _, t := range s.Trials {
+			small += t.Scaled.Below[3] / float64(len(s.Trials))
+			over += t.All.MaxOverMedian() / float64(len(s.Trials))
+		}
+		value[s.P] = [2]float64{small, over}
+		if small > value[sparse][0] {
+			sparse = s.P
+		}
+		if over < value[flat][1] {
+			flat = s.P
+		}
+	}
+	return fmt.Sprintf(" The most weights below a tenth of their layer's RMS has p = %v (%.1f %%), the smallest max/median p = %v (%.1f).",
+		sparse, 100*value[sparse][0], flat, value[flat][1])
+}
+
+// rows are the studies of a group, by p.
+func (g *group) rows() []job.Studies {
+	var out []job.Studies
+	for _, p := range g.ps {
+		if len(g.studies[p]) == 0 {
+			continue // every run diverged, or there is no study
+		}
+		out = append(out, job.Studies{Name: fmt.Sprintf("p = %v", p), P: p, Trials: g.studies[p]})
+	}
+	return out
+}
+
+// variantTitle is empty for the first variant, which needs no saying.
+func (g *group) variantTitle() string {
+	if g.variant == "" {
+		return ""
+	}
+	return ", " + g.title
+}
+
+// file begins the names of a group's files.
+func (g *group) file() string {
+	if g.variant == "" {
+		return g.model
+	}
+	return g.model + "_" + g.variant
+}
+
+// Write writes the report.
+func (r *networks) Write(run *runlog.Run) error {
+	first := r.plan.Runs[0].Settings
+	doc := job.NewDocument(run, "Deep networks: the paper's experiments, run again",
+		fmt.Sprintf("bregman reproduce cifar10 · %s · %d of %d runs on the %s engine", run.Info.Started.Format("2 January 2006 15:04"), r.done, len(r.plan.Runs), r.engine))
+	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
+		doc.Section("Mind")
+		doc.List(w...)
+	}
+	doc.Say("Stochastic p-GD on %s: each network with each p, %d trials of %s epochs, batch %s, a triangular learning rate with its peak at 5/24 of the run, no momentum, no label smoothing. "+
+		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs at 0.1 for every p; one rate means something different for every p, so --lr auto "+
+		"chooses one for each by a range test.", r.set, r.plan.File.Trials, first["epochs"], first["batch"])
+	doc.Section("What came out")
+	doc.List(r.findings()...)
+	doc.Section("Accuracy")
+	for _, g := range r.groups {
+		if err := doc.AddTables(job.Named{Name: g.file() + "_accuracy", Table: r.accuracyTable(g)}); err != nil {
+			return err
+		}
+	}
+	if err := doc.AddFigure("accuracy", "Test accuracy against p: ours solid, the paper's dashed, at 400 epochs.", r.accuracyFigures()...); err != nil {
+		return err
+	}
+	doc.Section("The order of the p")
+	for _, g := range r.groups {
+		if len(g.ps) < 2 {
+			continue
+		}
+		if err := doc.AddTables(job.Named{Name: g.file() + "_order", Table: r.orderTable(g)}); err != nil {
+			return err
+		}
+	}
+	for _, g := range r.groups {
+		if rows := g.rows(); len(rows) > 0 {
+			if err := doc.AddStudies(g.file(), g.model+g.variantTitle(), rows); err != nil {
+				return err
+			}
+		}
+	}
+	doc.Section("Where paper and measurement differ")
+	doc.List(fmt.Sprintf("%s epochs here, 400 in the paper: the order of the p shows early, the accuracies rise with more.", first["epochs"]),
+		"The paper says that the largest weight is smallest for p = 10. The first steps throw every weight to about 0.3 there, because |w|⁹ is far below η|g|; behind batch norm only the shape counts, and max/median says what is meant.",
+		"The paper does not say which forms of the networks for small pictures it takes, nor where the learning rate peaks; here they are those of the pytorch-cifar collection, and 5/24 as in the recipe it starts from.")
+	doc.Section("How to get these numbers")
+	doc.Say("Run “%s”. Every number is in tables/*.csv beside this page, every run in trials/, with its own report. A seed decides everything on one engine.", r.plan.Command)
+	return doc.Save()
+}
+
+// accuracyFigures is a panel per network.
+func (r *networks) accuracyFigures() []report.Figure {
+	var out []report.Figure
+	var models []string
+	for _, g := range r.groups {
+		if !slices.Contains(models, g.model) {
+			models = append(models, g.model)
+		}
+	}
+	for _, model := range models {
+		f := report.Figure{Title: model, X: "p − 1", Y: "test accuracy, %", LogX: true, LegendLow: true}
+		k := 0
+		for _, g := range r.groups {
+			if g.model != model {
+				continue
+			}
+			var x, y []float64
+			for _, p := range g.ps {
+				if len(g.runs[p]) > 0 {
+					x, y = append(x, p-1), append(y, g.over(p, testAccuracy).mean)
+				}
+			}
+			if len(x) == 0 {
+				continue // not there yet
+			}
+			color := report.Color([]float64{3, 1.1, 10, 6, 2}[k%5])
+			f.Series = append(f.Series, report.Series{Name: g.title, X: x, Y: y, Color: color})
+			if paper := r.published(g); paper != nil && k == 0 {
+				var px, py []float64
+				for _, p := range g.ps {
+					if a, ok := paper[p]; ok {
+						px, py = append(px, p-1), append(py, a.mean)
+					}
+				}
+				f.Series = append(f.Series, report.Series{Name: "the paper", X: px, Y: py, Style: report.Dashed})
+			}
+			k++
+		}
+		if k == 0 {
+			continue // not there yet
+		}
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, s := range f.Series {
+			for _, y := range s.Y {
+				lo, hi = min(lo, y), max(hi, y)
+			}
+		}
+		span := max(hi-lo, 1)
+		f.Min[1], f.Max[1] = lo-span*(0.1+0.09*float64(len(f.Series))), hi+0.05*span // room for the legend below
+		out = append(out, f)
+	}
+	return out
+}
+
+// Print prints the tables.
+func (r *networks) Print(w io.Writer) {
+	if r.done == 0 {
+		return
+	}
+	for _, g := range r.groups {
+		fmt.Fprintln(w, r.accuracyTable(g).Text())
+	}
+	for _, f := range append(r.findings(), sweep.Warnings(r.folder, r.plan)...) {
+		fmt.Fprintf(w, "• %s\n", f)
+	}
+	fmt.Fprintln(w)
+}
+
+// JSON is what --json prints.
+func (r *networks) JSON(o sweep.Outcome) any {
+	var groups []map[string]any
+	for _, g := range r.groups {
+		var rows []map[string]any
+		for _, p := range g.ps {
+			if len(g.runs[p]) == 0 {
+				rows = append(rows, map[string]any{"p": p, "trials": 0, "diverged": g.failed[p], "not_done": g.missing[p]})
+				continue
+			}
+			a := g.over(p, testAccuracy)
+			row := map[string]any{"p": p, "test_accuracy": a.mean, "deviation": finite([]float64{a.deviation})[0], "trials": len(g.runs[p]), "diverged": g.failed[p], "not_done": g.missing[p],
+				"train_accuracy": g.over(p, func(x job.TrainResult) float64 { return 100 * x.Accuracy }).mean, "train_loss": g.over(p, func(x job.TrainResult) float64 { return x.Loss }).mean,
+				"lr": g.over(p, func(x job.TrainResult) float64 { return x.LR }).mean}
+			if theirs, ok := r.published(g)[p]; ok {
+				row["paper"], row["paper_deviation"] = theirs.mean, theirs.deviation
+			}
+			rows = append(rows, row)
+		}
+		groups = append(groups, map[string]any{"model": g.model, "variant": g.title, "rows": rows})
+	}
+	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
+	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups}
+}
