@@ -24,7 +24,7 @@ type Cifar10 struct {
 	Batch         int        `kong:"default='512',help='Images per step.'" toml:"batch" json:"batch"`
 	LR            []job.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is the papers, auto chooses one for each p.'" toml:"lr" json:"lr"`
 	WeightDecay   float64    `kong:"default='0',help='Add runs with this decay of w, at the first learning rate.'" toml:"weight_decay" json:"weight_decay,omitempty"`
-	Adaptive      float64    `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates chosen by range tests.'" toml:"adaptive" json:"adaptive,omitempty"`
+	Adaptive      float64    `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by short runs.'" toml:"adaptive" json:"adaptive,omitempty"`
 	Seed          uint64     `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
 	Data          string     `kong:"default='cifar10',help='Images: cifar10, or another set to try the whole with; see bregman train --help.'" toml:"data" json:"data"`
 	Precision     string     `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`

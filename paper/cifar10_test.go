@@ -143,8 +143,8 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: %v runs are missing", g.file(), g.missing)
 		}
 	}
-	want := []string{"cnn: learning rate 0.1", "cnn_lr_auto: learning rate by range test", "cnn_lr_0.1_weight_decay_0.0005: learning rate 0.1, weight decay 0.0005",
-		"cnn_lr_auto_adaptive_0.999: learning rate by range test, adaptive 0.999"}
+	want := []string{"cnn: learning rate 0.1", "cnn_lr_auto: learning rate by short runs", "cnn_lr_0.1_weight_decay_0.0005: learning rate 0.1, weight decay 0.0005",
+		"cnn_lr_auto_adaptive_0.999: learning rate by short runs, adaptive 0.999"}
 	if len(got) != 8 || !slices.Equal(got[:4], want) {
 		t.Errorf("%q", got)
 	}

@@ -91,7 +91,7 @@ func (r *networks) group(s *sweep.Spec) *group {
 		switch {
 		case v.Key == "model" || v.Key == "p":
 		case v.Key == "lr" && v.Value == "auto":
-			names, titles = append(names, "lr_auto"), append(titles, "learning rate by range test")
+			names, titles = append(names, "lr_auto"), append(titles, "learning rate by short runs")
 		case v.Key == "lr":
 			names, titles = append(names, "lr_"+v.Value), append(titles, "learning rate "+v.Value)
 		case v.Value == "0" || v.Value == "false": // without
@@ -102,7 +102,7 @@ func (r *networks) group(s *sweep.Spec) *group {
 	if len(titles) == 0 {
 		titles = []string{"learning rate " + s.Settings["lr"]}
 		if s.Settings["lr"] == "auto" {
-			titles[0] = "learning rate by range test"
+			titles[0] = "learning rate by short runs"
 		}
 	}
 	title := strings.Join(titles, ", ")

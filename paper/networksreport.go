@@ -277,7 +277,7 @@ func (r *networks) Write(run *runlog.Run) error {
 	}
 	doc.Say("Stochastic p-GD on %s: each network with each p, %d trials of %s epochs, batch %s, a triangular learning rate with its peak at 5/24 of the run, no momentum, no label smoothing. "+
 		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs at 0.1 for every p; one rate means something different for every p, so --lr auto "+
-		"chooses one for each by a range test.", r.set, r.plan.File.Trials, first["epochs"], first["batch"])
+		"chooses one for each by short runs.", r.set, r.plan.File.Trials, first["epochs"], first["batch"])
 	doc.Section("What came out")
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")

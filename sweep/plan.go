@@ -16,7 +16,7 @@ type Spec struct {
 	ID       string            `json:"id"` // the hash of all below but Vary: see identity
 	Job      string            `json:"job"`
 	Settings map[string]string `json:"settings"`        // all that make the result, by key
-	First    uint64            `json:"first,omitempty"` // where the learning rate is chosen by a range test: the seed that decides for all trials
+	First    uint64            `json:"first,omitempty"` // where the learning rate is found by short runs: the seed that decides for all trials
 	Seed     uint64            `json:"seed"`
 	Vary     []pair            `json:"vary"` // what is different from run to run, but the seed
 }
@@ -63,7 +63,7 @@ func (s *Spec) graph() string {
 	return s.without("p", "lr", "seed", "epochs", "peak", "no_study")
 }
 
-// rates names the runs that may share the learning rates that range tests chose, one for each p.
+// rates names the runs that may share the learning rates that short runs found, one for each p.
 func (s *Spec) rates() string { return s.without("p", "seed") + strconv.FormatUint(s.First, 10) }
 
 // without is the settings but some.

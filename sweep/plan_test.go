@@ -128,7 +128,7 @@ lr = [0.1, "auto"]`)
 			t.Errorf("run %d is of %s", i, s.Settings["model"])
 		}
 		if auto := s.Settings["lr"] == "auto"; auto != (s.First == 1) {
-			t.Errorf("%v: the range test's seed is %d", s, s.First)
+			t.Errorf("%v: the seed of the search is %d", s, s.First)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type runner struct {
 	graph   string // what trainer is compiled for
 	trainer *job.Trainer
 	key     string            // what with is for
-	with    *job.Trainer      // the trainer with the settings of the last run; it remembers the rates that range tests found
+	with    *job.Trainer      // the trainer with the settings of the last run; it remembers the rates that were found
 	hashes  map[string]string // of data, by name
 }
 
@@ -94,7 +94,7 @@ func (r *runner) run(ctx context.Context, s *Spec, work string) (dir string, err
 			err = fmt.Errorf("this is a bug: %v", p)
 		}
 	}()
-	dir = filepath.Join(work, "run") // in a folder of its own: a range test looks for rates in the folders beside
+	dir = filepath.Join(work, "run") // in a folder of its own: the search for a learning rate looks in the folders beside
 	if s.Job == "train" {
 		err = r.train(ctx, s, dir)
 	} else {
@@ -115,7 +115,7 @@ func (r *runner) train(ctx context.Context, s *Spec, dir string) error {
 	t := settings.(*job.Train)
 	t.Engine, t.DataDir, t.Trials = r.Engine, r.DataDir, 1
 	if s.First != 0 {
-		t.Seed = s.First // the range test's
+		t.Seed = s.First // of the search for a learning rate
 	}
 	if r.trainer == nil || r.graph != s.graph() {
 		r.close()
@@ -144,7 +144,7 @@ func (r *runner) train(ctx context.Context, s *Spec, dir string) error {
 
 // diverged leaves the result of a run whose loss is no longer a number.
 func diverged(s *Spec, dir string, why error) error {
-	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil { // a range test comes before the folder
+	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil { // the search for a learning rate comes before the folder
 		return err
 	}
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "checkpoints")),
