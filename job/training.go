@@ -262,8 +262,8 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// checkpointEvery is how much work a killed run may lose, beside the epoch under way.
-const checkpointEvery = 15 * time.Second
+// CheckpointEvery is how much work a killed run may lose, beside the epoch under way.
+var CheckpointEvery = 15 * time.Second
 
 // run trains from the epoch after the given one, which has the last of these lines, to the end, writes everything a run leaves, and fills in the result.
 func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done int, lines []epochLine, out *TrainResult) error {
@@ -309,7 +309,7 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 				return err
 			}
 		}
-		if time.Since(saved) > checkpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
+		if time.Since(saved) > CheckpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
 			if err := w.checkpoint(run, r, epoch+1); err != nil {
 				return err
 			}

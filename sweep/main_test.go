@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if version := os.Getenv("SWEEP_TEST_VERSION"); version != "" {
+		job.CheckpointEvery = 0 // every epoch: networks of tests are small
 		os.Exit(commandLine(version, os.Args[1:]))
 	}
 	os.Exit(m.Run())

@@ -182,9 +182,11 @@ func connect(ctx context.Context, embedded *server.Server, c *Connection, versio
 	return q, nil
 }
 
+// isNetwork says whether an error may pass by itself. What TLS at the other end refuses does not.
 func isNetwork(err error) bool {
 	var n net.Error
-	return errors.As(err, &n)
+	var op *net.OpError
+	return errors.As(err, &n) && !(errors.As(err, &op) && op.Op == "remote error")
 }
 
 func (q *queue) close() {

@@ -9,14 +9,17 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 )
@@ -52,21 +55,82 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 func secured(t *testing.T, opts *server.Options) string {
 	t.Helper()
 	opts.Host, opts.Port, opts.NoLog, opts.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, true
+	return begun(t, opts).Addr().String()
+}
+
+func begun(t *testing.T, opts *server.Options) *server.Server {
+	t.Helper()
 	s, err := server.NewServer(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Start()
-	t.Cleanup(s.Shutdown)
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(10 * time.Second) {
 		t.Fatal("no server")
 	}
-	return s.Addr().String()
+	return s
 }
 
-func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
-	dir := t.TempDir()
-	cert, key := certificate(t, dir)
+// operated starts a server in operator mode, as nsc sets one up: an operator, a system account, and an account with JetStream whose user's credentials
+// file it returns.
+func operated(t *testing.T, dir string) (addr, creds string) {
+	t.Helper()
+	pair := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+		k, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, err := k.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k, public
+	}
+	operator, operatorKey := pair(nkeys.CreateOperator)
+	_, systemKey := pair(nkeys.CreateAccount)
+	account, accountKey := pair(nkeys.CreateAccount)
+	user, userKey := pair(nkeys.CreateUser)
+	resolver := &server.MemAccResolver{}
+	for _, key := range []string{systemKey, accountKey} {
+		claims := jwt.NewAccountClaims(key)
+		if key == accountKey {
+			claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: -1, DiskStorage: -1, Streams: -1, Consumer: -1}
+		}
+		token, err := claims.Encode(operator)
+		if err == nil {
+			err = resolver.Store(key, token)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token, err := jwt.NewUserClaims(userKey).Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := jwt.FormatUserConfig(token, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds = filepath.Join(dir, ".nats", "bregman.creds")
+	if err := os.MkdirAll(filepath.Dir(creds), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(creds, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return secured(t, &server.Options{TrustedKeys: []string{operatorKey}, AccountResolver: resolver, SystemAccount: systemKey, JetStream: true, StoreDir: filepath.Join(dir, "js")}), creds
+}
+
+// mutual starts a server that asks its clients for a certificate.
+func mutual(t *testing.T, dir string) (addr, cert, key string) {
+	t.Helper()
+	cert, key = certificate(t, dir)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +138,95 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 	pool := x509.NewCertPool()
 	pemData, _ := os.ReadFile(cert)
 	pool.AppendCertsFromPEM(pemData)
+	return secured(t, &server.Options{TLS: true, TLSVerify: true, JetStream: true, StoreDir: filepath.Join(dir, "js"),
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}), cert, key
+}
+
+// Not only the door: queue, states and results of a whole sweep, with its worker, behind each kind of lock.
+func TestASweepRunsBehindCredentialsAndMutualTLS(t *testing.T) {
+	want := unbroken(t, quick)
+	dir := t.TempDir()
+	jwtAddr, creds := operated(t, dir)
+	tlsAddr, cert, key := mutual(t, t.TempDir())
+	for name, c := range map[string]struct{ flags, without []string }{
+		"credentials": {[]string{"--nats", jwtAddr, "--creds", creds}, []string{"--nats", jwtAddr}},
+		"TLS":         {[]string{"--nats", "tls://" + tlsAddr, "--tlsca", cert, "--tlscert", cert, "--tlskey", key}, []string{"--nats", "tls://" + tlsAddr, "--tlsca", cert}},
+	} {
+		dir := t.TempDir()
+		file := write(t, dir, quick)
+		for _, args := range [][]string{{"sweep", file}, {"worker"}} {
+			p := start(t, dir, append(args, c.without...)...)
+			if code := p.wait(); code != 1 || !strings.Contains(p.err.String(), "bregman: --nats") {
+				t.Errorf("%s, %v without: exit %d, %s", name, args, code, p.err.String())
+			}
+		}
+		s := start(t, dir, append([]string{"sweep", file}, c.flags...)...)
+		start(t, dir, append([]string{"worker", "--jobs", "2"}, c.flags...)...)
+		s.done()
+		same(t, outcome(t, dir), want)
+	}
+}
+
+// freePorts are ports that nobody listens on.
+func freePorts(t *testing.T, n int) []int {
+	t.Helper()
+	var out []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // when all are taken, so that they differ
+		out = append(out, l.Addr().(*net.TCPAddr).Port)
+	}
+	return out
+}
+
+// Three servers with three copies of everything. The one that leads the queue is stopped for good in the middle.
+func TestAClusterLosesItsLeader(t *testing.T) {
+	dir := t.TempDir()
+	var servers []*server.Server
+	var routes, urls []string
+	ports := freePorts(t, 3)
+	for _, port := range ports {
+		routes = append(routes, fmt.Sprint("nats://127.0.0.1:", port))
+	}
+	for i, port := range ports {
+		s := begun(t, &server.Options{ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint("js", i)),
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: server.RoutesFromStr(strings.Join(routes, ","))})
+		servers, urls = append(servers, s), append(urls, s.Addr().String())
+	}
+	eventually(t, "the cluster has a leader", func() bool {
+		return slices.ContainsFunc(servers, func(s *server.Server) bool { return s.JetStreamIsLeader() })
+	})
+	flags := []string{"--nats", strings.Join(urls, ",")}
+	s := start(t, dir, append([]string{"sweep", write(t, dir, slow), "--replicas", "3", "--lost-after", "2s"}, flags...)...)
+	for range 2 {
+		start(t, dir, append([]string{"worker"}, flags...)...)
+	}
+	eventually(t, "some runs", func() bool { return trials(dir) >= 3 })
+	leader := ""
+	for _, x := range servers {
+		if x.JetStreamIsStreamLeader("$G", streamName) {
+			leader = x.Name()
+			x.Shutdown()
+			x.WaitForShutdown()
+			break
+		}
+	}
+	if n := trials(dir); leader == "" || n == 12 {
+		t.Errorf("leader %q stopped at %d runs: nothing was shown", leader, n)
+	}
+	s.done()
+	same(t, outcome(t, dir), unbroken(t, slow))
+	if lines(t, dir) != 12 {
+		t.Error("the metrics do not have every run once")
+	}
+}
+
+func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
+	dir := t.TempDir()
+	locked, cert, key := mutual(t, dir)
 	user, err := nkeys.CreateUser()
 	if err != nil {
 		t.Fatal(err)
@@ -84,14 +237,13 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 	if err := os.WriteFile(seedFile, seed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mutual := secured(t, &server.Options{TLS: true, TLSVerify: true, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}})
 	password := secured(t, &server.Options{Username: "u", Password: "secret"})
 	token := secured(t, &server.Options{Authorization: "token"})
 	nkey := secured(t, &server.Options{Nkeys: []*server.NkeyUser{{Nkey: public}}})
 	for name, c := range map[string]struct {
 		right, wrong Connection
 	}{
-		"TLS":      {Connection{NATS: "tls://" + mutual, TLSCA: cert, TLSCert: cert, TLSKey: key}, Connection{NATS: "tls://" + mutual}},
+		"TLS":      {Connection{NATS: "tls://" + locked, TLSCA: cert, TLSCert: cert, TLSKey: key}, Connection{NATS: "tls://" + locked}},
 		"password": {Connection{NATS: password, User: "u", Password: "secret"}, Connection{NATS: password, User: "u", Password: "wrong"}},
 		"token":    {Connection{NATS: token, User: "token"}, Connection{NATS: token}},
 		"nkey":     {Connection{NATS: nkey, NKey: seedFile}, Connection{NATS: nkey}},
