@@ -180,8 +180,8 @@ var metrics = []Metric{
 	{"img_per_second", "Speed", "images per second", false, 1, "img/s", Speed},
 }
 
-// clocks are columns that say when a line was written: no curves.
-var clocks = []string{"seconds", "elapsed"}
+// IsClock says whether a column tells when a line was written: it is no curve.
+func IsClock(name string) bool { return name == "seconds" || name == "elapsed" }
 
 // MetricOf says how a column is drawn; one that is not known is drawn as it is.
 func MetricOf(name string) Metric {
@@ -199,12 +199,11 @@ func MetricNames(groups []*Group) []string {
 	for _, g := range groups {
 		for _, c := range g.Curves {
 			for _, n := range c.Metrics() {
-				have[n] = true
+				if !IsClock(n) {
+					have[n] = true
+				}
 			}
 		}
-	}
-	for _, c := range clocks {
-		delete(have, c)
 	}
 	var out []string
 	for _, m := range metrics {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -252,6 +254,75 @@ func TestBrowserACurveGrowsWhileItsRunRuns(t *testing.T) {
 	until(t, ctx, `document.querySelector('#state').innerText === 'done'`)
 }
 
+func TestBrowserANetworksWeightsAreSeenWhileItTrains(t *testing.T) {
+	ctx := tab(t, 1280, 900)
+	srv, h := newServer(t)
+	r := makeNetwork(t, srv.settings.Runs, "net", 3, 1, epochs(1, 5)...)
+	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=net"))
+	until(t, ctx, `document.querySelector('canvas') && document.querySelector('canvas').getAttribute('aria-label').includes('to 5.')`)
+	for _, want := range []string{"Learning", "Geometry", "Rate and speed"} {
+		until(t, ctx, fmt.Sprintf(`[...document.querySelectorAll('h2')].some(e => e.innerText === '%s')`, want))
+	}
+	for _, want := range []string{"Test accuracy", "Output margin, 10 % quantile", "Divergence from the start", "1-norm of the weights", "Largest weight"} {
+		until(t, ctx, fmt.Sprintf(`document.querySelector('section[aria-label="%s"] path.curve') !== null`, want))
+	}
+	asked := eval[int](t, ctx, `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`)
+	for _, line := range epochs(6, 9) {
+		r.Append(json.RawMessage(line))
+	}
+	until(t, ctx, `document.querySelector('canvas').getAttribute('aria-label').includes('to 9.')`)
+	if again := eval[int](t, ctx, `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`); again != asked {
+		t.Errorf("the page asked for all metrics %d times more", again-asked)
+	}
+	do(t, ctx, chromedp.Focus(chromedp.CSS("canvas")), chromedp.KeyEvent(kb.End)) // with the keyboard alone
+	until(t, ctx, `document.querySelector('#live').textContent.includes('epoch 9: half of the weights are below')`)
+	if dark := eval[int](t, ctx, `(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, k) => k % 4 === 3 && v > 0).length)(document.querySelector('canvas'))`); dark < 1000 {
+		t.Errorf("%d pixels of the heat map are drawn", dark)
+	}
+	shot(t, ctx, "network")
+	makeNetwork(t, srv.settings.Runs, "net2", 2, 1, epochs(1, 9)...).Finish(nil, false)
+	do(t, ctx, scheme("dark"), chromedp.Navigate(h.URL+"/compare?run=net&run=net2"))
+	until(t, ctx, `document.querySelectorAll('canvas').length === 2 && document.querySelector('#own').innerText.includes('60.00 %')`)
+	shot(t, ctx, "network-overlay")
+	r.Finish(nil, false)
+}
+
+// A sweep's page has its table, its figure and its runs, and leads to their comparison.
+func TestBrowserASweepsPage(t *testing.T) {
+	ctx := tab(t, 1280, 900)
+	srv, h := newServer(t)
+	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1, `{"run":"p2-s1","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9}}`)
+	makeRun(t, srv.settings.Runs, "sweep/trials/p2-s1", 2, 1, losses(30)...).Finish(nil, false)
+	makeRun(t, srv.settings.Runs, "sweep/trials/p3-s1", 3, 1, losses(30)...).Finish(nil, false)
+	r.Info.Command, r.Info.Settings = "sweep", map[string]any{"job": "train", "grid": map[string]any{"p": []float64{2, 3}}}
+	r.WriteJSON("run.json", r.Info)
+	page := h.URL + "/run?id=sweep"
+	do(t, ctx, chromedp.Navigate(page)) // while it runs: what it has so far
+	until(t, ctx, `document.querySelectorAll('#inner tbody tr').length === 2 && document.body.innerText.includes('Results so far') && document.body.innerText.includes('90.00 %')`)
+	table := report.Table{Title: "accuracy of <b>all</b>", Header: []string{"p", "a|b"}, Rows: [][]report.Cell{{report.Text("2"), report.Number(91.5, 2)}, {report.Text("3"), report.Number(90.5, 2)}}}
+	table.MarkMost(1)
+	svg, err := report.SVG(report.Figure{Title: "metric", Series: []report.Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.WriteFile("tables/result.md", table.Markdown())
+	r.WriteFile("figures/metric.svg", svg)
+	r.Finish(nil, false)
+	do(t, ctx, chromedp.Navigate(page))
+	until(t, ctx, `[...document.querySelectorAll('details.table strong')].some(e => e.innerText === '91.50') && document.body.innerText.includes('accuracy of <b>all</b>') && document.body.innerText.includes('a|b')`)
+	until(t, ctx, `[...document.querySelectorAll('.paper img')].some(e => e.complete && e.naturalWidth > 0)`)
+	if text := eval[string](t, ctx, `document.body.innerText`); strings.Contains(text, "[object") || !strings.Contains(text, "p = 2, 3") {
+		t.Error("the grid is not shown as a person would write it")
+	}
+	shot(t, ctx, "sweep")
+	do(t, ctx, click("#inner-compare"))
+	until(t, ctx, `location.pathname === '/compare' && document.querySelectorAll('path.curve').length >= 4`)
+	do(t, ctx, chromedp.Navigate(h.URL)) // inner runs are in the list when asked for
+	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1`)
+	do(t, ctx, click("#inner"))
+	until(t, ctx, `document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
+}
+
 func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
 	ctx := tab(t, 1280, 900)
 	srv, h := newServer(t)
@@ -292,7 +363,7 @@ func TestBrowserDownloadsTheMetrics(t *testing.T) {
 	t.Errorf("nothing came: %v", runIDs(t, dir))
 }
 
-func TestBrowserStartsARunFromTheForm(t *testing.T) {
+func TestBrowserStartsAFitFromTheForm(t *testing.T) {
 	ctx := tab(t, 1280, 900)
 	_, h := runner(t)
 	do(t, ctx, chromedp.Navigate(h.URL+"/start"))
@@ -305,6 +376,44 @@ func TestBrowserStartsARunFromTheForm(t *testing.T) {
 	shot(t, ctx, "started")
 	do(t, ctx, click(".job button"))
 	until(t, ctx, `document.querySelector('.job .status.canceled') !== null`)
+}
+
+// A network from the form, with the keyboard alone: its curve grows, it is cancelled, and says so everywhere.
+func TestBrowserStartsWatchesAndCancelsANetwork(t *testing.T) {
+	ctx := tab(t, 1280, 900)
+	srv, h := runner(t)
+	do(t, ctx, chromedp.Navigate(h.URL+"/start"))
+	until(t, ctx, `document.querySelector('#tab-train') !== null`)
+	do(t, ctx, chromedp.Focus(chromedp.CSS("#tab-fit")), chromedp.KeyEvent(kb.ArrowLeft)) // round to the last
+	until(t, ctx, `document.activeElement.id === 'tab-train' && document.querySelector('#set-epochs') !== null`)
+	do(t, ctx, set("#set-p", "3"), enter("#set-epochs", "5000"), enter("#set-batch", "100"), chromedp.Focus(chromedp.CSS("#go")), chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, `document.querySelector('.job .status.running') && document.querySelector('.job a')`)
+	address := eval[string](t, ctx, `document.querySelector('.job a').href`)
+	do(t, ctx, chromedp.Navigate(address))
+	until(t, ctx, `document.querySelector('section[aria-label="Training loss"] path.curve') !== null && document.querySelector('canvas') !== null`)
+	points := `document.querySelector('section[aria-label="Training loss"] path.curve').getAttribute('d').split('L').length`
+	until(t, ctx, points+` >= 3`) // a curve that grows under the reader's eyes
+	shot(t, ctx, "training")
+	do(t, ctx, chromedp.Navigate(h.URL+"/start"))
+	until(t, ctx, `document.querySelector('.job button') !== null`)
+	do(t, ctx, chromedp.Focus(chromedp.CSS(".job button")), chromedp.KeyEvent(kb.Enter))
+	until(t, ctx, `document.querySelector('.job .status.canceled') !== null`)
+	do(t, ctx, chromedp.Navigate(address))
+	until(t, ctx, `document.querySelector('#state').innerText === 'interrupted'`)
+	id := runIDs(t, srv.settings.Runs)[0]
+	if info, err := runlog.ReadInfo(filepath.Join(srv.settings.Runs, id)); err != nil || info.Status != runlog.Interrupted {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+func TestBrowserFindsAMarginFromTheForm(t *testing.T) {
+	ctx := tab(t, 1000, 900)
+	_, h := runner(t)
+	do(t, ctx, chromedp.Navigate(h.URL+"/start?command=margin"))
+	until(t, ctx, `document.querySelector('#set-data') !== null && document.querySelector('#tab-margin').getAttribute('aria-selected') === 'true'`)
+	do(t, ctx, enter("#set-data", "r100"), set("#set-p", "1.5,3"), click("#go"))
+	until(t, ctx, `document.querySelector('.job .status.done') !== null && document.querySelector('.job pre').innerText.includes('0.80612264')`)
+	shot(t, ctx, "margin")
 }
 
 func TestBrowserInTheDarkAndOnAPhone(t *testing.T) {

@@ -138,5 +138,31 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 	if fit, ok := run.Fit(); ok {
 		out["replay"] = replayable(fit)
 	}
+	out["inner"], out["differ"], out["hidden"] = s.inner(id)
 	return out, nil
+}
+
+// shownInner is how many of a run's inner runs its page lists.
+const shownInner = 200
+
+// inner lists the runs inside a run, the oldest first, and the settings in which they differ.
+func (s *Server) inner(id string) (runs []summary, differ []compare.Difference, hidden int) {
+	var heads []*compare.Run
+	runs = []summary{}
+	for _, r := range slices.Backward(s.list.all()) {
+		if r.Inside != id {
+			continue
+		}
+		if len(runs) == shownInner {
+			hidden++
+			continue
+		}
+		runs = append(runs, r)
+		head, err := s.head(r.ID)
+		if err != nil {
+			head = &compare.Run{ID: r.ID}
+		}
+		heads = append(heads, head)
+	}
+	return runs, compare.Differences(heads), hidden
 }

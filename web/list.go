@@ -38,6 +38,7 @@ type summary struct {
 	Margin   number    `json:"margin"`
 	Gap      number    `json:"gap"`
 	Error    string    `json:"error,omitempty"`
+	Inside   string    `json:"inside,omitempty"` // the run that it is a part of
 }
 
 // lister keeps what it knows of runs and reads again what changed.
@@ -79,7 +80,13 @@ func (l *lister) all() []summary {
 	l.walk(".", 0, now)
 	l.known = now
 	runs := make([]summary, 0, len(now))
-	for _, k := range now {
+	for id, k := range now {
+		k.Inside = ""
+		for up := path.Dir(id); up != "."; up = path.Dir(up) {
+			if _, ok := now[up]; ok {
+				k.Inside = up
+			}
+		}
 		runs = append(runs, k.summary)
 	}
 	slices.SortFunc(runs, func(a, b summary) int { return cmp.Or(b.Started.Compare(a.Started), strings.Compare(b.ID, a.ID)) })

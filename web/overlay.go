@@ -75,6 +75,8 @@ type groupAnswer struct {
 	Color [2]string `json:"color"`
 	Over  string    `json:"over"`
 	Runs  []string  `json:"runs"`
+
+	Sizes []sizesAnswer `json:"sizes,omitempty"` // of its first run that has some
 }
 
 type kindAnswer struct {
@@ -105,6 +107,9 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 				if !slices.Contains(a.Runs, c.Run.ID) {
 					a.Runs = append(a.Runs, c.Run.ID)
 				}
+				if a.Sizes == nil {
+					a.Sizes = sizesOf(c.Curve)
+				}
 			}
 			k.Groups = append(k.Groups, a)
 			for _, m := range k.Metrics {
@@ -124,13 +129,17 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 		}
 		kinds = append(kinds, k)
 	}
-	var names []string
+	var names, statuses []string
 	running := false
+	own := make([]numbers, len(compare.Owns)) // as in the list
 	for _, run := range runs {
-		names = append(names, run.ID)
+		names, statuses = append(names, run.ID), append(statuses, run.Status)
 		running = running || run.Status == runlog.Running
+		for k, o := range compare.Owns {
+			own[k] = append(own[k], run.Own(o))
+		}
 	}
-	return map[string]any{"runs": names, "running": running, "kinds": kinds, "differ": compare.Differences(runs)}, nil
+	return map[string]any{"runs": names, "status": statuses, "loss": own[0], "accuracy": own[1], "margin": own[2], "gap": own[3], "running": running, "kinds": kinds, "differ": compare.Differences(runs)}, nil
 }
 
 // figure draws a metric of runs as bregman report does.

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/mirror"
-	"github.com/bregman-ml/bregman/runlog"
 )
 
 // A run folder keeps a fit's last weights only. The way there is computed again, for built-in data sets: a million steps in R² take a tenth of a second.
@@ -73,7 +70,7 @@ type heat struct {
 	Share []numbers `json:"share"` // at each time, in each bin
 }
 
-// getWeights returns the way of a fit's weights, in R² the weights themselves, and histograms of any run that has them.
+// getWeights returns the way of a fit's weights, in R² the weights themselves, else histograms of them.
 func (s *Server) getWeights(r *http.Request) (any, error) {
 	id := r.URL.Query().Get("id")
 	run, err := s.head(id)
@@ -105,14 +102,6 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 		} else {
 			way(out, replay, fit.P[0])
 		}
-	}
-	f, err := s.root.Sub(id)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if h := epochHistograms(f); h != nil {
-		out["heat"] = h
 	}
 	return out, nil
 }
@@ -163,42 +152,6 @@ func spread(r *job.Replay, p float64) *heat {
 			share[min(bins-1, int(bins*v/h.Limit))] += 1 / float64(len(row))
 		}
 		h.Share = append(h.Share, share)
-	}
-	return h
-}
-
-// maxHistograms is more than a run of a thousand epochs writes.
-const maxHistograms = 8 << 20
-
-// epochHistograms reads histograms.jsonl of a training run, a line per epoch: {"epoch":1,"limit":0.3,"share":[…]}. All are brought to the bins of the widest.
-func epochHistograms(f *runlog.Folder) *heat {
-	data, err := f.ReadFile("histograms.jsonl", maxHistograms)
-	if err != nil {
-		return nil
-	}
-	type line struct {
-		Epoch, Limit float64
-		Share        []float64
-	}
-	var lines []line
-	h := &heat{Over: "epoch", Label: "|w|"}
-	for sc := bufio.NewScanner(bytes.NewReader(data)); sc.Scan(); {
-		var l line
-		if json.Unmarshal(sc.Bytes(), &l) == nil && l.Limit > 0 && len(l.Share) > 0 && len(l.Share) <= 1000 {
-			lines = append(lines, l)
-			h.Limit = max(h.Limit, l.Limit)
-		}
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	for _, l := range lines {
-		share := make(numbers, bins)
-		for k, v := range l.Share {
-			middle := (float64(k) + 0.5) * l.Limit / float64(len(l.Share))
-			share[min(bins-1, int(bins*middle/h.Limit))] += v
-		}
-		h.At, h.Share = append(h.At, l.Epoch), append(h.Share, share)
 	}
 	return h
 }

@@ -25,12 +25,81 @@ func orP(curve, run float64) float64 {
 
 // curveAnswer is a curve of a run with its metrics, each thinned by itself.
 type curveAnswer struct {
+	Index   int                `json:"curve"` // its place in the run, by which the stream names it
 	Name    string             `json:"name"`
 	P       number             `json:"p"`
 	Color   [2]string          `json:"color"`
 	X       string             `json:"x"`
 	Rows    int                `json:"rows"`
 	Metrics map[string]samples `json:"metrics"`
+	Sizes   []sizesAnswer      `json:"sizes,omitempty"`
+}
+
+// sizesAnswer is a histogram of |w| at one time: counts[k] weights from 2^(from+k/2) to 2^(from+(k+1)/2), the rest below.
+type sizesAnswer struct {
+	At     number  `json:"at"`
+	Below  int     `json:"below"`
+	From   float64 `json:"from"`
+	Counts []int   `json:"counts"`
+}
+
+// shownSizes is how many histograms of a curve a page gets: a screen has no room for more columns.
+const shownSizes = 200
+
+// sizesOf are the histograms of a curve, every n-th and the last where there are many.
+func sizesOf(c *runlog.Curve) (out []sizesAnswer) {
+	every := (len(c.Sizes) + shownSizes - 1) / shownSizes
+	for k := range c.Sizes {
+		if k%max(1, every) == 0 || k == len(c.Sizes)-1 {
+			out = append(out, sizesAt(c, c.Sizes[k]))
+		}
+	}
+	return out
+}
+
+func sizesAt(c *runlog.Curve, s runlog.SizesAt) sizesAnswer {
+	at := float64(s.Index + 1)
+	if x, _ := c.Over(); x != "line" {
+		at = c.At(x, s.Index)
+	}
+	return sizesAnswer{number(at), s.Below, s.From, s.Counts}
+}
+
+// resultAnswer is a line that is no point of a curve: a statement of verify, a run of a sweep or of a reproduction.
+type resultAnswer struct {
+	Name   string            `json:"name"`
+	P      number            `json:"p"`
+	Color  [2]string         `json:"color"`
+	Values map[string]number `json:"values"`
+}
+
+// shownResults is how many of them a page gets.
+const shownResults = 500
+
+// isCurve says whether a run draws c: over steps, epochs or radii. One point is a curve that begins where the run goes on, else a result.
+func isCurve(c *runlog.Curve, status string) bool {
+	x, _ := c.Over()
+	return x != "line" && (status == runlog.Running || moves(c))
+}
+
+// results are the last lines of the curves that are none.
+func results(log *runlog.Log, status string, p float64) (out []resultAnswer, columns []string) {
+	out = []resultAnswer{}
+	var group compare.Group
+	for _, c := range log.Curves {
+		if isCurve(c, status) || len(out) == shownResults {
+			continue
+		}
+		a := resultAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), Values: map[string]number{}}
+		for _, n := range c.Names {
+			if v := c.At(n, c.Rows-1); !math.IsNaN(v) {
+				a.Values[n] = number(v)
+			}
+		}
+		out = append(out, a)
+		group.Curves = append(group.Curves, compare.Curve{Curve: c})
+	}
+	return out, compare.MetricNames([]*compare.Group{&group})
 }
 
 type samples struct {
@@ -45,13 +114,14 @@ type metricAnswer struct {
 	Y     string  `json:"y"`
 	Log   bool    `json:"log"`
 	Scale float64 `json:"scale"`
+	Part  string  `json:"part"`
 }
 
 func metricAnswers(names []string) []metricAnswer {
 	out := []metricAnswer{}
 	for _, n := range names {
 		m := compare.MetricOf(n)
-		out = append(out, metricAnswer{n, m.Title, m.Y, m.Log, m.Scale})
+		out = append(out, metricAnswer{n, m.Title, m.Y, m.Log, m.Scale, string(m.Part)})
 	}
 	return out
 }
@@ -87,14 +157,18 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	defer w.mu.RUnlock()
 	var group compare.Group
 	curves := []curveAnswer{}
-	some := slices.ContainsFunc(w.log.Curves, moves)
-	for _, c := range w.log.Curves {
-		if len(curves) == shownCurves || some && !moves(c) && w.status != runlog.Running { // the curves of a running one keep their numbers
+	extra := 0
+	for k, c := range w.log.Curves {
+		if !isCurve(c, w.status) {
+			continue
+		}
+		if len(curves) == shownCurves {
+			extra++
 			continue
 		}
 		group.Curves = append(group.Curves, compare.Curve{Curve: c})
 		name, x := c.Over()
-		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows, Metrics: map[string]samples{}}
+		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows, Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
 		for _, m := range c.Metrics() {
 			a.Metrics[m] = thin(x, c.Column(m), n, name)
 		}
@@ -104,11 +178,13 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	if w.log.Bad > 0 {
 		note = fmt.Sprintf("%s; %d such lines were passed over", w.log.Why, w.log.Bad)
 	}
-	if extra := len(w.log.Curves) - len(curves); extra > 0 {
-		note = strings.TrimSpace(fmt.Sprintf("%s %d curves of one point, or too many to tell apart, are not shown: the exports have them.", note, extra))
+	if extra > 0 {
+		note = strings.TrimSpace(fmt.Sprintf("%s %d more curves, too many to tell apart, are not shown: the exports have them.", note, extra))
 	}
+	rest, columns := results(w.log, w.status, p)
 	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
-		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})), "note": note}, nil
+		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})),
+		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
 }
 
 // moves says whether a curve has points beside each other. Results of an experiment, each at its last step, have none.

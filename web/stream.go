@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bregman-ml/bregman/compare"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -27,6 +29,7 @@ type curveRows struct {
 	Color  [2]string          `json:"color"`
 	X      string             `json:"x"`
 	Values map[string]numbers `json:"values"`
+	Sizes  []sizesAnswer      `json:"sizes,omitempty"`
 }
 
 const (
@@ -144,7 +147,13 @@ func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 			e.Curves = append(e.Curves, curveRows{Curve: row.Curve, Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: x, Values: map[string]numbers{}})
 		}
 		for _, name := range c.Names {
+			if compare.IsClock(name) {
+				continue
+			}
 			e.Curves[k].Values[name] = append(e.Curves[k].Values[name], c.At(name, row.Index))
+		}
+		if i := sort.Search(len(c.Sizes), func(i int) bool { return c.Sizes[i].Index >= row.Index }); i < len(c.Sizes) && c.Sizes[i].Index == row.Index {
+			e.Curves[k].Sizes = append(e.Curves[k].Sizes, sizesAt(c, c.Sizes[i]))
 		}
 		if e.Curves[k].X == "line" {
 			e.Curves[k].Values["line"] = append(e.Curves[k].Values["line"], float64(row.Index+1))

@@ -345,24 +345,112 @@ func TestTheWayOfAFitInThePlaneIsComputedAgain(t *testing.T) {
 	}
 }
 
-func TestHistogramsOverTimeHaveCommonBins(t *testing.T) {
+// epochs are lines of a network's metrics.
+func epochs(from, to int) (lines []string) {
+	for k := from; k <= to; k++ {
+		lines = append(lines, fmt.Sprintf(`{"epoch":%d,"loss":%g,"accuracy":0.5,"test_loss":1,"test_accuracy":0.6,"lr":0.1,"img_per_second":100,"norm":%d,"norm_1":9,"norm_2":2,"norm_inf":1,"divergence_start":%d,"margin_low":-0.1,"margin_median":0.2,"elapsed":1,"sizes":{"below":1,"from":-6,"counts":[%d,5,2]}}`,
+			k, 1/float64(k), k, k, k))
+	}
+	return lines
+}
+
+// makeNetwork writes the run folder of a network.
+func makeNetwork(t testing.TB, root, name string, p float64, seed uint64, lines ...string) *runlog.Run {
+	t.Helper()
+	r := makeRun(t, root, name, p, seed, lines...)
+	r.Info.Command, r.Info.Data, r.Info.Settings = "train", "cifar10", map[string]any{"model": "cnn", "p": []float64{p}, "seed": seed, "epochs": 20}
+	if err := r.WriteJSON("run.json", r.Info); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestHistogramsOfANetworkComeWithItsMetricsAndItsStream(t *testing.T) {
 	srv, h := newServer(t)
-	r := makeRun(t, srv.settings.Runs, "a", 2, 1)
-	r.Info.Command = "train"
-	r.WriteJSON("run.json", r.Info)
-	r.WriteFile("histograms.jsonl", []byte(`{"epoch":1,"limit":1,"share":[0.5,0.5]}
-rubbish
-{"epoch":2,"limit":2,"share":[1,0]}
-`))
+	r := makeNetwork(t, srv.settings.Runs, "a", 2, 1, epochs(1, 450)...)
 	var got struct {
-		Heat struct {
-			At    []float64
-			Limit float64
-			Share [][]float64
+		Offset string
+		Curves []struct {
+			Curve int
+			Sizes []struct {
+				At, From float64
+				Below    int
+				Counts   []int
+			}
+		}
+		Metrics []struct{ Name, Part string }
+	}
+	ask(t, h, "/api/metrics?id=a", &got)
+	sizes := got.Curves[0].Sizes
+	if n := len(sizes); n < shownSizes/2 || n > shownSizes+1 || sizes[0].At != 1 || sizes[n-1].At != 450 || sizes[n-1].Counts[0] != 450 || sizes[0].From != -6 {
+		t.Errorf("%d histograms: %+v", n, sizes[max(0, n-1):])
+	}
+	parts := map[string]string{}
+	for _, m := range got.Metrics {
+		parts[m.Name] = m.Part
+	}
+	if parts["loss"] != "Learning" || parts["norm_1"] != "Geometry" || parts["lr"] == "" || parts["elapsed"] != "" {
+		t.Errorf("parts %v", parts)
+	}
+	next, stop := events(t, h, "/api/stream?id=a&from="+url.QueryEscape(got.Offset), "")
+	defer stop()
+	if err := r.Append(json.RawMessage(epochs(451, 451)[0])); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		kind, _, data := next()
+		if kind == "status" {
+			continue
+		}
+		if kind != "rows" || !strings.Contains(data, `"sizes":[{"at":451,"below":1,"from":-6,"counts":[451,5,2]}]`) {
+			t.Errorf("%s %s", kind, data)
+		}
+		break
+	}
+}
+
+// A sweep, a reproduction and verify write results, each with a name: no curves of one point.
+func TestResultsAreNoCurves(t *testing.T) {
+	srv, h := newServer(t)
+	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1, `{"run":"p2-s1","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9}}`, `{"run":"p3-s1","seed":1,"settings":{"p":"3"},"result":{"p":3,"test_accuracy":0.8}}`)
+	makeRun(t, srv.settings.Runs, "sweep/trials/p2-s1", 2, 1, losses(3)...).Finish(nil, false)
+	makeRun(t, srv.settings.Runs, "sweep/trials/p3-s1", 3, 1, losses(3)...).Finish(nil, false)
+	for _, done := range []bool{false, true} {
+		if done {
+			r.Finish(nil, false)
+		}
+		var got struct {
+			Curves  []any
+			Results []struct {
+				Name   string
+				P      float64
+				Values map[string]float64
+			}
+			Columns []struct{ Name string }
+		}
+		ask(t, h, "/api/metrics?id=sweep", &got)
+		if len(got.Curves) != 0 || len(got.Results) != 2 || got.Results[1].Name != "p3-s1, seed 1" || got.Results[1].P != 3 || got.Results[1].Values["test_accuracy"] != 0.8 || len(got.Columns) != 1 {
+			t.Errorf("done: %v: %+v", done, got)
 		}
 	}
-	ask(t, h, "/api/weights?id=a", &got)
-	if len(got.Heat.At) != 2 || got.Heat.Limit != 2 || got.Heat.Share[0][5] != 0.5 || got.Heat.Share[0][15] != 0.5 || got.Heat.Share[1][10] != 1 {
-		t.Errorf("%+v", got.Heat)
+	var run struct {
+		Inner []struct {
+			ID, Inside string
+			Loss       float64
+		}
+		Differ []struct{ Name string }
+	}
+	ask(t, h, "/api/run?id=sweep", &run)
+	if len(run.Inner) != 2 || run.Inner[0].Inside != "sweep" || len(run.Differ) != 1 || run.Differ[0].Name != "p" {
+		t.Errorf("%+v", run)
+	}
+	var list struct {
+		Runs []struct{ ID, Inside string }
+	}
+	ask(t, h, "/api/runs", &list)
+	for _, r := range list.Runs {
+		if (r.Inside == "sweep") != strings.HasPrefix(r.ID, "sweep/") {
+			t.Errorf("%s is inside %q", r.ID, r.Inside)
+		}
 	}
 }

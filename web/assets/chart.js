@@ -146,6 +146,12 @@ export class Chart {
   }
 }
 
+// wide says whether numbers, all positive, end so far apart that most of them would lie on the axis.
+export function wide(series) {
+  const last = series.map(s => s.y[lastIndex(s.y)]).filter(v => v !== undefined);
+  return last.length > 1 && series.every(s => s.y.every(v => v === null || v > 0)) && Math.max(...last) > 50 * Math.min(...last);
+}
+
 const point = (s, x, y) => s.X(x).toFixed(1) + ' ' + s.Y(y).toFixed(1);
 const lastIndex = y => { for (let i = y.length - 1; i >= 0; i--) if (y[i] !== null) return i; return -1; };
 

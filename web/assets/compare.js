@@ -1,6 +1,7 @@
 // Several runs in one: curves by p with the mean and band of trials, and the settings that differ.
-import { h, get, main, name, query } from './page.js';
-import { Chart } from './chart.js';
+import { h, get, main, name, num, percent, status, query } from './page.js';
+import { Chart, wide } from './chart.js';
+import { Heat, fromSizes, sizeRange } from './heat.js';
 
 const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
 
@@ -22,28 +23,55 @@ export async function showCompare(params) {
       const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
       return h('label', {}, box, ' ', h('span', { class: 'dot', color: g.color }), g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : '') + (second(kind.groups, k) ? ', dashed' : ''));
     }));
-    const grid = h('div', { class: 'charts' });
+    const grid = h('div', { class: 'charts' }), heats = h('div', { class: 'charts' });
     for (const m of kind.metrics) {
       const bands = kind.bands[m.name];
       if (!bands) continue;
       const over = kind.groups[bands[0].group].over, to = t => h('a', { class: 'plain', href: '/api/figure' + query([...runs, ['metric', m.name], ['to', t]]), download: '', 'aria-label': `${m.title} as ${t}` }, t);
-      const chart = new Chart({ title: m.title, x: axis[over] || over, y: m.y, logX: over === 'step' || over === 'b', logY: m.log, links: [to('svg'), to('png')] });
+      const chart = new Chart({ title: m.title, x: axis[over] || over, y: m.y, logX: over === 'step' || over === 'b', logY: m.log || wide(bands), links: [to('svg'), to('png')] });
       charts.push([chart, m.name]);
       grid.append(chart.card);
     }
     redraw();
-    fresh.push(newer => { if (newer.groups.length === kind.groups.length) { kind.bands = newer.bands; redraw(); } });
-    box.append(h('h2', {}, kind.kind), legend, grid);
+    const drawHeats = showHeats(kind, heats);
+    fresh.push(newer => { if (newer.groups.length === kind.groups.length) { kind.bands = newer.bands; redraw(); drawHeats(newer); } });
+    box.append(h('h2', {}, kind.kind), legend, grid, ...(heats.firstChild ? [h('h2', {}, 'Sizes of the weights over time'), h('p', { class: 'soft small' }, 'Each column is a histogram of |w| at one time, of the first run of a group: the stronger the colour, the more weights have that size.'), heats] : []));
   }
   if (a.kinds.some(k => k.groups.some(g => g.runs.length > 1))) box.append(h('p', { class: 'soft small' }, 'Runs that differ only in their seed are trials: their mean, and one standard deviation to both sides.'));
-  box.append(h('h2', {}, 'Settings that differ'), differences(a));
+  const numbers = h('div', {}, ...own(a));
+  fresh.again = () => numbers.replaceChildren(...own(a));
+  box.append(h('h2', {}, 'The runs'), numbers, h('h2', {}, 'Settings that differ'), differences(a));
   performance.mark('painted');
   const again = async () => {
     if (!document.hidden) a = await get('/api/compare' + query([...runs, ['points', 600]]));
     if (a.kinds.length === fresh.length) a.kinds.forEach((kind, k) => fresh[k](kind));
+    fresh.again();
     if (a.running) setTimeout(() => again().catch(() => {}), 2000);
   };
   if (a.running) setTimeout(() => again().catch(() => {}), 2000);
+}
+
+// showHeats draws a heat map for each group of networks, all on one scale, and returns how they take newer numbers.
+function showHeats(kind, box) {
+  const maps = kind.groups.map(g => {
+    if (!g.sizes || !g.sizes.length) return null;
+    const heat = new Heat(g.name, g.color, false);
+    box.append(heat.card);
+    return heat;
+  });
+  const draw = newer => {
+    const range = sizeRange(newer.groups.flatMap(g => g.sizes || []));
+    newer.groups.forEach((g, k) => { if (maps[k] && g.sizes) maps[k].set(fromSizes(g.sizes, axis[g.over] || g.over, range)); });
+  };
+  draw(kind);
+  return draw;
+}
+
+// own lists every run with its own last numbers.
+function own(a) {
+  const columns = [['loss', num], ['accuracy', percent], ['margin', num], ['gap', num]].filter(([k]) => a[k].some(v => v !== null));
+  return [h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'The runs' }, h('table', { id: 'own' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'run'), h('th', { scope: 'col' }, 'status'), columns.map(([c]) => h('th', { scope: 'col', class: 'n' }, c)))),
+    h('tbody', {}, a.runs.map((id, k) => h('tr', {}, h('th', { scope: 'row' }, h('a', { href: '/run' + query([['id', id]]) }, name(id))), h('td', {}, status(a.status[k])), columns.map(([c, write]) => h('td', { class: 'n' }, write(a[c][k]))))))))];
 }
 
 function differences(a) {

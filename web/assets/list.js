@@ -18,17 +18,19 @@ export async function showList(params) {
   document.title = 'Runs – bregman';
   let runs = [], all = false;
   const chosen = new Set();
-  const state = { q: params.get('q') || '', status: params.get('status') || '', sort: params.get('sort') || '-started' };
+  const state = { q: params.get('q') || '', status: params.get('status') || '', sort: params.get('sort') || '-started', inner: params.get('inner') || '' };
 
   const filter = h('input', { type: 'search', id: 'filter', class: 'grow', placeholder: 'Filter: words, p=3, data, network …', 'aria-label': 'Filter runs', value: state.q, oninput: () => { state.q = filter.value; keep(); draw(); } });
   const which = h('select', { id: 'status', 'aria-label': 'Status', onchange: () => { state.status = which.value; keep(); draw(); } },
     ['', 'running', 'done', 'failed', 'interrupted', 'killed', 'corrupt'].map(s => h('option', { value: s, selected: s === state.status }, s || 'any status')));
   const compare = h('button', { class: 'main', id: 'compare', disabled: true, onclick: () => { location.href = '/compare' + query([...chosen].map(id => ['run', id])); } }, 'Compare');
+  const inner = h('input', { type: 'checkbox', id: 'inner', checked: params.get('inner') === '1', onchange: () => { state.inner = inner.checked ? '1' : ''; keep(); draw(); } });
+  const innerLabel = h('label', { hidden: true }, inner, ' ', h('span', {}));
   const count = h('p', { class: 'soft small', role: 'status', id: 'count' });
   const head = h('tr', {});
   const body = h('tbody', {});
   const more = h('button', { hidden: true, onclick: () => { all = true; draw(); } });
-  main().replaceChildren(h('h1', {}, 'Runs'), h('div', { class: 'row' }, filter, which, compare), count,
+  main().replaceChildren(h('h1', {}, 'Runs'), h('div', { class: 'row' }, filter, which, innerLabel, compare), count,
     h('div', { class: 'scroll' }, h('table', { class: 'runs' }, h('thead', {}, head), body)), more);
 
   function keep() {
@@ -37,7 +39,9 @@ export async function showList(params) {
     history.replaceState(null, '', p.size ? '/?' + p : '/');
   }
 
+  // matches says whether a run is shown. Runs inside others are, where they are asked for by a word or by the box.
   function matches(r) {
+    if (r.inside && !state.inner && !state.q && !state.status) return false;
     if (state.status && r.status !== state.status) return false;
     const text = `${r.id} ${r.command} ${r.data} ${r.model || ''} ${r.status} ${(r.p || []).map(p => 'p=' + p).join(' ')} seed=${r.seed} ${r.error || ''}`.toLowerCase();
     return state.q.toLowerCase().split(/\s+/).every(word => {
@@ -62,7 +66,9 @@ export async function showList(params) {
     if (!runs.length) body.replaceChildren(h('tr', {}, h('td', { colspan: 12, class: 'soft' }, 'No runs yet. Try: bregman fit --data r2 --p 3 --steps 1e6 --lr 1e-4')));
     more.hidden = some.length === shown.length;
     more.textContent = `Show all ${shown.length}`;
-    const live = runs.filter(r => r.status === 'running').length;
+    const inside = runs.filter(r => r.inside).length, live = runs.filter(r => r.status === 'running').length;
+    innerLabel.hidden = !inside;
+    innerLabel.lastChild.textContent = `${inside} inside others`;
     count.textContent = `${shown.length} of ${runs.length} runs` + (live ? `, ${live} running` : '');
     choose();
   }
@@ -72,9 +78,9 @@ export async function showList(params) {
     box.checked = chosen.has(r.id);
     const running = r.status === 'running' && r.progress !== null;
     return h('tr', {}, h('td', {}, box),
-      h('th', { scope: 'row', class: 'name' }, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, ...stamped(name(r.id)))),
+      h('th', { scope: 'row', class: 'name' }, r.inside ? h('span', { class: 'soft' }, name(r.inside).replace(/^\d{8}-\d{6}-(?=.)/, '') + ' › ') : null, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, ...stamped(name(r.id) === 'run' ? name(r.id.slice(0, -4)) : name(r.id)))),
       h('td', { class: 'wide' }, r.command || '–'), h('td', { class: 'wide' }, (r.model ? r.model + ' on ' : '') + (r.data || '–')),
-      h('td', {}, h('span', { class: 'dot', color: r.color }), ps(r.p)),
+      h('td', {}, r.p && r.p.length === 1 ? h('span', { class: 'dot', color: r.color }) : null, ps(r.p)),
       h('td', { title: r.error || null }, status(r.status), running ? h('progress', { max: 1, value: r.progress, 'aria-label': 'Progress' }) : null),
       h('td', { class: 'n' }, num(r.loss)), h('td', { class: 'n' }, percent(r.accuracy)), h('td', { class: 'n wide' }, num(r.margin)), h('td', { class: 'n wide' }, num(r.gap)),
       h('td', { class: 'wide' }, date(r.started)), h('td', { class: 'n wide' }, time(r.seconds)));

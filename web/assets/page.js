@@ -72,6 +72,10 @@ export const date = text => text ? new Date(text).toLocaleString('en-GB', { day:
 
 export const name = id => id.slice(id.lastIndexOf('/') + 1);
 
-export const ps = p => p && p.length ? p.map(v => v === null ? '∞' : v).join(', ') : '–';
+export function ps(p) {
+  if (!p || !p.length) return '–';
+  const all = p.map(v => v === null ? '∞' : v);
+  return all.length > 4 ? `${all[0]} … ${all[all.length - 1]}` : all.join(', ');
+}
 
 export const status = s => h('span', { class: 'status ' + s }, s);

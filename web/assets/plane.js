@@ -1,4 +1,4 @@
-// The way of a fit's weights in R²: the decision line over the data, the iterate over the weights, with a slider over log t; and histograms over time as a heat map.
+// The way of a fit's weights in R²: the decision line over the data, the iterate over the weights, with a slider over log t.
 import { h, num } from './page.js';
 import { ticks, tick } from './chart.js';
 
@@ -69,38 +69,3 @@ export function showPlane(a, color) {
 const clip = (d, reach) => { const m = Math.max(Math.abs(d[0]), Math.abs(d[1])); return d.map(v => v * reach / m); };
 
 const set = (el, attributes) => { for (const [k, v] of Object.entries(attributes)) el.setAttribute(k, v); };
-
-// showHeat draws how sizes are spread: time to the right, sizes upwards, the darker the more weights.
-export function showHeat(a, color) {
-  const log = a.over === 'step', bins = a.share[0].length, canvas = document.createElement('canvas');
-  const times = a.at.filter(t => !log || t > 0), rows = a.share.filter((_, k) => !log || a.at[k] > 0);
-  canvas.setAttribute('role', 'img');
-  canvas.setAttribute('aria-label', `Sizes of the weights, ${a.label}, from ${a.over} ${num(times[0])} to ${num(times[times.length - 1])}, up to ${num(a.limit)}. The numbers are in /api/weights.`);
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  function draw() {
-    const width = canvas.clientWidth || 800, height = 260, ratio = devicePixelRatio || 1;
-    canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = height + 'px';
-    const g = canvas.getContext('2d'), style = getComputedStyle(document.documentElement);
-    g.scale(ratio, ratio);
-    const l = 56, r = 10, t = 8, b = 34, f = log ? Math.log : v => v, f0 = f(times[0]), f1 = f(times[times.length - 1]) || 1;
-    const X = v => l + (width - l - r) * (f1 === f0 ? 0 : (f(v) - f0) / (f1 - f0)), Y = v => height - b - (height - t - b) * v / a.limit;
-    const top = Math.max(...rows.flat());
-    g.fillStyle = color[dark.matches ? 1 : 0];
-    rows.forEach((share, k) => {
-      const x0 = X(times[k]), x1 = k + 1 < times.length ? X(times[k + 1]) : width - r;
-      share.forEach((v, j) => { if (v > 0) { g.globalAlpha = Math.sqrt(v / top); g.fillRect(x0, Y((j + 1) * a.limit / bins), Math.max(1, x1 - x0 + 0.5), (height - t - b) / bins + 0.5); } });
-    });
-    g.globalAlpha = 1;
-    g.fillStyle = style.getPropertyValue('--soft'); g.strokeStyle = style.getPropertyValue('--soft'); g.font = '11px system-ui, sans-serif';
-    g.strokeRect(l, t, width - l - r, height - t - b);
-    g.textAlign = 'center';
-    for (const v of ticks(times[0], times[times.length - 1], log, 7)) g.fillText(tick(v), X(v), height - b + 14);
-    g.fillText(a.over, l + (width - l - r) / 2, height - 4);
-    g.textAlign = 'right';
-    for (const v of ticks(0, a.limit, false, 5)) g.fillText(tick(v), l - 5, Y(v) + 4);
-    g.save(); g.translate(11, (height - b) / 2); g.rotate(-Math.PI / 2); g.textAlign = 'center'; g.fillText(a.label, 0, 0); g.restore();
-  }
-  new ResizeObserver(draw).observe(canvas);
-  dark.addEventListener('change', draw);
-  return h('figure', { class: 'card' }, canvas, h('figcaption', { class: 'small soft' }, `Each column is a histogram of ${a.label} at one ${a.over}: the stronger the colour, the more weights have that size.`));
-}

@@ -1,7 +1,9 @@
 // A run's page: curves that grow while it runs, the way of its weights, its settings and files.
 import { h, get, main, num, percent, time, bytes, date, name, ps, status, query, say } from './page.js';
 import { Chart } from './chart.js';
-import { showPlane, showHeat } from './plane.js';
+import { showPlane } from './plane.js';
+import { Heat, fromSizes, fromBins } from './heat.js';
+import { showTables, showFigures, showInner, showResults } from './tables.js';
 
 const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
 const sample = 800, refetch = 4000; // points a curve gets from the server, and may have before it is asked again
@@ -11,38 +13,68 @@ export async function showRun(params) {
   document.title = name(id) + ' – bregman';
   const run = await get('/api/run' + query(of));
   const s = run.summary;
+  const plain = s.command === 'fit' || s.command === 'train'; // their numbers are curves; of others the tables say most
   const state = h('span', { id: 'state' }, status(s.status));
   const numbers = h('dl', { class: 'numbers' });
-  const charts = h('div', { class: 'charts' }), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {});
+  const charts = h('div', {}), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {}), results = h('div', {}), inner = h('div', {}, ...showInner(run));
   main().replaceChildren(
     h('h1', {}, name(id)),
-    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [h('span', { class: 'dot', color: s.color }), `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
+    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
     ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
     numbers,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
       run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Its own report') : null),
-    h('h2', {}, 'Curves'), legend, charts, weights,
-    ...histograms(run, s),
+    inner, legend, charts, weights, results,
+    ...histograms(run, s), ...showTables(run, id, !plain), ...showFigures(run, id, !plain),
     h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id));
 
-  const view = new Curves(id, charts, legend, note, numbers, s);
+  const view = new Curves(id, charts, legend, note, numbers, s, run.files.some(f => f.name.endsWith('.md')) ? null : results);
   await view.load();
   performance.mark('painted');
   if (run.replay) showWeights(id, s, weights, view).catch(err => weights.append(h('p', { class: 'note' }, err.message)));
-  else if (run.info) get('/api/weights' + query(of)).then(a => { if (a.heat) weights.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color)); }, () => {});
+  if (!plain && s.status === 'running') setInterval(async () => { // what is inside stands elsewhere now
+    if (!document.hidden && !inner.contains(document.activeElement)) inner.replaceChildren(...showInner(await get('/api/run' + query(of))));
+  }, 5000);
   view.follow(now => { state.replaceChildren(status(now)); say(`${name(id)}: ${now}`); });
 }
 
 // Curves holds the charts of a run and adds what the server streams.
 class Curves {
-  constructor(id, box, legend, note, numbers, s) { Object.assign(this, { id, box, legend, note, numbers, s, charts: new Map(), curves: [] }); }
+  constructor(id, box, legend, note, numbers, s, results) { Object.assign(this, { id, box, legend, note, numbers, s, results, charts: new Map(), parts: new Map(), heats: new Map(), curves: [] }); }
 
   async load() {
     const a = await get('/api/metrics' + query([['id', this.id], ['points', sample]]));
     this.offset = a.offset; this.curves = a.curves; this.metrics = a.metrics; this.rows = a.rows;
     this.note.hidden = !a.note; this.note.textContent = a.note;
+    if (this.results) this.results.replaceChildren(...showResults(a));
     this.draw();
+  }
+
+  // part is the grid of charts under a heading; they stand in this order. Few charts need one heading only.
+  part(title) {
+    if (!this.parts.size) for (const t of this.metrics.length > 8 ? ['Learning', 'Geometry', 'Rate and speed'] : ['Curves']) {
+      const box = h('div', { hidden: true }, h('h2', {}, t), h('div', { class: 'charts' }));
+      this.parts.set(t, box);
+      this.box.append(box);
+    }
+    const box = this.parts.get(title) || this.parts.values().next().value;
+    box.hidden = false;
+    return box.lastChild;
+  }
+
+  // drawHeat shows how the weights of each curve are spread over time.
+  drawHeat() {
+    for (const c of this.curves) {
+      if (!c.sizes || !c.sizes.length) continue;
+      if (!this.heats.has(c.curve)) {
+        const heat = new Heat('Sizes of the weights over time' + (c.name ? ', ' + c.name : ''), c.color);
+        heat.card.classList.add('wide');
+        this.heats.set(c.curve, heat);
+        this.part('Geometry').prepend(heat.card);
+      }
+      this.heats.get(c.curve).set(fromSizes(c.sizes, axis[c.x] || c.x));
+    }
   }
 
   draw() {
@@ -52,15 +84,16 @@ class Curves {
         const to = t => h('a', { class: 'plain', href: '/api/figure' + query([['run', this.id], ['metric', m.name], ['to', t]]), download: '', 'aria-label': `${m.title} as ${t}` }, t);
         const chart = new Chart({ title: m.title, x: axis[x] || x, y: m.y, logX: x === 'step' || x === 'b', logY: m.log, links: [to('svg'), to('png')] });
         this.charts.set(m.name, chart);
-        this.box.append(chart.card);
+        this.part(m.part).append(chart.card);
       }
       this.charts.get(m.name).set(this.curves.filter(c => c.metrics[m.name]).map(c => ({ name: c.name, color: c.color, x: c.metrics[m.name].x, y: c.metrics[m.name].y.map(v => v === null ? null : v * m.scale) })));
     }
     const several = this.curves.length > 1 && this.curves.length <= 12;
     this.legend.hidden = !several;
     if (several) this.legend.replaceChildren(...this.curves.map(c => h('span', {}, h('span', { class: 'dot', color: c.color }), c.name)));
-    if (!this.metrics.length && !this.box.firstChild) this.box.append(h('p', { class: 'soft', id: 'none' }, 'No metrics yet.'));
+    if (!this.metrics.length && !this.box.firstChild && this.s.status === 'running') this.box.append(h('p', { class: 'soft', id: 'none' }, 'No metrics yet.'));
     else if (this.metrics.length) { const none = document.getElementById('none'); if (none) none.remove(); }
+    this.drawHeat();
     this.last();
   }
 
@@ -72,7 +105,9 @@ class Curves {
       if (xs && xs.x.length) items.push([axis[c.x] || c.x, num(xs.x[xs.x.length - 1])]);
       for (const m of this.metrics.slice(0, 8)) {
         const y = c.metrics[m.name] && c.metrics[m.name].y, k = y ? y.findLastIndex(v => v !== null) : -1;
-        if (k >= 0) items.push([m.title, m.scale === 100 ? percent(y[k]) : num(y[k])]);
+        const result = this.s.status === 'done' ? { loss: this.s.loss, margin: this.s.margin, gap: this.s.gap, test_accuracy: this.s.accuracy }[m.name] : null; // as in the list
+        const v = result === null || result === undefined ? k >= 0 ? y[k] : null : result;
+        if (v !== null) items.push([m.title, m.scale === 100 ? percent(v) : num(v)]);
       }
     }
     if (this.s.seconds !== null) items.push(['time', time(this.s.seconds)]);
@@ -97,10 +132,11 @@ class Curves {
   add(event) {
     let fresh = false, most = 0;
     for (const c of event.curves) {
-      let mine = this.curves[c.curve];
-      if (!mine) {
-        if (c.curve > this.curves.length) continue; // beyond what is shown
-        mine = this.curves[c.curve] = { name: c.name, p: c.p, color: c.color, x: c.x, metrics: {} };
+      const mine = this.curves.find(k => k.curve === c.curve);
+      if (!mine || c.x === 'line') { fresh = true; continue; } // a curve or a result that is new
+      if (c.sizes) {
+        mine.sizes = (mine.sizes || []).concat(c.sizes);
+        if (mine.sizes.length > 400) fresh = true;
       }
       const x = c.values[c.x];
       for (const [m, y] of Object.entries(c.values)) {
@@ -113,7 +149,7 @@ class Curves {
     }
     if (fresh || most > refetch) { // a metric that is new, or so many points that the server should thin them
       clearTimeout(this.soon);
-      this.soon = setTimeout(() => this.load().catch(() => {}), 100);
+      this.soon = setTimeout(() => this.load().catch(() => {}), this.curves.length ? 100 : 1000);
       return;
     }
     this.draw();
@@ -124,11 +160,11 @@ async function showWeights(id, s, box, view) {
   const a = await get('/api/weights' + query([['id', id]]));
   if (a.note) box.append(h('p', { class: 'soft small' }, 'The way of the weights cannot be computed again: ' + a.note));
   if (a.w) box.append(...showPlane(a, s.color));
-  else if (a.heat) box.append(h('h2', {}, 'Sizes of the weights over time'), showHeat(a.heat, s.color));
+  else if (a.heat) { const heat = new Heat('Sizes of the weights over time', s.color); heat.card.classList.add('wide'); heat.set(fromBins(a.heat)); view.part('Geometry').prepend(heat.card); }
   for (const [m, title, y] of [['divergence', 'Divergence to the max margin', 'D(u, w/‖w‖)'], ['angle', 'Angle to the max margin', 'radians']]) {
     if (view.charts.has(m) || !a[m] || !a[m].some(v => v !== null)) continue;
     const c = new Chart({ title, x: 'step', y, logX: true, logY: true });
-    view.box.append(c.card);
+    view.part('Geometry').append(c.card);
     c.set([{ name: '', color: s.color, x: a.step, y: a[m] }]);
   }
 }
@@ -145,9 +181,16 @@ function histograms(run, s) {
   return [h('h2', {}, 'The weights'), h('div', { class: 'charts' }, charts)];
 }
 
+// words writes a setting as a person would.
+function words(v) {
+  if (Array.isArray(v)) return v.map(words).join(', ');
+  if (v && typeof v === 'object') return Object.entries(v).map(([k, e]) => `${k} = ${words(e)}`).join('; ') || '–';
+  return v === null || v === '' ? '–' : String(v);
+}
+
 function settings(run) {
   if (!run.info) return h('p', { class: 'soft' }, 'run.json cannot be read.');
-  const rows = Object.entries(run.info.settings || {}).map(([k, v]) => [k, Array.isArray(v) ? v.join(', ') : String(v)]);
+  const rows = Object.entries(run.info.settings || {}).map(([k, v]) => [k, words(v)]);
   const m = run.info.machine || {};
   rows.push(['version', run.info.version], ['engine used', run.info.engine], ['machine', `${m.host}, ${m.cpus} cores, ${m.os}/${m.arch}`], ['data hash', run.info.data_hash || '–']);
   return h('div', { class: 'scroll' }, h('table', { class: 'kv' }, h('tbody', {}, rows.map(([k, v]) => h('tr', {}, h('th', { scope: 'row' }, k), h('td', {}, v))))));
