@@ -247,14 +247,7 @@ func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 		s := start(t, dir, "sweep", write(t, dir, network), "--nats", addr, "--lost-after", "1s")
 		first := start(t, dir, "worker", "--nats", addr, "--engine", "cpu", "--scratch", "one")
 		if sig == syscall.SIGTERM {
-			eventually(t, "some epochs", func() bool {
-				found, _ := filepath.Glob(filepath.Join(dir, "one", "*", "*", "*", "run", "metrics.jsonl"))
-				if len(found) == 0 {
-					return false
-				}
-				b, err := os.ReadFile(found[0])
-				return err == nil && bytes.Count(b, []byte("\n")) >= 1
-			})
+			anEpoch(t, filepath.Join(dir, "one"))
 		} else {
 			eventually(t, "a checkpoint on the server", func() bool { return objects(t, addr, "/checkpoint") > 0 })
 		}
@@ -270,6 +263,19 @@ func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 			t.Errorf("%v: %d runs went on from a checkpoint, want 1", sig, n)
 		}
 	}
+}
+
+// anEpoch waits until a worker with this scratch folder has trained for one.
+func anEpoch(t *testing.T, scratch string) {
+	t.Helper()
+	eventually(t, "an epoch", func() bool {
+		found, _ := filepath.Glob(filepath.Join(scratch, "*", "*", "*", "run", "metrics.jsonl"))
+		if len(found) == 0 {
+			return false
+		}
+		b, err := os.ReadFile(found[0])
+		return err == nil && bytes.Count(b, []byte("\n")) >= 1
+	})
 }
 
 // objects counts what is in the object store under names that end so.

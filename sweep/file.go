@@ -67,13 +67,56 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 	return f, nil
 }
 
+// topKeys are the keys of a file; an override may set the first nine.
+var topKeys = []string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed", "settings", "grid", "zip", "random", "published", "published_title"}
+
+// nearest asks about the name that was meant, where one is near: two letters more, fewer or other, or one begins the other.
+func nearest(name string, names []string) string {
+	best, at := "", 3
+	for _, n := range names {
+		d := distance(name, n)
+		if len(name) > 2 && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
+			d = min(d, 2)
+		}
+		if d < at && d < len(n) {
+			best, at = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", best)
+}
+
+// distance is that of Levenshtein: letters to add, to leave out or to change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := last
+			if a[i] != b[j] {
+				d++
+			}
+			last = row[j+1]
+			row[j+1] = min(d, row[j]+1, last+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // locate says in which line of the file the decoder stopped.
 func locate(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		row, _ := strict.Errors[0].Position()
-		return fmt.Errorf("%s:%d: %s: no such key: a sweep file has job, name, metric, better, report, seed, trials, draws, draw_seed, [settings], [grid], [zip], [random], [[published]]",
-			path, row, strings.Join(strict.Errors[0].Key(), "."))
+		key := strings.Join(strict.Errors[0].Key(), ".")
+		return fmt.Errorf("%s:%d: %s: no such key%s: a sweep file has %s, and the settings of the job in [settings], [grid], [zip] or [random]",
+			path, row, key, nearest(key, topKeys), strings.Join(topKeys, ", "))
 	}
 	var bad *toml.DecodeError
 	if errors.As(err, &bad) {
@@ -132,7 +175,7 @@ func (f *File) override(text string) error {
 	for _, v := range strings.Split(value, ",") {
 		values = append(values, scalar(v))
 	}
-	if slices.Contains([]string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed"}, key) {
+	if slices.Contains(topKeys[:9], key) {
 		line := fmt.Sprintf("%s = %s\n", key, value)
 		if _, isText := values[0].(string); isText {
 			line = fmt.Sprintf("%s = %q\n", key, value)
@@ -216,12 +259,14 @@ func (f *File) combinations() ([][]pair, error) {
 		for _, v := range values {
 			column = append(column, []pair{{key, v}})
 		}
-		all = product(all, column)
-		if len(all) > maxRuns {
-			return nil, fmt.Errorf("%s: more than %d combinations: draw some of them with [random] and draws", f.at("grid."+key), maxRuns)
+		if all, err = f.product(all, column, "grid."+key); err != nil {
+			return nil, err
 		}
 	}
 	zipped, err := f.zipped()
+	if err == nil {
+		all, err = f.product(all, zipped, "zip")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -229,15 +274,19 @@ func (f *File) combinations() ([][]pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return product(product(all, zipped), drawn), nil
+	return f.product(all, drawn, "draws")
 }
 
 // maxRuns is more than anybody means to start.
 const maxRuns = 200_000
 
-func product(a, b [][]pair) [][]pair {
+// product is every combination of a and b; key is what b comes from.
+func (f *File) product(a, b [][]pair, key string) ([][]pair, error) {
 	if len(b) == 0 {
-		return a
+		return a, nil
+	}
+	if len(a)*len(b) > maxRuns {
+		return nil, fmt.Errorf("%s: more than %d combinations: draw some of them with [random] and draws", f.at(key), maxRuns)
 	}
 	var out [][]pair
 	for _, x := range a {
@@ -245,7 +294,7 @@ func product(a, b [][]pair) [][]pair {
 			out = append(out, append(slices.Clip(x), y...))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // keys are those of a table in the order of the file.
@@ -326,14 +375,16 @@ func (f *File) values(key string, v any) ([]string, error) {
 			return nil, fmt.Errorf("%s: an empty list", f.at(key))
 		}
 		var out []string
+		seen := map[string]bool{}
 		for _, x := range v {
 			s, err := f.text(key, x)
 			if err != nil {
 				return nil, err
 			}
-			if slices.Contains(out, s) && !strings.HasPrefix(key, "zip.") {
+			if seen[s] && !strings.HasPrefix(key, "zip.") {
 				return nil, fmt.Errorf("%s: %s is there twice", f.at(key), s)
 			}
+			seen[s] = true
 			out = append(out, s)
 		}
 		return out, nil
@@ -347,7 +398,7 @@ func (f *File) values(key string, v any) ([]string, error) {
 		}
 		var out []string
 		for i := range r.count {
-			if s := r.value(float64(i) / float64(r.count-1)); !slices.Contains(out, s) { // whole numbers may meet
+			if s := r.value(float64(i) / float64(r.count-1)); len(out) == 0 || s != out[len(out)-1] { // whole numbers may meet
 				out = append(out, s)
 			}
 		}

@@ -100,8 +100,8 @@ func NewPlan(f *File, version string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(combos) * f.Trials; n > maxRuns {
-		return nil, fmt.Errorf("%s: %d runs, more than the %d a sweep may have", f.at("trials"), n, maxRuns)
+	if f.Trials > maxRuns/len(combos) {
+		return nil, fmt.Errorf("%s = %d: with %d combinations more than the %d runs a sweep may have", f.at("trials"), f.Trials, len(combos), maxRuns)
 	}
 	fixed := map[string]string{}
 	for key, v := range f.Settings {
@@ -140,7 +140,7 @@ func (f *File) check(k kind) error {
 		f.Metric = k.metric
 	}
 	if !slices.Contains(k.metrics(), f.Metric) {
-		return fmt.Errorf("%s = %q: the result of %s has %s", f.at("metric"), f.Metric, f.Job, strings.Join(k.metrics(), ", "))
+		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric, nearest(f.Metric, k.metrics()), f.Job, strings.Join(k.metrics(), ", "))
 	}
 	if f.Better == "" {
 		f.Better = "high"
@@ -162,7 +162,7 @@ func (f *File) check(k kind) error {
 				return fmt.Errorf("%s: %s", f.at(table+"."+key), say)
 			}
 			if !slices.Contains(k.keys(), key) {
-				return fmt.Errorf("%s: %s has no such setting: it has %s", f.at(table+"."+key), f.Job, strings.Join(k.keys(), ", "))
+				return fmt.Errorf("%s: %s has no such setting%s: it has %s", f.at(table+"."+key), f.Job, nearest(key, append(k.keys(), topKeys...)), strings.Join(k.keys(), ", "))
 			}
 		}
 	}
@@ -254,14 +254,17 @@ func (p *Plan) Compilations() int {
 // varying are the keys that differ, and the values each takes, in order.
 func (p *Plan) varying() (keys []string, values map[string][]string) {
 	values = map[string][]string{}
+	seen := map[pair]bool{}
 	for _, s := range p.Runs {
 		for _, v := range s.Vary {
-			if !slices.Contains(keys, v.Key) {
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+			if len(values[v.Key]) == 0 {
 				keys = append(keys, v.Key)
 			}
-			if !slices.Contains(values[v.Key], v.Value) {
-				values[v.Key] = append(values[v.Key], v.Value)
-			}
+			values[v.Key] = append(values[v.Key], v.Value)
 		}
 	}
 	return keys, values

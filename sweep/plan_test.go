@@ -135,11 +135,20 @@ lr = [0.1, "auto"]`)
 
 func TestAMistakeIsNamedWithItsLine(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"job = \"fit\"\nmetrics = 3", "s.toml:2: metrics: no such key"},
+		{"job = \"fit\"\nmetrics = 3", "s.toml:2: metrics: no such key (did you mean metric?): a sweep file has job,"},
+		{"job = \"fit\"\n[setings]\np = 3", "setings: no such key (did you mean settings?)"},
+		{"job = \"fit\"\n[settings]\ndata = \"r100\"\nstep = 3", "s.toml:4: settings.step: fit has no such setting (did you mean steps?)"},
+		{"job = \"train\"\n[settings]\nweightdecay = 3", "s.toml:3: settings.weightdecay: train has no such setting (did you mean weight_decay?)"},
+		{"job = \"train\"\nmetric = \"accuracy\"", "s.toml:2: metric = \"accuracy\": there is none: the result of train has"},
+		{"job = \"train\"\nmetric = \"test_acuracy\"", "(did you mean test_accuracy?)"},
+		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = []", "s.toml:5: grid.p: an empty list"},
+		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\nlr = { from = 0.1, to = 1, count = 100_000 }\np = { from = 2, to = 3.5, count = 100 }", "s.toml:6: grid.p: more than 200000 combinations"},
+		{"job = \"fit\"\ndraws = 1000\n[settings]\ndata = \"r100\"\n[grid]\nlr = { from = 0.1, to = 1, count = 1000 }\n[random]\np = [2, 3]", "s.toml:2: draws: more than 200000 combinations"},
+		{"job = \"fit\"\ntrials = 9_000_000_000_000_000_000\n[settings]\ndata = \"r100\"\n[grid]\np = [2, 3]", "s.toml:2: trials = 9000000000000000000: with 2 combinations more than"},
 		{"job = \"fit\"\ntrials = \"two\"", "s.toml:2:"},
 		{"job = \"fit\"\n[grid\n", "s.toml:2:"},
 		{"job = \"fits\"", "s.toml:1: job = \"fits\": choose train, fit, margin or path"},
-		{"job = \"fit\"\nmetric = \"accuracy\"", "s.toml:2: metric = \"accuracy\": the result of fit has lr, l2, soft, steps, loss"},
+		{"job = \"fit\"\nmetric = \"accuracy\"", "s.toml:2: metric = \"accuracy\": there is none: the result of fit has lr, l2, soft, steps, loss"},
 		{"job = \"fit\"\n\n[settings]\ndata = \"r100\"\nmomentum = 1", "s.toml:5: settings.momentum: fit has no such setting: it has data, p,"},
 		{"job = \"fit\"\n[settings]\nengine = \"go\"", "s.toml:3: settings.engine: fit has no such setting"},
 		{"job = \"train\"\n[settings]\nengine = \"go\"", "s.toml:3: settings.engine: say it on the command line"},
@@ -195,4 +204,77 @@ func TestSettingsComeBackAsTheyWentIn(t *testing.T) {
 	if x, ok := tr.(*job.Train); err != nil || !ok || !x.NoAugment || x.LR != 0.3 || len(x.P) != 1 || x.P[0] != 1.1 || x.Epochs != 15 {
 		t.Errorf("%+v, %v", tr, err)
 	}
+}
+
+// Whatever a file says, it is planned or refused in one line; what is planned can be run, and written and read back.
+func FuzzFile(f *testing.F) {
+	for _, text := range []string{quick, slow, network, "job = \"fit\"\ndraws = 5\n[settings]\ndata = \"r100\"\n[random]\nlr = { from = 1e-4, to = 1, scale = \"log\" }\nloss = [\"exp\", \"logistic\"]",
+		"job = \"fit\"\n[settings]\ndata = \"r100\"\n[zip]\np = [1.5, 2]\nlr = [0.1, 0.3]", "job = \"margin\"\ngrid = { p = [1, 2, inf] }\nsettings.data = \"r100\"",
+		"job = \"path\"\n[settings]\ndata = \"r100\"\n[grid]\nto = { from = 10, to = 12, count = 3 }\n[[published]]\nto = 10\nmean = 1"} {
+		f.Add(text, "trials=2")
+	}
+	f.Add(quick, "p=1.1,inf")
+	f.Add(quick, "name=../x")
+	f.Fuzz(func(t *testing.T, text, override string) {
+		file, err := ReadFile("s.toml", []byte(text), nil)
+		if err == nil && override != "" {
+			file, err = ReadFile("s.toml", []byte(text), []string{override})
+		}
+		if err == nil && large(file) {
+			return // nothing new, and slow
+		}
+		var p *Plan
+		if err == nil {
+			p, err = NewPlan(file, "test")
+		}
+		if err != nil {
+			if strings.ContainsAny(strings.TrimSpace(err.Error()), "\n") {
+				t.Errorf("several lines: %q", err)
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for _, s := range p.Runs {
+			settings, err := parse(s.Job, s.Settings)
+			if err != nil || s.identity() != s.ID || seen[s.ID] || strings.ContainsAny(s.Folder(), "/\\\x00") {
+				t.Errorf("%v: %v, folder %q", s, err, s.Folder())
+			} else if got := string(canonicalJSON(canonical(settings))); got != string(canonicalJSON(s.Settings)) {
+				t.Errorf("%v: %s comes back as %s", s, canonicalJSON(s.Settings), got)
+			}
+			seen[s.ID] = true
+		}
+		folder := Folder{t.TempDir()}
+		if err := folder.writePlan(p); err != nil {
+			t.Fatal(err)
+		}
+		again, err := folder.readPlan()
+		if err != nil || len(again.Runs) != len(p.Runs) || again.Runs[0].identity() != p.Runs[0].ID {
+			t.Errorf("the plan comes back as %+v, %v", again, err)
+		}
+		collect(folder, again)
+	})
+}
+
+// large says whether a file has so many runs that planning them takes long.
+func large(f *File) bool {
+	if f.Trials > 5 || f.Draws > 5 {
+		return true
+	}
+	n := 1
+	for _, table := range []map[string]any{f.Grid, f.Zip} {
+		for _, v := range table {
+			switch v := v.(type) {
+			case []any:
+				n *= max(1, len(v))
+			case map[string]any:
+				if count, ok := v["count"].(int64); ok {
+					n *= int(max(1, min(count, 1000)))
+				}
+			}
+			if n > 50 {
+				return true
+			}
+		}
+	}
+	return false
 }
