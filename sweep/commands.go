@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -96,7 +97,8 @@ func (s *Start) Plan(version string, lib Library) (*Plan, error) {
 		data, err = text, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file", s.File)
+		names := slices.Sorted(maps.Keys(lib.Files))
+		return nil, fmt.Errorf("%s: no such file%s; the paper's tables are %s", s.File, nearest(s.File, names), strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -124,7 +126,7 @@ func (f Folder) left(p *Plan) []*Spec {
 func (p *Plan) Describe(con *job.Console, dir string) {
 	f := Folder{dir}
 	keys, values := p.varying()
-	con.Say("%s: %d runs of %s, %d trials each", p.File.Name, len(p.Runs), p.File.Job, p.File.Trials)
+	con.Say("%s: %d run%s of %s, %d trial%s each", p.File.Name, len(p.Runs), plural(len(p.Runs)), p.File.Job, p.File.Trials, plural(p.File.Trials))
 	for _, k := range keys {
 		list := values[k]
 		text := strings.Join(list[:min(12, len(list))], ", ")
@@ -136,11 +138,19 @@ func (p *Plan) Describe(con *job.Console, dir string) {
 	if n := p.Compilations(); p.File.Job == "train" {
 		con.Say("  %d compilation%s", n, plural(n))
 	}
-	if p.File.Report == "" {
+	switch key := rowKey(p.File.Metric, keys); {
+	case p.File.Report != "": // has metrics of its own
+	case compares(p.File.Metric, key):
 		con.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
+	default:
+		con.Say("  metric     %s, not to be compared between different %s", p.File.Metric, key)
 	}
-	if n := len(p.Runs) - len(f.left(p)); n > 0 {
-		con.Say("  %d are done and kept", n)
+	done := len(p.Runs) - len(f.left(p))
+	if done > 0 {
+		con.Say("  %d are done and kept", done)
+	}
+	if n := len(f.names("trials")) - done; n > 0 {
+		con.Say("  %d run%s of other plans stay%s in the folder, and not in its report", n, plural(n), map[bool]string{true: "s"}[n == 1])
 	}
 	con.Say("  folder     %s", f.Dir)
 }

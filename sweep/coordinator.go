@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -157,6 +158,9 @@ func (c *coordinator) take() (err error) {
 	if old, err := c.readPlan(); err == nil && old.Version != c.plan.Version && len(c.names("trials")) > 0 {
 		return fmt.Errorf("%s: its runs were made by bregman %s, this is %s: versions do not mix in a sweep. Finish it with that version, or choose another folder with --out", c.Dir, old.Version, c.plan.Version)
 	}
+	if info, err := runlog.ReadInfo(c.Dir); err == nil && info.Command != "sweep" {
+		return fmt.Errorf("%s: a run of %q is there: choose another folder with --out", c.Dir, info.Command)
+	}
 	var lines []any
 	for _, s := range c.plan.Runs {
 		c.byID[s.ID] = s
@@ -168,8 +172,13 @@ func (c *coordinator) take() (err error) {
 	for try := 0; ; try++ { // somebody may be looking at the lock for an instant
 		if _, err = os.Stat(c.path("run.json")); err == nil {
 			c.run, err = runlog.Resume(c.Dir, lines)
-		} else if c.run, err = runlog.CreateAt(c.Dir, info); err != nil {
-			err = fmt.Errorf("%w (a folder that is no sweep? choose another with --out)", err)
+		} else {
+			if st, err := os.Lstat(c.Dir); err == nil && st.IsDir() {
+				os.Remove(c.Dir) // an empty folder may be used; another stays
+			}
+			if c.run, err = runlog.CreateAt(c.Dir, info); errors.Is(err, fs.ErrExist) {
+				err = fmt.Errorf("%s: it is there, and no sweep's folder: choose another with --out", c.Dir)
+			}
 		}
 		if busy := (*runlog.BusyError)(nil); !errors.As(err, &busy) || try == 5 {
 			break

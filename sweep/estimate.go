@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -22,9 +23,12 @@ func estimate(ctx context.Context, p *Plan, left []*Spec, o Options, runs string
 	if p.File.Job == "train" {
 		return estimateTraining(left, o, runs, jobs)
 	}
-	one, ok := probe(ctx, left[0])
-	if !ok {
-		return fmt.Sprintf("  time       unknown: the first of %d runs takes more than a second, or fails", len(left))
+	one, err := probe(ctx, left[0])
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("  time       unknown: the first of %d runs takes more than a second", len(left))
+	}
+	if err != nil {
+		return fmt.Sprintf("  time       unknown: the first of %d runs fails: %v", len(left), err)
 	}
 	total := time.Duration(float64(one) * float64(len(left)) / float64(jobs))
 	most := ""
@@ -46,13 +50,13 @@ func brief(d time.Duration) string {
 }
 
 // probe times a linear run, for a second at most: a long fit by its first thousands of steps.
-func probe(ctx context.Context, s *Spec) (time.Duration, bool) {
+func probe(ctx context.Context, s *Spec) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	timed := func(steps int) (time.Duration, bool) {
+	timed := func(steps int) (time.Duration, error) {
 		dir, err := os.MkdirTemp("", "bregman-probe-*")
 		if err != nil {
-			return 0, false
+			return 0, err
 		}
 		defer os.RemoveAll(dir)
 		one := *s
@@ -62,7 +66,7 @@ func probe(ctx context.Context, s *Spec) (time.Duration, bool) {
 		}
 		begin := time.Now()
 		_, err = newRunner(Place{}, "").run(ctx, &one, dir)
-		return time.Since(begin), err == nil
+		return time.Since(begin), err
 	}
 	steps, _ := strconv.Atoi(s.Settings["steps"])
 	const part = 20_000
@@ -70,19 +74,22 @@ func probe(ctx context.Context, s *Spec) (time.Duration, bool) {
 		timed(0) // the first is slow: code and data come from the disk
 		return timed(0)
 	}
-	least := func(steps int) (best time.Duration, ok bool) { // of three: the rest is noise
+	least := func(steps int) (best time.Duration, err error) { // of three: the rest is noise
 		for k := range 3 {
-			d, fine := timed(steps)
+			d, late := timed(steps)
 			if best = min(best, d); k == 0 {
 				best = d
 			}
-			ok = fine
+			err = late
 		}
-		return best, ok
+		return best, err
 	}
-	a, ok := least(part)
-	b, both := least(3 * part)
-	return a + time.Duration(float64(max(0, b-a))*float64(steps-part)/(2*part)), ok && both
+	a, err := least(part)
+	if err != nil {
+		return 0, err
+	}
+	b, err := least(3 * part)
+	return a + time.Duration(float64(max(0, b-a))*float64(steps-part)/(2*part)), err
 }
 
 // estimateTraining goes by the speed of earlier runs on this machine, else by what was measured for docs/measurements.md.

@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 		}
 	}
 	if f.Name == "" {
-		f.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		f.Name = slug(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	}
 	return f, nil
 }
@@ -121,9 +122,28 @@ func locate(path string, err error) error {
 	var bad *toml.DecodeError
 	if errors.As(err, &bad) {
 		row, col := bad.Position()
-		return fmt.Errorf("%s:%d:%d: %s", path, row, col, strings.TrimPrefix(bad.Error(), "toml: "))
+		return fmt.Errorf("%s:%d:%d: %s", path, row, col, plainly(bad))
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return fmt.Errorf("%s: %s", path, plainly(err))
+}
+
+var wrongType = regexp.MustCompile(`cannot (?:decode|store) .* (?:of|into) type (.*)$`)
+
+// plainly says what is wrong without the names of Go's types.
+func plainly(err error) string {
+	text := strings.TrimPrefix(err.Error(), "toml: ")
+	m := wrongType.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return text
+	case strings.HasPrefix(m[1], "map"):
+		return "want a table, such as [grid]"
+	case strings.HasPrefix(m[1], "[]"):
+		return "want tables, [[published]]"
+	case strings.HasPrefix(m[1], "string"):
+		return "want a text in quotes"
+	}
+	return "want a whole number"
 }
 
 // index remembers the order and the lines of the keys, which a decoded map has lost.
@@ -173,15 +193,18 @@ func (f *File) override(text string) error {
 	key = strings.ReplaceAll(key, "-", "_")
 	var values []any
 	for _, v := range strings.Split(value, ",") {
+		if v == "" {
+			return fmt.Errorf("on the command line: %s: a value is empty", text)
+		}
 		values = append(values, scalar(v))
 	}
 	if slices.Contains(topKeys[:9], key) {
 		line := fmt.Sprintf("%s = %s\n", key, value)
-		if _, isText := values[0].(string); isText {
+		if _, isText := values[0].(string); isText || len(values) > 1 {
 			line = fmt.Sprintf("%s = %q\n", key, value)
 		}
 		if err := toml.Unmarshal([]byte(line), f); err != nil {
-			return fmt.Errorf("on the command line: %s: %w", text, err)
+			return fmt.Errorf("on the command line: %s: %s", text, plainly(err))
 		}
 		f.lines[key] = 0
 		return nil
@@ -506,6 +529,9 @@ func (f *File) text(key string, v any) (string, error) {
 	case bool:
 		return strconv.FormatBool(v), nil
 	case []any:
+		if !strings.HasPrefix(key, "settings.") {
+			return "", fmt.Errorf("%s: %v: a list inside the list", f.at(key), v)
+		}
 		return "", fmt.Errorf("%s: a list varies from run to run: it belongs in [grid]", f.at(key))
 	}
 	return "", fmt.Errorf("%s: %v: want a number, a text, true or false", f.at(key), v)

@@ -167,6 +167,10 @@ func TestAMistakeIsNamedWithItsLine(t *testing.T) {
 		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[random]\np = [2, 3]", "draws"},
 		{"job = \"margin\"\ntrials = 2\n[settings]\ndata = \"r100\"", "are the same run"},
 		{"job = \"fit\"\nname = \"../x\"", "s.toml:2: name = \"../x\": it names a folder"},
+		{"job = \"fit\"\ntrials = 2.5", "s.toml:2:10: want a whole number"},
+		{"job = 3", "s.toml:1:7: want a text in quotes"},
+		{"job = \"fit\"\ngrid = 3", "s.toml:2:8: want a table, such as [grid]"},
+		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [2, [3]]", "s.toml:5: grid.p: [3]: a list inside the list"},
 	} {
 		_, err := tryPlan(c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -175,6 +179,14 @@ func TestAMistakeIsNamedWithItsLine(t *testing.T) {
 	}
 	if _, err := tryPlan("job = \"fit\"\n[settings]\ndata = \"r100\"", "p=2,x"); err == nil || !strings.Contains(err.Error(), "on the command line: p") {
 		t.Errorf("override: %v", err)
+	}
+	for o, want := range map[string]string{"trials=x": "trials=x: want a whole number", "trials=1,2": "trials=1,2: want a whole number", "p=2,,3": "p=2,,3: a value is empty"} {
+		if _, err := tryPlan("job = \"fit\"\n[settings]\ndata = \"r100\"", o); err == nil || !strings.Contains(err.Error(), "on the command line: "+want) {
+			t.Errorf("%s: %v", o, err)
+		}
+	}
+	if f, err := ReadFile("dir/my sweep.toml", []byte("job = \"fit\""), nil); err != nil || f.Name != "my-sweep" {
+		t.Errorf("a file with a space in its name: %v", err)
 	}
 	if _, err := tryPlan("job = \"fit\"", "p"); err == nil || !strings.Contains(err.Error(), "key=value") {
 		t.Errorf("override without a value: %v", err)

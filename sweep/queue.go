@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,11 @@ type Connection struct {
 
 // options are those of the connection. It never gives up: a server that is gone comes back.
 func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]nats.Option, error) {
+	for _, server := range strings.Split(c.NATS, ",") {
+		if scheme, _, ok := strings.Cut(server, "://"); ok && !slices.Contains([]string{"nats", "tls", "ws", "wss"}, strings.TrimSpace(scheme)) {
+			return nil, fmt.Errorf("--nats %s: want servers such as nats://host:4222 or tls://host:4222", server)
+		}
+	}
 	opts := []nats.Option{nats.Name("bregman"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {

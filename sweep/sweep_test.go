@@ -122,3 +122,41 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 	start(t, dir, "sweep", "resume", "runs/sweep-s").done()
 	same(t, outcome(t, dir), unbroken(t, slow))
 }
+
+// Folders that hold something else are left as they are.
+func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, quick)
+	for _, folder := range []string{"fit", "empty"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(dir, "fit", "run.json")
+	if err := os.WriteFile(other, []byte(`{"command": "fit", "status": "done"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"sweep status fit": `fit: a run of "fit", not a sweep`, "sweep stop fit": `fit: a run of "fit", not a sweep`, "sweep resume fit": `fit: a run of "fit", not a sweep`, "sweep retry fit": `fit: a run of "fit", not a sweep`,
+		"sweep status empty": "empty: no sweep is there", "sweep stop nowhere": "nowhere: no sweep is there",
+		"sweep " + file + " --out fit": `fit: a run of "fit" is there: choose another folder with --out`, "sweep " + file + " --out " + file: file + ": it is there, and no sweep's folder",
+		"worker --nats http://x:4222": "--nats http://x:4222: want servers such as", "sweep cifar": "cifar: no such file"} {
+		p := start(t, dir, strings.Fields(args)...)
+		if code := p.wait(); code != 1 || !strings.Contains(p.err.String(), "bregman: "+want) {
+			t.Errorf("%s: exit %d, %s", args, code, p.err.String())
+		}
+	}
+	if b, err := os.ReadFile(other); err != nil || !strings.Contains(string(b), `"done"`) {
+		t.Errorf("the run was changed: %s, %v", b, err)
+	}
+	start(t, dir, "sweep", file, "p=2", "--out", "empty").done()
+	second := start(t, dir, "sweep", file, "p=3", "--out", "empty")
+	second.done()
+	if !strings.Contains(second.err.String(), "4 runs of other plans stay in the folder, and not in its report") {
+		t.Error(second.err.String())
+	}
+	missing := start(t, dir, "sweep", file, "data=nowhere.svm", "trials=1", "--dry-run")
+	if missing.wait() != 0 || !strings.Contains(missing.err.String(), "the first of 3 runs fails: ") {
+		t.Error(missing.err.String())
+	}
+}
