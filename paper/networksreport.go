@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/report"
@@ -79,7 +80,18 @@ func (r *networks) accuracyTable(g *group) report.Table {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", p), test, theirs, g.over(p, func(x job.TrainResult) float64 { return 100 * x.FlipAccuracy }).cell(),
 			g.over(p, func(x job.TrainResult) float64 { return 100 * x.Accuracy }).cell(), report.Short(loss.mean, 3), report.Short(g.over(p, func(x job.TrainResult) float64 { return x.LR }).mean, 3)})
 	}
+	if paper == nil {
+		dropColumn(&t, 2)
+	}
 	return t
+}
+
+// dropColumn leaves out a column that has nothing in it.
+func dropColumn(t *report.Table, j int) {
+	t.Header = slices.Delete(t.Header, j, j+1)
+	for i := range t.Rows {
+		t.Rows[i] = slices.Delete(t.Rows[i], j, j+1)
+	}
 }
 
 // compared is the order of two p in a group.
@@ -167,6 +179,11 @@ func (r *networks) orderTable(g *group) report.Table {
 			theirs.Best = c.certain()
 		}
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%v − %v", c.p, c.q), ours, theirs, report.Text("%s", c.verdict())})
+	}
+	if r.published(g) == nil {
+		dropColumn(&t, 3)
+		dropColumn(&t, 2)
+		t.Note = strings.Replace(t.Note, "Student's t for our pairs, Welch's for the paper's means, both corrected", "Student's t, corrected", 1)
 	}
 	return t
 }
@@ -291,7 +308,7 @@ func (r *networks) Write(run *runlog.Run) error {
 	}
 	doc.Section("The order of the p")
 	for _, g := range r.groups {
-		if len(g.ps) < 2 {
+		if len(g.runs) < 2 {
 			continue
 		}
 		if err := doc.AddTables(job.Named{Name: g.file() + "_order", Table: r.orderTable(g)}); err != nil {

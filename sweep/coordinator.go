@@ -123,7 +123,7 @@ func (c *coordinator) ready() error {
 		return err
 	}
 	c.con.SayPassed(eng)
-	hashes := map[string]string{}
+	hashes, sizes := map[string]string{}, map[string]int{}
 	for _, s := range c.plan.Runs {
 		data := s.Settings["data"]
 		if _, ok := hashes[data]; !ok {
@@ -131,7 +131,10 @@ func (c *coordinator) ready() error {
 			if err != nil {
 				return err
 			}
-			hashes[data] = set.Hash
+			hashes[data], sizes[data] = set.Hash, set.Train.Len()
+		}
+		if batch := float(s.Settings["batch"]); batch > float64(sizes[data]) {
+			return fmt.Errorf("%v: batch = %v: %s has %d training images", s, batch, data, sizes[data])
 		}
 		if info, err := runlog.ReadInfo(c.Trial(s)); err == nil && info.DataHash != "" && info.DataHash != hashes[data] {
 			return fmt.Errorf("%s: the data have changed since: %s has the hash %.12s…, runs that are done had %.12s…: bring those back, or choose another folder", c.Dir, data, hashes[data], info.DataHash)

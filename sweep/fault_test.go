@@ -179,7 +179,7 @@ var kills = flag.Int("sweep.kills", 10, "processes that TestRandomKills kills")
 
 // Workers, the sweep and the server are killed at random; in the end every run is there once, as if nothing had been.
 func TestRandomKills(t *testing.T) {
-	text := strings.Replace(slow, "trials = 4", fmt.Sprintf("trials = %d", 10+3**kills/2), 1)
+	text := strings.Replace(slow, "trials = 4", fmt.Sprintf("trials = %d", 10+5**kills/2), 1)
 	want := unbroken(t, text)
 	rng := rand.New(rand.NewPCG(uint64(*kills), 9))
 	dir, server, addr, s, workers := far(t, text, 2)
