@@ -168,7 +168,7 @@ func (t *marginTask) run(ctx context.Context, file, dir string) error {
 		t.Value, t.Gap = *r.Margin, *r.Gap
 		return nil
 	}
-	t.Gap = *r.Excess / *r.Loss
+	t.Gap = *r.Excess / *r.Objective
 	data, err := os.ReadFile(f.Out)
 	if err != nil {
 		return err

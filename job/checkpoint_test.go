@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/linear"
 )
 
-var someCheckpoint = &fitCheckpoint{hash: "sha256:x", p: 1.5, soft: 0.1, finished: []*linear.Result{{W: []float64{1, 2}, Certificate: linear.Certificate{Lower: 1, Upper: 2}, Objective: 3, Excess: 4, Steps: 5, Eta: 6}},
+var someCheckpoint = &fitCheckpoint{hash: "sha256:x", p: 1.5, soft: 0.1, finished: []*linear.Result{{W: []float64{1, 2}, Certificate: linear.Certificate{Lower: 1, Upper: 2}, Loss: 2.5, Objective: 3, Excess: 4, Steps: 5, Eta: 6}},
 	state: &linear.Checkpoint{Method: linear.Accelerated, Step: 7, Numbers: []float64{1, math.Inf(1)}, Vectors: [][]float64{{1, 2}, {}, {3}}}}
 
 func TestCheckpointsComeBackAsTheyWere(t *testing.T) {
@@ -23,9 +24,11 @@ func TestCheckpointsComeBackAsTheyWere(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, someCheckpoint) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	f.Metadata["version"] = "2"
-	if _, err := decodeFitCheckpoint(f); err == nil {
-		t.Error("a newer version was taken")
+	for version, want := range map[string]string{"3": "newer", "1": "older"} {
+		f.Metadata["version"] = version
+		if _, err := decodeFitCheckpoint(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %s: %v", version, err)
+		}
 	}
 }
 
@@ -75,10 +78,10 @@ func TestOfEquallyAccuratePTheOneNearestToTwoIsChosen(t *testing.T) {
 	cells := map[cell]cellScore{}
 	for k := range 2 {
 		for p, acc := range map[float64]float64{1.1: 0.9, 3: 0.9, 10: 0.8} {
-			cells[cell{p, k}] = cellScore{Accuracy: acc}
+			cells[cell{P: p, Fold: k}] = cellScore{Accuracy: acc}
 		}
 	}
-	for _, s := range summary([]float64{1.1, 3, 10}, 2, cells) {
+	for _, s := range summary([]float64{1.1, 3, 10}, []float64{0}, 2, cells) {
 		if s.Chosen != (s.P == 3) {
 			t.Errorf("p = %v: chosen %v", s.P, s.Chosen)
 		}

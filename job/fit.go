@@ -21,14 +21,15 @@ import (
 type Fit struct {
 	Data    string    `kong:"required,xor='source',placeholder='FILE',help='Training data: svmlight, CSV, npy or npz (also gzipped), or a built-in set such as r100:7.'" toml:"data" json:"data"`
 	P       Exponents `kong:"name='p',default='2',help='Geometry: the exponent p > 1. Near 1: sparse weights; 2: Euclidean; large: small bounded weights. Several, with --cv.'" toml:"p" json:"p"`
-	CV      int       `kong:"name='cv',default='0',help='Choose p among several by this many-fold cross-validation, e.g. 5.'" toml:"cv" json:"cv"`
+	CV      int       `kong:"name='cv',default='0',help='Choose p, and lambda of --lp, among several by this many-fold cross-validation, e.g. 5.'" toml:"cv" json:"cv"`
 	Loss    string    `kong:"default='exp',enum='exp,logistic,poly,square',help='Loss: exp, logistic, poly (polynomial tail) or square (regression).'" toml:"loss" json:"loss"`
-	Method  string    `kong:"default='auto',enum='auto,accelerated,pgd,normalized,squared,steepest,newton',help='auto: newton with --l2, pgd with another loss, --lr, --batch or --init, else accelerated. pgd: constant step; normalized: step divided by the loss; squared: the same with the squared norm as potential; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
+	Method  string    `kong:"default='auto',enum='auto,accelerated,pgd,normalized,squared,steepest,newton',help='auto: newton with --l2 or --lp, pgd with another loss, --lr, --batch or --init, else accelerated. pgd: constant step; normalized: step divided by the loss; squared: the same with the squared norm as potential; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
 	L2      float64   `kong:"name='l2',default='0',help='Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).'" toml:"l2" json:"l2"`
+	LP      Exponents `kong:"name='lp',placeholder='LAMBDA',help='Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p = 2 the same as --l2. Several, with --cv.'" toml:"lp" json:"lp,omitempty"`
 	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 where the data turns out not to be separable.'" toml:"soft" json:"soft"`
 	Scale   string    `kong:"default='none',enum='none,std,max',help='Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest magnitude 1). The model keeps the scaler.'" toml:"scale" json:"scale"`
 	Steps   Count     `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
-	Gap     float64   `kong:"default='0',help='Stop once the margin (with --l2, the objective) is certified to be within this relative distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.'" toml:"gap" json:"gap"`
+	Gap     float64   `kong:"default='0',help='Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.'" toml:"gap" json:"gap"`
 	LR      float64   `kong:"name='lr',default='0',help='Step size; 0 finds one that suits the data. The paper uses 1e-4.'" toml:"lr" json:"lr"`
 	Batch   int       `kong:"default='0',help='Examples per step, 0 for all of them.'" toml:"batch" json:"batch"`
 	Init    string    `kong:"default='zero',help='Start: zero, normal:DEVIATION, or an npy file.'" toml:"init" json:"init"`
@@ -50,9 +51,11 @@ func (*Fit) Help() string {
   bregman fit --data r100 --p 1.5
   bregman fit --data train.csv --test test.csv --scale std --bias --p 1.1,1.5,2,3,6,10 --cv 5 --out model.json
   bregman fit --data train.svm --loss logistic --l2 1e-6
+  bregman fit --data train.svm --loss logistic --lp 1e-4,1e-3,1e-2 --p 1.1,1.5,2,3 --cv 5
   bregman fit --resume runs/20261115-120000-fit-p2-train
 
-Finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved by a dual
+With --lp it is the classifier of least penalised loss, "excess" says how far its objective can still be from the least possible. Without, it
+finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved by a dual
 bound. More than two labels are fitted one against the rest. A run that was stopped goes on from its last checkpoint with --resume.`
 }
 
@@ -63,14 +66,16 @@ type FitResult struct {
 	LossName      string    `json:"loss_name"`
 	LR            float64   `json:"lr"`
 	L2            float64   `json:"l2,omitempty"`
+	LP            float64   `json:"lp,omitempty"` // the lambda that was used
 	Soft          float64   `json:"soft,omitempty"`
 	N             int       `json:"n"`
 	D             int       `json:"d"`
 	Steps         int       `json:"steps"`
-	Loss          *float64  `json:"loss"`             // null where it overflows
-	Excess        *float64  `json:"excess,omitempty"` // with L2: the objective is at most this far above the least possible
-	Margin        *float64  `json:"margin"`           // γ(w)/‖w‖ₚ
-	Norm          *float64  `json:"norm"`             // ‖w‖ₚ after rescaling to margin 1
+	Loss          *float64  `json:"loss"`                // null where it overflows
+	Objective     *float64  `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
+	Excess        *float64  `json:"excess,omitempty"`    // with L2 or LP: the objective is at most this far above the least possible
+	Margin        *float64  `json:"margin"`              // γ(w)/‖w‖ₚ
+	Norm          *float64  `json:"norm"`                // ‖w‖ₚ after rescaling to margin 1
 	Lower         *float64  `json:"lower"`
 	Upper         *float64  `json:"upper"`
 	Gap           *float64  `json:"gap"`
@@ -100,6 +105,14 @@ func (f *Fit) Check() error {
 	}
 	if f.Method == "" {
 		f.Method = "auto"
+	}
+	for k, v := range f.LP {
+		if !(v > 0) || math.IsInf(v, 1) {
+			return fmt.Errorf("--lp %v: want a positive number such as 1e-3", v)
+		}
+		if slices.Contains(f.LP[:k], v) {
+			return fmt.Errorf("--lp %v: %v is there twice", f.LP, v)
+		}
 	}
 	switch method := f.method(); {
 	case f.Data == "":
@@ -134,16 +147,20 @@ func (f *Fit) Check() error {
 		return fmt.Errorf("--top %d: want a positive number, or 0 for none", f.Top)
 	case f.L2 > 0 && (len(f.P) != 1 || f.P[0] != 2):
 		return fmt.Errorf("--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for every p: drop --p", f.P)
-	case (f.L2 > 0) != (method == linear.Newton):
-		return errors.New("--l2 and --method newton go together: say --l2 1e-6, and no other method")
-	case f.L2 > 0 && (f.Batch > 0 || f.LR > 0):
-		return errors.New("--l2 is solved by Newton's method: drop --batch and --lr")
+	case f.L2 > 0 && len(f.LP) > 0:
+		return errors.New("--l2 is --lp with p = 2: say one of them")
+	case len(f.LP) > 1 && f.CV == 0:
+		return fmt.Errorf("--lp %v: several of them need --cv 5, which chooses one", f.LP)
+	case f.penalised() != (method == linear.Newton):
+		return errors.New("--l2 or --lp and --method newton go together: say --lp 1e-3, and no other method")
+	case f.penalised() && (f.Batch > 0 || f.LR > 0):
+		return errors.New("--l2 and --lp are solved by Newton's method: drop --batch and --lr")
 	case f.Soft > 0 && method != linear.Accelerated:
 		return fmt.Errorf("--soft goes with --method accelerated, not with %s", method)
-	case f.Gap > 0 && f.Loss == "square" && f.L2 == 0:
+	case f.Gap > 0 && f.Loss == "square" && !f.penalised():
 		return errors.New("--gap is about margins: it does not go with --loss square")
 	case method == linear.Accelerated && f.Loss != "exp":
-		return fmt.Errorf("--method accelerated has no use for --loss %s: choose another method, or --l2", f.Loss)
+		return fmt.Errorf("--method accelerated has no use for --loss %s: choose another method, or --lp", f.Loss)
 	case method == linear.Accelerated && (f.Batch > 0 || f.LR > 0 || f.Init != "zero" && f.Init != ""):
 		return errors.New("--method accelerated finds its steps itself and starts at 0: drop --batch, --lr and --init")
 	case (method == linear.Normalized || method == linear.Squared) && f.Loss == "square":
@@ -152,12 +169,15 @@ func (f *Fit) Check() error {
 	return nil
 }
 
+// penalised says whether there is a penalty.
+func (f *Fit) penalised() bool { return f.L2 > 0 || len(f.LP) > 0 }
+
 // method is the method that auto stands for.
 func (f *Fit) method() linear.Method {
 	switch {
 	case f.Method != "auto":
 		return linear.Method(f.Method)
-	case f.L2 > 0:
+	case f.penalised():
 		return linear.Newton
 	case f.Loss != "exp" || f.LR != 0 || f.Batch != 0 || f.Init != "zero" && f.Init != "":
 		return linear.PGD
@@ -183,7 +203,10 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
-	w := &fitting{Fit: f, con: con, set: set, loss: must(linear.LossByName(f.Loss)), p: f.P[0], soft: f.Soft}
+	w := &fitting{Fit: f, con: con, set: set, loss: must(linear.LossByName(f.Loss)), p: f.P[0], lambda: f.L2, soft: f.Soft}
+	if len(f.LP) > 0 {
+		w.lambda = f.LP[0]
+	}
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/bregman-ml/bregman/report"
 )
 
-// CVScore is what cross-validation finds for one p: means over the folds.
+// CVScore is what cross-validation finds for one p, and one lambda of several: means over the folds.
 type CVScore struct {
 	P         float64  `json:"p"`
+	Lambda    float64  `json:"lambda,omitempty"`
 	Accuracy  float64  `json:"accuracy"`
 	Deviation float64  `json:"accuracy_deviation"` // between folds
 	Sparsity  float64  `json:"sparsity"`           // share of weights below a thousandth of the largest
@@ -24,10 +25,11 @@ type CVScore struct {
 	Chosen    bool     `json:"chosen"`
 }
 
-// cell is one p on one fold.
+// cell is one p and lambda on one fold.
 type cell struct {
-	P    float64 `json:"p"`
-	Fold int     `json:"fold"`
+	P      float64 `json:"p"`
+	Lambda float64 `json:"lambda,omitempty"` // of --lp
+	Fold   int     `json:"fold"`
 }
 
 // cellScore is what is measured there.
@@ -75,10 +77,14 @@ func folds(labels, classes []float64, k int, seed uint64) []int {
 	return of
 }
 
-// crossValidate scores every p and chooses the most accurate, of equals the one nearest to 2.
+// crossValidate scores every p, with every lambda, and chooses the most accurate, of equals the p nearest to 2 and the largest lambda.
 func (w *fitting) crossValidate(ctx context.Context) error {
 	fold := folds(w.set.Y, w.classes, w.CV, w.Seed)
-	bar := w.con.Bar("cross-validation", 1000*int64(len(w.P)*w.CV))
+	lambdas := []float64(w.LP)
+	if len(lambdas) == 0 {
+		lambdas = []float64{0}
+	}
+	bar := w.con.Bar("cross-validation", 1000*int64(len(w.P)*len(lambdas)*w.CV))
 	defer bar.Done()
 	if w.cells == nil {
 		w.cells = map[cell]cellScore{}
@@ -94,8 +100,8 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 			}
 		}
 		var part *split
-		for _, p := range w.P {
-			c := cell{p, k}
+		for j := range len(w.P) * len(lambdas) {
+			c := cell{w.P[j/len(lambdas)], lambdas[j%len(lambdas)], k}
 			if old, ok := w.cells[c]; ok {
 				w.soft = max(w.soft, old.Soft)
 			} else {
@@ -105,8 +111,8 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 						return err
 					}
 				}
-				s, err := w.score(ctx, part, p, func(share float64, note string) {
-					bar.Say(fmt.Sprintf("p = %v, fold %d, %s", p, k+1, note))
+				s, err := w.score(ctx, part, c, func(share float64, note string) {
+					bar.Say(fmt.Sprintf("%v, fold %d, %s", c.name(), k+1, note))
 					bar.Set(int64(1000 * (float64(done) + share)))
 				})
 				if err != nil {
@@ -122,25 +128,49 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 			done++
 		}
 	}
-	w.cv = summary(w.P, w.CV, w.cells)
+	w.cv = summary(w.P, lambdas, w.CV, w.cells)
 	for _, s := range w.cv {
 		if s.Chosen {
-			w.p = s.P
+			w.use(s.P, s.Lambda)
 		}
 	}
 	return nil
 }
 
+// use fits with this p, and with this lambda where there is one.
+func (w *fitting) use(p, lambda float64) {
+	if w.p = p; lambda > 0 {
+		w.lambda = lambda
+	}
+}
+
+// name is how a cell is called.
+func (c cell) name() string {
+	if c.Lambda > 0 {
+		return fmt.Sprintf("p = %v, lambda = %v", c.P, c.Lambda)
+	}
+	return fmt.Sprintf("p = %v", c.P)
+}
+
+// better says whether s is to be chosen rather than t.
+func (s CVScore) better(t CVScore) bool {
+	near := func(p float64) float64 { return math.Abs(math.Log(p / 2)) }
+	if d := s.Accuracy - t.Accuracy; math.Abs(d) > 1e-12 {
+		return d > 0
+	}
+	return near(s.P) < near(t.P) || s.P == t.P && s.Lambda > t.Lambda
+}
+
 // summary takes the folds together.
-func summary(ps []float64, folds int, cells map[cell]cellScore) []CVScore {
+func summary(ps, lambdas []float64, folds int, cells map[cell]cellScore) []CVScore {
 	var out []CVScore
 	best := 0
-	for j, p := range ps {
-		s := CVScore{P: p}
+	for j := range len(ps) * len(lambdas) {
+		s := CVScore{P: ps[j/len(lambdas)], Lambda: lambdas[j%len(lambdas)]}
 		var square, margin float64
 		separated := true
 		for k := range folds {
-			c := cells[cell{p, k}]
+			c := cells[cell{s.P, s.Lambda, k}]
 			s.Accuracy += c.Accuracy / float64(folds)
 			square += c.Accuracy * c.Accuracy / float64(folds)
 			s.Sparsity += c.Sparsity / float64(folds)
@@ -153,9 +183,7 @@ func summary(ps []float64, folds int, cells map[cell]cellScore) []CVScore {
 		if separated {
 			s.Margin = &margin
 		}
-		out = append(out, s)
-		near := func(p float64) float64 { return math.Abs(math.Log(p / 2)) }
-		if d := s.Accuracy - out[best].Accuracy; d > 1e-12 || d > -1e-12 && near(p) < near(out[best].P) {
+		if out = append(out, s); s.better(out[best]) {
 			best = j
 		}
 	}
@@ -199,9 +227,9 @@ func pick(x []float64, rows []int) []float64 {
 	return out
 }
 
-// score fits one p on one fold and measures it.
-func (w *fitting) score(ctx context.Context, part *split, p float64, show func(share float64, note string)) (cellScore, error) {
-	w.p = p
+// score fits one p and lambda on one fold and measures it.
+func (w *fitting) score(ctx context.Context, part *split, c cell, show func(share float64, note string)) (cellScore, error) {
+	w.use(c.P, c.Lambda)
 	fits, err := w.all(ctx, part.train, part.targets, false, show)
 	if err != nil {
 		return cellScore{}, err
@@ -248,39 +276,108 @@ func nonzero(weights [][]float64) int {
 	return int(math.Round(count / float64(max(len(weights), 1))))
 }
 
-// cvTable shows every p.
+// byP returns the best lambda of each p, in the order of the p.
+func (r *FitResult) byP() []CVScore {
+	var out []CVScore
+	for _, s := range r.CV {
+		if k := len(out) - 1; k < 0 || out[k].P != s.P {
+			out = append(out, s)
+		} else if s.better(out[k]) {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// lambdas are those cross-validation has tried, none without --lp.
+func (r *FitResult) lambdas() []float64 {
+	var out []float64
+	for _, s := range r.CV {
+		if s.Lambda > 0 && !slices.Contains(out, s.Lambda) {
+			out = append(out, s.Lambda)
+		}
+	}
+	return out
+}
+
+// cvTable shows every p, with its best lambda.
 func (r *FitResult) cvTable() report.Table {
 	t := report.Table{Title: fmt.Sprintf("Cross-validation: p = %v is chosen", r.P), Header: []string{"p", "accuracy", "± between folds", "weights near 0", "margin", "steps"},
 		Note: "Accuracy on what was held out, mean over the folds. A weight is near 0 below a thousandth of the largest."}
-	for _, s := range r.CV {
+	several := len(r.lambdas()) > 0
+	if several {
+		t.Title += fmt.Sprintf(" with lambda = %v", r.LP)
+		t.Header = slices.Insert(t.Header, 1, "best lambda")
+	}
+	for _, s := range r.byP() {
 		margin := math.NaN()
 		if s.Margin != nil {
 			margin = *s.Margin
 		}
 		acc := report.Cell{Text: fmt.Sprintf("%.2f %%", 100*s.Accuracy), Value: s.Accuracy, Best: s.Chosen}
-		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", s.P), acc, report.Text("%.2f", 100*s.Deviation), report.Text("%.1f %%", 100*s.Sparsity), report.Short(margin, 4),
-			report.Number(s.Steps, 0)})
+		row := []report.Cell{report.Text("%v", s.P), acc, report.Text("%.2f", 100*s.Deviation), report.Text("%.1f %%", 100*s.Sparsity), report.Short(margin, 4), report.Number(s.Steps, 0)}
+		if several {
+			row = slices.Insert(row, 1, report.Text("%v", s.Lambda))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-// cvFigures draw accuracy and sparsity over p.
+// cvGrid shows the accuracy of every p with every lambda.
+func (r *FitResult) cvGrid() report.Table {
+	lambdas := r.lambdas()
+	t := report.Table{Title: "Accuracy by p and lambda", Header: []string{"p"}}
+	for _, v := range lambdas {
+		t.Header = append(t.Header, fmt.Sprint(v))
+	}
+	for k, s := range r.CV {
+		if k%len(lambdas) == 0 {
+			t.Rows = append(t.Rows, []report.Cell{report.Text("%v", s.P)})
+		}
+		row := &t.Rows[len(t.Rows)-1]
+		*row = append(*row, report.Cell{Text: fmt.Sprintf("%.2f %%", 100*s.Accuracy), Value: s.Accuracy, Best: s.Chosen})
+	}
+	return t
+}
+
+// cvFigures draw accuracy and sparsity over p, and where there are several lambda the accuracy over them.
 func (r *FitResult) cvFigures() []report.Figure {
 	var p, acc, lo, hi, sparse []float64
-	for _, s := range r.CV {
+	for _, s := range r.byP() {
 		p, acc, sparse = append(p, s.P), append(acc, 100*s.Accuracy), append(sparse, 100*s.Sparsity)
 		lo, hi = append(lo, 100*(s.Accuracy-s.Deviation)), append(hi, 100*(s.Accuracy+s.Deviation))
 	}
 	c := report.Color(2)
 	least, most := slices.Min(lo), slices.Max(hi)
 	room := 0.3*(most-least) + 0.1 // for the legend
-	return []report.Figure{
+	figs := []report.Figure{
 		{Title: "Accuracy on held-out data", X: "p", Y: "%", LogX: true, LegendLow: true, Min: [2]float64{0, least - room}, Max: [2]float64{0, most}, Series: []report.Series{
 			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: report.Discs},
 			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: report.Dashed}, {X: p, Y: hi, Color: c, Style: report.Dashed}}},
 		{Title: "Weights near 0", X: "p", Y: "% of the features", LogX: true, Series: []report.Series{
 			{X: p, Y: sparse, Color: report.Color(1.1)}, {X: p, Y: sparse, Color: report.Color(1.1), Style: report.Discs}}},
 	}
+	lambdas := r.lambdas()
+	if len(lambdas) < 2 {
+		return figs
+	}
+	grid := report.Figure{Title: "Accuracy by lambda", X: "lambda", Y: "%", LogX: true, LegendLow: true}
+	order := slices.Clone(lambdas)
+	slices.Sort(order)
+	least, most = 100, 0
+	for k := 0; k < len(r.CV); k += len(lambdas) {
+		var y []float64
+		for _, v := range order {
+			y = append(y, 100*r.CV[k+slices.Index(lambdas, v)].Accuracy)
+		}
+		least, most = min(least, slices.Min(y)), max(most, slices.Max(y))
+		col := report.Color(r.CV[k].P)
+		grid.Series = append(grid.Series, report.Series{Name: fmt.Sprintf("p = %v", r.CV[k].P), X: order, Y: y, Color: col}, report.Series{X: order, Y: y, Color: col, Style: report.Discs})
+	}
+	room = 0.1*float64(len(p))*(most-least) + 0.1
+	grid.Min, grid.Max = [2]float64{0, least - room}, [2]float64{0, most}
+	return slices.Insert(figs, 1, grid)
 }
 
 // readCells reads what cross-validation had done back from metrics.jsonl.

@@ -20,6 +20,9 @@ func (w *fitting) finish(begin time.Time) error {
 	n, d := w.set.X.Dims()
 	r := &w.result
 	r.P, r.Method, r.LossName, r.L2, r.Soft, r.N, r.D, r.Seconds, r.CV = w.p, string(w.method()), w.Loss, w.L2, w.soft, n, d, w.seconds, w.cv
+	if len(w.LP) > 0 {
+		r.LP = w.lambda
+	}
 	if w.exact != "" {
 		r.Method += ", then " + w.exact
 	}
@@ -64,11 +67,12 @@ func (w *fitting) print() {
 // measure takes the fits into the result. Of several weight vectors the worst margin and gap count, where every one separates its classes.
 func (w *fitting) measure() {
 	r := &w.result
-	var loss, excess float64
+	var loss, objective, excess float64
 	c := linear.Certificate{Lower: math.Inf(1), Upper: math.Inf(1)}
 	gap := 0.0
 	for _, f := range w.fits {
-		loss += f.Objective / float64(len(w.targets))
+		loss += f.Loss / float64(len(w.targets))
+		objective += f.Objective / float64(len(w.targets))
 		excess += f.Excess / float64(len(w.targets))
 		r.Steps, r.LR = max(r.Steps, f.Steps), f.Eta
 		if f.Lower < c.Lower || math.IsNaN(f.Lower) {
@@ -79,7 +83,10 @@ func (w *fitting) measure() {
 	if loss-loss == 0 {
 		r.Loss = &loss
 	}
-	if excess-excess == 0 && w.L2 > 0 {
+	if objective-objective == 0 && w.penalised() {
+		r.Objective = &objective
+	}
+	if excess-excess == 0 && w.penalised() {
 		r.Excess = &excess
 	}
 	if len(w.fits) < len(w.targets) || w.loss.Residual() || !(c.Lower > 0) || math.IsInf(c.Lower, 1) || math.IsInf(1/c.Lower, 1) {
@@ -228,6 +235,9 @@ func (r *FitResult) rows() [][2]string {
 	if r.TestLoss != nil {
 		rows = append(rows, [2]string{"test loss", opt(r.TestLoss, "%.6g")})
 	}
+	if r.Objective != nil {
+		rows = append(rows, [2]string{"objective", opt(r.Objective, "%.6g") + "   the loss and the penalty"})
+	}
 	if r.Excess != nil {
 		rows = append(rows, [2]string{"excess", opt(r.Excess, "%.3g") + "   at most so far above the least possible"})
 	}
@@ -254,11 +264,11 @@ func (r *FitResult) rows() [][2]string {
 
 func (r *FitResult) method() string {
 	s := fmt.Sprintf("%s, p = %v", r.Method, r.P)
-	if r.LossName != "exp" || r.LR > 0 {
+	if r.LossName != "exp" || r.LR > 0 || r.Objective != nil {
 		s += fmt.Sprintf(", %s loss", r.LossName)
 	}
-	if r.L2 > 0 {
-		s += fmt.Sprintf(" + %v/2 ‖w‖²", r.L2)
+	if r.L2 > 0 || r.LP > 0 {
+		s += fmt.Sprintf(" + %v/2 ‖w‖ₚ²", max(r.L2, r.LP))
 	}
 	if r.LR > 0 {
 		s += fmt.Sprintf(", step %.4g", r.LR)
@@ -293,7 +303,11 @@ func (w *fitting) writeReport() error {
 	}
 	if w.cv != nil {
 		doc.Section("Cross-validation")
-		if err := doc.AddTables(Named{"cv", w.result.cvTable()}); err != nil {
+		tables := []Named{{"cv", w.result.cvTable()}}
+		if len(w.result.lambdas()) > 1 {
+			tables = append(tables, Named{"cv-lambda", w.result.cvGrid()})
+		}
+		if err := doc.AddTables(tables...); err != nil {
 			return err
 		}
 		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.result.cvFigures()...); err != nil {

@@ -20,8 +20,8 @@ import (
 // checkpointName is the file of a run folder that a stopped fit goes on from.
 const checkpointName = "checkpoints/fit.safetensors"
 
-// checkpointVersion is that of its format.
-const checkpointVersion = 1
+// checkpointVersion is that of its format. Version 2 has penalties in every p.
+const checkpointVersion = 2
 
 // fitCheckpoint is a fit under way: the weight vectors that are finished, and the state of the next.
 type fitCheckpoint struct {
@@ -41,7 +41,7 @@ func (c *fitCheckpoint) encode() []byte {
 	}
 	for k, r := range c.finished {
 		add(fmt.Sprintf("finished.%d.weights", k), r.W)
-		add(fmt.Sprintf("finished.%d.numbers", k), []float64{r.Lower, r.Upper, r.Objective, r.Excess, float64(r.Steps), r.Eta})
+		add(fmt.Sprintf("finished.%d.numbers", k), []float64{r.Lower, r.Upper, r.Loss, r.Objective, r.Excess, float64(r.Steps), r.Eta})
 	}
 	add("numbers", c.state.Numbers)
 	for k, v := range c.state.Vectors {
@@ -66,6 +66,9 @@ func decodeFitCheckpoint(f safetensors.File) (*fitCheckpoint, error) {
 	}
 	if version > checkpointVersion {
 		return nil, fmt.Errorf("checkpoint version %d is newer than this program, which reads up to version %d: update it", version, checkpointVersion)
+	}
+	if version < checkpointVersion {
+		return nil, fmt.Errorf("checkpoint version %d is of an older program, this one reads version %d: start again", version, checkpointVersion)
 	}
 	number := func(key string) float64 {
 		v, e := strconv.ParseFloat(m[key], 64)
@@ -99,13 +102,13 @@ func decodeFitCheckpoint(f safetensors.File) (*fitCheckpoint, error) {
 	for k := range int(finished) {
 		r := &linear.Result{W: vector(fmt.Sprintf("finished.%d.weights", k))}
 		v := vector(fmt.Sprintf("finished.%d.numbers", k))
-		if err == nil && len(v) != 6 {
+		if err == nil && len(v) != 7 {
 			err = errors.New("its numbers are wrong")
 		}
 		if err != nil {
 			return nil, err
 		}
-		r.Lower, r.Upper, r.Objective, r.Excess, r.Steps, r.Eta = v[0], v[1], v[2], v[3], int(v[4]), v[5]
+		r.Lower, r.Upper, r.Loss, r.Objective, r.Excess, r.Steps, r.Eta = v[0], v[1], v[2], v[3], v[4], int(v[5]), v[6]
 		c.finished = append(c.finished, r)
 	}
 	c.state = &linear.Checkpoint{Method: linear.Method(m["method"]), Step: int(number("step")), Numbers: vector("numbers")}

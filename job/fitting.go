@@ -29,6 +29,7 @@ type fitting struct {
 	targets [][]float64 // labels or targets of each weight vector
 	w0      []float64
 	p       float64 // the geometry in use
+	lambda  float64 // the penalty in use
 	soft    float64 // the share of worst margins in use
 	run     *runlog.Run
 	old     *fitCheckpoint // where to go on, nil: at the start
@@ -156,7 +157,7 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 
 // settings are the settings as linear takes them.
 func (w *fitting) settings(prob linear.Problem) linear.Settings {
-	set := linear.Settings{P: w.p, Method: w.method(), Loss: w.loss, L2: w.L2, Gap: w.Gap, Steps: int(w.Steps), Eta: w.LR, Batch: w.Batch, Seed: w.Seed, Start: w.w0}
+	set := linear.Settings{P: w.p, Method: w.method(), Loss: w.loss, Lambda: w.lambda, Gap: w.Gap, Steps: int(w.Steps), Eta: w.LR, Batch: w.Batch, Seed: w.Seed, Start: w.w0}
 	if set.Method == linear.Accelerated {
 		set.Soft = w.soft
 		if set.Gap == 0 {
@@ -254,9 +255,17 @@ func progress(pt linear.Point, set linear.Settings) float64 {
 
 // remarks says what the user should know of a fit that ended.
 func (w *fitting) remarks() {
+	set := w.settings(linear.Problem{X: w.set.X})
+	if set.Gap == 0 {
+		set.Gap = 1e-3
+	}
 	for _, r := range w.fits {
 		pts := r.Points
-		if w.method() != linear.Accelerated && len(pts) > 1 && !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0 {
+		switch gap := set.Gap; {
+		case w.penalised() && !(r.Excess <= gap*r.Objective):
+			w.con.Say("the objective is proved to be within %.3g of the least possible only: more --steps, a larger lambda or --scale std may help", r.Excess)
+		case w.penalised() || w.method() == linear.Accelerated:
+		case len(pts) > 1 && !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0:
 			w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", pts[0].Loss, pts[len(pts)-1].Loss)
 		}
 	}

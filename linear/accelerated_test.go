@@ -304,7 +304,9 @@ func TestFitsGoOnBitByBit(t *testing.T) {
 		{"accelerated", small, Settings{P: 3, Gap: 1e-4}},
 		{"accelerated, large", large(t), Settings{Gap: 5e-2}},
 		{"soft", noisy(1, 200, 5), Settings{Soft: 0.5}},
-		{"newton", noisy(1, 200, 5), Settings{L2: 1e-3, Gap: 1e-12}},
+		{"newton", noisy(1, 200, 5), Settings{Lambda: 1e-3, Gap: 1e-12}},
+		{"newton, p = 1.2", noisy(1, 200, 5), Settings{P: 1.2, Lambda: 1e-3, Gap: 1e-9}},
+		{"newton, p = 10", noisy(1, 200, 5), Settings{P: 10, Lambda: 1e-3, Gap: 1e-9}},
 		{"pgd", small, Settings{Method: PGD, P: 1.5, Steps: 3000, Eta: 1e-3}},
 		{"normalized, batches", small, Settings{Method: Normalized, P: 3, Steps: 1500, Batch: 4, Eta: 0.05, Seed: 3}},
 		{"squared", small, Settings{Method: Squared, P: 3, Steps: 1500}},
@@ -335,7 +337,7 @@ func TestFitsGoOnBitByBit(t *testing.T) {
 func TestNewtonFindsTheRegularisedOptimum(t *testing.T) {
 	for _, l := range []Loss{Logistic{}, Exponential{}, PolynomialTail{}, Square{}} {
 		prob := noisy(5, 300, 8)
-		r := mustFit(t, prob, Settings{Loss: l, L2: 1e-3, Gap: 1e-13})
+		r := mustFit(t, prob, Settings{Loss: l, Lambda: 1e-3, Gap: 1e-13})
 		// At the optimum the gradient of the loss, taken by differences good to 1e-9, is −λw.
 		g := gradient(prob, l, r.W)
 		for j := range g {
@@ -344,7 +346,7 @@ func TestNewtonFindsTheRegularisedOptimum(t *testing.T) {
 			}
 		}
 		// A fit that stops early says how far it may be off, and is.
-		early := mustFit(t, prob, Settings{Loss: l, L2: 1e-3, Gap: 0.3})
+		early := mustFit(t, prob, Settings{Loss: l, Lambda: 1e-3, Gap: 0.3})
 		if early.Objective-r.Objective > early.Excess*(1+1e-9) {
 			t.Errorf("%v: %v above the optimum, at most %v was promised", l, early.Objective-r.Objective, early.Excess)
 		}
@@ -379,7 +381,7 @@ func TestACancelledFitReturnsWhatItHas(t *testing.T) {
 
 func TestSettingsThatContradictAreRefused(t *testing.T) {
 	prob, _ := random(1, 5, 3)
-	for _, s := range []Settings{{P: 1}, {P: math.NaN()}, {Method: "fly"}, {L2: -1}, {Method: Newton}, {Method: PGD, L2: 1}, {Soft: 2}, {Soft: 0.1, Method: PGD}, {Loss: Logistic{}}, {Batch: 2},
+	for _, s := range []Settings{{P: 1}, {P: math.NaN()}, {Method: "fly"}, {Lambda: -1}, {Method: Newton}, {Method: PGD, Lambda: 1}, {Soft: 2}, {Soft: 0.1, Method: PGD}, {Loss: Logistic{}}, {Batch: 2},
 		{Eta: 1}, {Start: []float64{1, 2, 3}}, {Method: PGD, Start: []float64{1}}, {Method: PGD, Batch: 9}, {Gap: -1}, {Steps: -1}, {Method: Normalized, Loss: Square{}}} {
 		if _, err := Fit(t.Context(), prob, s); err == nil {
 			t.Errorf("%+v was taken", s)

@@ -21,7 +21,7 @@ const (
 	Normalized  Method = "normalized"  // the same with the step divided by the loss
 	Squared     Method = "squared"     // normalized, with ψ = ½‖·‖ₚ²
 	Steepest    Method = "steepest"    // steepest descent in the ℓₚ norm
-	Newton      Method = "newton"      // the minimiser of L(w) + (λ/2)‖w‖₂², whatever p
+	Newton      Method = "newton"      // the minimiser of L(w) + (λ/2)‖w‖ₚ²
 )
 
 // Methods are all methods.
@@ -30,10 +30,10 @@ var Methods = []Method{Accelerated, PGD, Normalized, Squared, Steepest, Newton}
 // Settings of Fit. The zero value asks for the classifier of largest ℓ₂ margin, certified to 0.1 %.
 type Settings struct {
 	P      float64 // the geometry, above 1; 0: 2
-	Method Method  // "": Newton where L2 > 0, else Accelerated
-	Loss   Loss    // nil: Exponential, and Logistic where L2 > 0. Accelerated is about the exponential loss only
+	Method Method  // "": Newton where Lambda > 0, else Accelerated
+	Loss   Loss    // nil: Exponential, and Logistic where Lambda > 0. Accelerated is about the exponential loss only
 	Soft   float64 // Accelerated: maximise the mean of this share of worst margins, for data that no w separates; 0: the worst one
-	L2     float64 // λ of (λ/2)‖w‖₂², for Newton
+	Lambda float64 // λ of the penalty (λ/2)‖w‖ₚ², for Newton
 	Gap    float64 // stop at this relative gap to the maximum margin, or to the least objective; 0: 1e-3 for Accelerated and Newton, none for others
 	Steps  int     // most steps; 0: 100,000
 	// Patience is after how many steps Accelerated stops where it has found no positive margin; 0: it goes on.
@@ -59,7 +59,8 @@ type Settings struct {
 type Result struct {
 	W           []float64
 	Certificate         // of the ℓₚ margin; Upper is +Inf where nothing is known of it
-	Objective   float64 // the mean loss, and with L2 the penalty
+	Loss        float64 // the mean loss
+	Objective   float64 // the mean loss and the penalty
 	Excess      float64 // Newton: Objective is at most this far above the least possible; else NaN
 	Steps       int
 	Eta         float64 // the step that was used, 0 for Accelerated and Newton
@@ -108,7 +109,7 @@ func (set Settings) withDefaults(prob Problem) (Settings, error) {
 		set.Steps = 100_000
 	}
 	if set.Method == "" {
-		if set.Method = Accelerated; set.L2 > 0 {
+		if set.Method = Accelerated; set.Lambda > 0 {
 			set.Method = Newton
 		}
 	}
@@ -129,14 +130,14 @@ func (set Settings) withDefaults(prob Problem) (Settings, error) {
 		return set, mirror.CheckP(set.P)
 	case !slices.Contains(Methods, set.Method):
 		return set, fmt.Errorf("method %q: choose one of %v", set.Method, Methods)
-	case !(set.L2 >= 0) || math.IsInf(set.L2, 1):
-		return set, fmt.Errorf("l2 = %v: want a positive number", set.L2)
+	case !(set.Lambda >= 0) || math.IsInf(set.Lambda, 1):
+		return set, fmt.Errorf("lambda = %v: want a positive number", set.Lambda)
 	case !(set.Soft >= 0) || set.Soft > 1:
 		return set, fmt.Errorf("soft = %v: want a share of the examples such as 0.1", set.Soft)
 	case set.Soft > 0 && set.Method != Accelerated:
 		return set, fmt.Errorf("soft goes with the accelerated method, not with %s", set.Method)
-	case (set.Method == Newton) != (set.L2 > 0):
-		return set, errors.New("a penalty l2 > 0 and the method newton go together")
+	case (set.Method == Newton) != (set.Lambda > 0):
+		return set, errors.New("a penalty lambda > 0 and the method newton go together")
 	case set.Loss.Residual() && prob.Y == nil:
 		return set, fmt.Errorf("the %v loss needs targets", set.Loss)
 	case !(set.Gap >= 0) || math.IsInf(set.Gap, 1):
@@ -151,7 +152,7 @@ func (set Settings) withDefaults(prob Problem) (Settings, error) {
 	if set.Method == Accelerated {
 		switch {
 		case set.Loss != Loss(Exponential{}):
-			return set, fmt.Errorf("the accelerated method maximises the margin through the exponential loss: the %v loss needs another method, or l2", set.Loss)
+			return set, fmt.Errorf("the accelerated method maximises the margin through the exponential loss: the %v loss needs another method, or a penalty", set.Loss)
 		case set.Batch != 0 || set.Eta != 0 || set.Start != nil:
 			return set, errors.New("the accelerated method finds its steps itself and starts at 0, with all examples: a batch, a step size or a start need another method")
 		}
@@ -226,7 +227,8 @@ func (f *fit) accelerate(ctx context.Context) error {
 			f.result.W, f.result.Certificate, f.result.Steps = s.w, s.cert, s.t
 			s.toMarginOne()
 			f.prob.Margins(s.m, s.w)
-			f.result.Objective = f.Loss.Sum(s.m) / float64(s.n)
+			f.result.Loss = f.Loss.Sum(s.m) / float64(s.n)
+			f.result.Objective = f.result.Loss
 			if err != nil && f.Save != nil {
 				return errors.Join(err, f.Save(state))
 			}
@@ -241,7 +243,7 @@ func (f *fit) accelerate(ctx context.Context) error {
 
 // newton runs Newton's method.
 func (f *fit) newton(ctx context.Context) error {
-	s, err := newNewton(f.prob, f.Loss, f.L2, f.Start)
+	s, err := newNewton(f.prob, f.Loss, f.P, f.Lambda, f.Start)
 	if err == nil && f.Resume != nil {
 		err = s.restore(*f.Resume)
 	}
@@ -251,13 +253,13 @@ func (f *fit) newton(ctx context.Context) error {
 	for {
 		err := ctx.Err()
 		done := err != nil || s.done(f.Gap) || s.t >= f.Steps
-		pt := Point{Step: s.t, Loss: s.f, Norm: mirror.Norm(s.w, f.P), Gap: s.bound / math.Abs(s.f), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
+		pt := Point{Step: s.t, Loss: s.mean, Norm: mirror.Norm(s.w, f.P), Gap: s.bound / math.Abs(s.f), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
 		if !f.Loss.Residual() && pt.Norm > 0 {
 			pt.Margin = minOf(s.score) / pt.Norm
 		}
 		f.record(pt)
 		if done {
-			f.result.W, f.result.Objective, f.result.Excess, f.result.Steps = s.w, s.f, s.bound, s.t
+			f.result.W, f.result.Loss, f.result.Objective, f.result.Excess, f.result.Steps = s.w, s.mean, s.f, s.bound, s.t
 			if pt.Norm > 0 && !f.Loss.Residual() {
 				f.result.Lower = pt.Margin
 			}
@@ -324,7 +326,7 @@ func (f *fit) descendWith(ctx context.Context, d Descent) error {
 		err = errors.Join(err, f.Save(s.checkpoint(f.Method, tr.upper)))
 	}
 	pt := s.Measure(f.P, nil)
-	f.result.W, f.result.Steps, f.result.Eta, f.result.Objective = s.W, s.T, d.Eta, pt.Loss
+	f.result.W, f.result.Steps, f.result.Eta, f.result.Loss, f.result.Objective = s.W, s.T, d.Eta, pt.Loss, pt.Loss
 	if !f.Loss.Residual() {
 		f.result.Certificate = Certificate{Lower: pt.Margin, Upper: tr.Upper()}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/vec"
+	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 // curved is a loss with a second derivative.
@@ -22,48 +24,100 @@ var (
 	_ curved = Square{}
 )
 
-// newton minimises f(w) = L(w) + (λ/2)‖w‖₂² by Newton's method: each step solves ∇²f·s = −∇f by conjugate gradients, as far as is
-// worth it, and goes along s until f falls enough. f is λ-strongly convex, so that
+// newton minimises f(w) = L(w) + λh(w), h = ½‖·‖ₚ², by Newton's method. Each step solves
 //
-//	f(w) − min f  ≤  ‖∇f(w)‖²/(2λ),
+//	(∇²L + λ∇²h)·s = −∇f,   ∇²h = (p−1)·diag(ω^(p−2)) + (2−p)·uuᵀ,   ω = |w|/‖w‖ₚ,   u = ∇‖w‖ₚ,
 //
-// which for these losses is the duality gap at the dual weights −ℓ′. It stops there.
+// by conjugate gradients, as far as is worth it, and goes along s until f falls enough. For p ≥ 2 that is w + t·s. For p < 2, where ∇²h is infinite at
+// 0, the step is made in z = ∇h(w), in which the penalty is linear: z + t·∇²h·s, and where ω is next to nothing, from −∇f − ∇²L·s = λΔz itself.
+//
+// Far from its solution Newton's method is bad for p near 1 and for large p. So it begins with p = 2, and p−1 is doubled or halved towards its goal, each
+// time from the weights before and with a λ that leaves the penalty of these as it is: two to five steps each.
+//
+// Every w has a dual point, the examples' weights −ℓ′/n, and with v = −∇L(w) the gap between the two is that of the penalty alone (Fenchel and Young):
+//
+//	f(w) − min f  ≤  λ/2·‖w‖ₚ² + 1/(2λ)·‖v‖_q² − ⟨v, w⟩,   1/p + 1/q = 1;   for p = 2 that is ‖∇f(w)‖²/(2λ).
+//
+// It stops there.
 //
 // References: Lin, Weng & Keerthi 2008, Trust region Newton method for large-scale logistic regression; Galli & Lin 2022, on
-// its line search.
+// its line search; Rockafellar 1970, Convex analysis, section 31, on duality.
 type newton struct {
-	prob Problem
-	loss curved
-	l2   float64
-	n, d int
+	prob   Problem
+	loss   curved
+	goal   penalty // what is asked for
+	now    penalty // what is being solved on the way there
+	n, d   int
+	row, y float64 // the largest ‖xᵢ‖₂, and of a regression |yᵢ|: what scores are rounded from
 
 	t     int
 	w     []float64
-	f     float64 // the objective
 	mean  float64 // L(w)
-	bound float64 // ‖∇f‖²/(2λ)
+	f     float64 // the objective
+	dual  float64 // the largest lower bound of min f so far
+	bound float64 // f − dual
 
 	score     []float64 // margins or residuals at w
-	g         []float64 // ∇f(w)
+	v         []float64 // −∇L(w)
+	z         []float64 // ∇h(w), of the penalty under way
+	g         []float64 // λz − v
+	value     float64   // the objective under way
+	excess    float64   // and how far it may be above its minimum
 	curv      []float64 // ℓ″/n
+	diagonal  []float64 // λ(p−1)ω^(p−2)
+	u         []float64
+	inverse   []float64 // of the diagonal of the system
 	s, r, h   []float64 // step, residual and direction of conjugate gradients
-	hd        []float64
-	xd, c     []float64 // of the examples
+	hd, hs    []float64 // ∇²f·h and ∇²L·s
+	dz        []float64
+	xd, c, c2 []float64 // of the examples
 	products  int
 	exhausted bool // no step makes f smaller: rounding
 }
 
-func newNewton(prob Problem, loss Loss, l2 float64, w0 []float64) (*newton, error) {
+// penalty is λ·½‖w‖ₚ².
+type penalty struct {
+	p, lambda float64
+}
+
+// value returns λ/2·‖w‖ₚ².
+func (a penalty) value(w []float64) float64 {
+	n := mirror.Norm(w, a.p)
+	return a.lambda / 2 * n * n
+}
+
+// gap returns λ/2·‖w‖ₚ² + 1/(2λ)·‖v‖_q² − ⟨v, w⟩ for the given product, which is not negative but by rounding.
+func (a penalty) gap(w, v []float64, product float64) float64 {
+	n := mirror.Norm(v, mirror.Conjugate(a.p)) / math.Sqrt(a.lambda)
+	return a.value(w) + n*n/2 - product
+}
+
+func newNewton(prob Problem, loss Loss, p, lambda float64, w0 []float64) (*newton, error) {
 	l, ok := loss.(curved)
 	if !ok {
-		return nil, fmt.Errorf("the %v loss has no second derivative: --l2 goes with exp, logistic, poly and square", loss)
+		return nil, fmt.Errorf("the %v loss has no second derivative: a penalty goes with exp, logistic, poly and square", loss)
 	}
 	n, d := prob.Dims()
 	f := func(k int) []float64 { return make([]float64, k) }
-	s := &newton{prob: prob, loss: l, l2: l2, n: n, d: d, w: f(d), score: f(n), g: f(d), curv: f(n), s: f(d), r: f(d), h: f(d), hd: f(d), xd: f(n), c: f(n)}
+	s := &newton{prob: prob, loss: l, goal: penalty{p, lambda}, n: n, d: d, row: prob.RowNorm(2), dual: math.Inf(-1), w: f(d), v: f(d), z: f(d), score: f(n),
+		g: f(d), curv: f(n), s: f(d), r: f(d), h: f(d), hd: f(d), xd: f(n), c: f(n)}
+	if loss.Residual() {
+		s.y = max(maxOf(prob.Y), -minOf(prob.Y))
+	}
+	if p != 2 {
+		s.diagonal, s.u, s.inverse, s.hs, s.dz, s.c2 = f(d), f(d), f(d), f(d), f(d), f(n)
+	}
 	copy(s.w, w0)
+	s.now = penalty{2, lambda}
 	s.scores(s.score, s.w)
 	s.evaluate()
+	if p != 2 {
+		// The first λ is such that the penalty of −∇L(w) is the same for both p.
+		if r := mirror.Norm(s.v, p) / mirror.Norm(s.v, 2); r > 0 && lambda*r*r > 0 && !math.IsInf(lambda*r*r, 1) {
+			s.now.lambda *= r * r
+			s.evaluate()
+		}
+	}
 	return s, nil
 }
 
@@ -87,102 +141,290 @@ func (s *newton) signed(c []float64) {
 	}
 }
 
-// evaluate computes f, its gradient and its curvature from the scores.
+// evaluate computes objectives, bounds, gradient and curvature from w and its scores.
 func (s *newton) evaluate() {
 	s.mean = s.loss.Sum(s.score) / float64(s.n)
-	s.f = s.mean + s.l2/2*vec.Dot(s.w, s.w)
 	s.loss.Weights(s.c, s.score)
-	vec.Scale(s.c, -1/float64(s.n), s.c)
+	vec.Scale(s.c, 1/float64(s.n), s.c)
+	var mass float64
+	for _, a := range s.c {
+		mass += math.Abs(a)
+	}
 	s.signed(s.c)
-	vec.Scale(s.g, s.l2, s.w)
-	s.prob.X.AddMulT(s.g, s.c)
+	clear(s.v)
+	s.prob.X.AddMulT(s.v, s.c)
 	s.loss.Curvature(s.curv, s.score)
 	vec.Scale(s.curv, 1/float64(s.n), s.curv)
-	s.bound = vec.Dot(s.g, s.g) / (2 * s.l2)
+
+	product := vec.Dot(s.v, s.w)
+	s.f = s.mean + s.goal.value(s.w)
+	gap := s.goal.gap(s.w, s.v, product)
+	// Scores and v are sums that cancel: by Hölder's inequality they are off by a few ulps of ‖x‖·‖w‖ an example.
+	size := s.f + max(gap, 0) + 2*math.Abs(product) + (s.row*mirror.Norm(s.w, 2)+s.y)*mass
+	if dual := s.f - gap - 0x1p-50*size; dual > s.dual { // not where it is NaN
+		s.dual = dual
+	}
+	s.bound = s.f - s.dual
+	s.gradient(product)
 }
 
-// apply sets dst = ∇²f·v.
-func (s *newton) apply(dst, v []float64) {
+// gradient computes what depends on the penalty under way.
+func (s *newton) gradient(product float64) {
+	s.value = s.mean + s.now.value(s.w)
+	s.excess = s.now.gap(s.w, s.v, product)
+	mirror.DualityMap(s.z, s.w, s.now.p)
+	for j, v := range s.v {
+		s.g[j] = s.now.lambda*s.z[j] - v
+	}
+}
+
+// apply sets dst = ∇²L·x.
+func (s *newton) apply(dst, x []float64) {
 	s.products++
-	vec.Scale(dst, s.l2, v)
-	s.prob.X.MulAddT(dst, nil, s.xd, s.c, v, func(lo, hi int) {
+	clear(dst)
+	s.prob.X.MulAddT(dst, nil, s.xd, s.c, x, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			s.c[i] = s.curv[i] * s.xd[i]
 		}
 	})
 }
 
-// The accuracy of the Newton step and the decrease asked of it (Armijo), and the most conjugate gradients a step.
+// The accuracy of the Newton step and the decrease asked of it (Armijo), and the most conjugate gradients a step. A p on the way is left at
+// a relative gap of newtonStage.
 const (
 	newtonForcing = 0.1
+	bentForcing   = 0.01 // where p is not 2: across a valley a rough step is good enough, but not along it
+	lastForcing   = 1e-6 // where that did not help
 	newtonArmijo  = 1e-4
 	newtonInner   = 250
+	newtonStage   = 0.1
 )
 
-// step makes one Newton step.
+// step makes one Newton step, for the next p where this one is done.
 func (s *newton) step() {
-	s.solve()
-	slope := vec.Dot(s.g, s.s)
-	s.prob.X.Mul(s.xd, s.s)
-	s.signed(s.xd)
-	ww, ws, ss := vec.Dot(s.w, s.w), vec.Dot(s.w, s.s), vec.Dot(s.s, s.s)
-	for t := 1.0; ; t /= 2 {
-		for i, v := range s.xd {
-			s.c[i] = s.score[i] + t*v
-		}
-		f := s.loss.Sum(s.c)/float64(s.n) + s.l2/2*(ww+2*t*ws+t*t*ss)
-		if f <= s.f+newtonArmijo*t*slope {
-			vec.Axpy(t, s.s, s.w)
-			copy(s.score, s.c)
-			break
-		}
-		if t < 1e-10 {
-			s.exhausted = true
-			break
+	s.exhausted = false
+	if s.t > 0 && s.now != s.goal && s.excess <= newtonStage*s.value {
+		s.advance()
+	}
+	s.curvature()
+	forcing := newtonForcing
+	if s.now.p != 2 {
+		forcing = bentForcing
+	}
+	s.solve(forcing)
+	moved := s.move(true)
+	if !moved {
+		s.solve(lastForcing)
+		moved = s.move(true)
+	}
+	if !moved { // towards ∇h*(v/λ), along which f falls by the gap: slow, but always right
+		vec.Scale(s.h, 1/s.now.lambda, s.v)
+		mirror.DualityMap(s.s, s.h, mirror.Conjugate(s.now.p))
+		vec.Axpy(-1, s.w, s.s)
+		moved = s.move(false)
+	}
+	if !moved {
+		if s.exhausted = s.now == s.goal; !s.exhausted {
+			s.advance()
 		}
 	}
-	s.evaluate()
 	s.t++
 }
 
-// solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients.
-func (s *newton) solve() {
+// move searches and evaluates, and says whether that was progress: below the rounding of the objective its gap decides.
+func (s *newton) move(dual bool) bool {
+	value, excess := s.value, s.excess
+	if !s.search(dual) {
+		return false
+	}
+	s.evaluate()
+	return s.value < value || s.excess < 0.9*excess
+}
+
+// advance goes on to the next p: p−1 is doubled or halved, and its λ is such that the penalty of w is that of the goal.
+func (s *newton) advance() {
+	rest := (s.goal.p - 1) / (s.now.p - 1)
+	p := 1 + 2*(s.now.p-1)
+	if rest < 1 {
+		rest, p = 1/rest, 1+(s.now.p-1)/2
+	}
+	r := mirror.Norm(s.w, s.goal.p) / mirror.Norm(s.w, p)
+	if s.now = (penalty{p, s.goal.lambda * r * r}); rest < 2.6 || !(s.now.lambda > 0) || math.IsInf(s.now.lambda, 1) {
+		s.now = s.goal
+	}
+	s.gradient(vec.Dot(s.v, s.w))
+}
+
+// search goes along w + t·s, or with dual, where p is not 2, z + t·∇²h·s, whichever is better, until f falls enough, or not at all by
+// rounding, and says whether it does.
+func (s *newton) search(dual bool) bool {
+	slope := vec.Dot(s.g, s.s)
+	s.prob.X.Mul(s.xd, s.s)
+	s.signed(s.xd)
+	if dual = dual && s.now.p != 2; dual {
+		s.dualStep()
+	}
+	for t := 1.0; t >= 1e-15; t /= 2 {
+		for i, v := range s.xd {
+			s.c[i] = s.score[i] + t*v
+		}
+		for j, v := range s.s {
+			s.h[j] = s.w[j] + t*v
+		}
+		f := s.objective(s.c, s.h)
+		if dual {
+			for j, v := range s.dz {
+				s.r[j] = s.z[j] + t*v
+			}
+			mirror.DualityMap(s.r, s.r, mirror.Conjugate(s.now.p))
+			s.scores(s.c2, s.r)
+			if f2 := s.objective(s.c2, s.r); f2 < f || math.IsNaN(f) {
+				f = f2
+				copy(s.h, s.r)
+				copy(s.c, s.c2)
+			}
+		}
+		if f <= s.value+newtonArmijo*t*slope+4e-16*s.value {
+			copy(s.w, s.h)
+			copy(s.score, s.c)
+			return true
+		}
+	}
+	return false
+}
+
+// objective is that under way, at w with the given scores.
+func (s *newton) objective(score, w []float64) float64 {
+	return s.loss.Sum(score)/float64(s.n) + s.now.value(w)
+}
+
+// dualStep computes Δz = ∇²h·s.
+func (s *newton) dualStep() {
+	us := vec.Dot(s.u, s.s)
+	for j, c := range s.diagonal {
+		if s.now.p < 2 && (s.inverse[j] == 0 || s.inverse[j]*c > 1-1e-6) { // the penalty decides alone
+			s.dz[j] = -(s.g[j] + s.hs[j]) / s.now.lambda
+		} else {
+			s.dz[j] = c*s.s[j]/s.now.lambda + (2-s.now.p)*s.u[j]*us
+		}
+	}
+}
+
+// curvature computes ∇²h at w and the diagonal of the system, where p is not 2.
+func (s *newton) curvature() {
+	p, norm := s.now.p, mirror.Norm(s.w, s.now.p)
+	if p == 2 {
+		return
+	}
+	for j, v := range s.w {
+		s.h[j] = v / norm
+		s.u[j] = s.z[j] / norm
+	}
+	vec.PowerOf(p-2).Abs(s.diagonal, s.h)
+	vec.Scale(s.diagonal, s.now.lambda*(p-1), s.diagonal)
+	clear(s.r)
+	matrix.AddSquaresT(s.r, s.prob.X, s.curv)
+	for j, c := range s.diagonal {
+		s.inverse[j] = 0
+		if m := s.r[j] + c; m > 0 && !math.IsInf(m, 1) {
+			s.inverse[j] = 1 / m
+		}
+	}
+}
+
+// solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients, where p is not 2 in the norm of the inverse diagonal.
+func (s *newton) solve(forcing float64) {
+	p, lambda := s.now.p, s.now.lambda
 	clear(s.s)
 	vec.Scale(s.r, -1, s.g)
-	copy(s.h, s.r)
-	rr := vec.Dot(s.r, s.r)
-	stop := newtonForcing * newtonForcing * rr
+	precondition := func() float64 { // puts it into hd, and returns its product with r
+		if p == 2 {
+			copy(s.hd, s.r)
+		} else {
+			times(s.hd, s.r, s.inverse)
+		}
+		return vec.Dot(s.hd, s.r)
+	}
+	if p != 2 {
+		clear(s.hs)
+	}
+	rr := precondition()
+	copy(s.h, s.hd)
+	stop := forcing * forcing * rr
 	for k := 0; k < newtonInner && rr > stop && rr > 0; k++ {
 		s.apply(s.hd, s.h)
 		curvature := vec.Dot(s.h, s.hd)
+		if p == 2 {
+			curvature += lambda * vec.Dot(s.h, s.h)
+		} else {
+			uh := vec.Dot(s.u, s.h)
+			for j, h := range s.h {
+				if h != 0 {
+					curvature += s.diagonal[j] * h * h
+				}
+			}
+			curvature += lambda * (2 - p) * uh * uh
+		}
 		if !(curvature > 0) {
+			if k == 0 {
+				copy(s.s, s.h)
+			}
 			break
 		}
 		alpha := rr / curvature
 		vec.Axpy(alpha, s.h, s.s)
 		vec.Axpy(-alpha, s.hd, s.r)
-		next := vec.Dot(s.r, s.r)
+		if p == 2 {
+			vec.Axpy(-alpha*lambda, s.h, s.r)
+		} else {
+			vec.Axpy(alpha, s.hd, s.hs)
+			vec.Axpy(-alpha*lambda*(2-p)*vec.Dot(s.u, s.h), s.u, s.r)
+			for j, h := range s.h {
+				if h != 0 {
+					s.r[j] -= alpha * s.diagonal[j] * h
+				}
+			}
+		}
+		next := precondition()
 		beta := next / rr
-		for j, v := range s.r {
+		for j, v := range s.hd {
 			s.h[j] = v + beta*s.h[j]
 		}
 		rr = next
 	}
 }
 
-// done says whether f is proved to be within the relative gap of its minimum, or no step helps.
-func (s *newton) done(gap float64) bool { return s.bound <= gap*math.Abs(s.f) || s.exhausted }
+// times sets dst = x·y coordinate by coordinate.
+func times(dst, x, y []float64) {
+	for j, v := range x {
+		dst[j] = v * y[j]
+	}
+}
+
+// done says whether f is proved to be within the relative gap of its minimum, or no step helps. A step is made in any case, unless w is right already: w = 0 may be good
+// enough for a strong penalty, but it is no classifier.
+func (s *newton) done(gap float64) bool {
+	return s.exhausted || s.bound <= gap*math.Abs(s.f) && (s.t > 0 || s.g0())
+}
+
+// g0 says whether the gradient is 0.
+func (s *newton) g0() bool {
+	return !slices.ContainsFunc(s.g, func(v float64) bool { return v != 0 })
+}
 
 // checkpoint returns the state, and restore goes back to it.
 func (s *newton) checkpoint() Checkpoint {
-	return Checkpoint{Newton, s.t, nil, [][]float64{slices.Clone(s.w), slices.Clone(s.score)}}
+	return Checkpoint{Newton, s.t, []float64{s.now.p, s.now.lambda, s.dual}, [][]float64{slices.Clone(s.w), slices.Clone(s.score)}}
 }
 
 func (s *newton) restore(c Checkpoint) error {
-	if len(c.Vectors) != 2 || len(c.Vectors[0]) != s.d || len(c.Vectors[1]) != s.n {
+	if len(c.Numbers) != 3 || len(c.Vectors) != 2 || len(c.Vectors[0]) != s.d || len(c.Vectors[1]) != s.n {
 		return errOtherData
 	}
-	s.t = c.Step
+	s.t, s.now, s.dual = c.Step, penalty{c.Numbers[0], c.Numbers[1]}, c.Numbers[2]
+	if mirror.CheckP(s.now.p) != nil || !(s.now.lambda > 0) {
+		return errOtherData
+	}
 	copy(s.w, c.Vectors[0])
 	copy(s.score, c.Vectors[1])
 	s.evaluate()

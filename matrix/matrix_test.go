@@ -91,6 +91,16 @@ func TestProductsAgreeWithPlainLoops(t *testing.T) {
 			if !slices.Equal(got, want) || !slices.Equal(gotT, wantT) {
 				t.Fatalf("%T: A·x = %v, want %v; Aᵀ·c = %v, want %v", m, got, want, gotT, wantT)
 			}
+			squares, wantSquares := slices.Clone(base), slices.Clone(base)
+			AddSquaresT(squares, m, c)
+			for i, r := range a {
+				for j, v := range r {
+					wantSquares[j] += c[i] * v * v
+				}
+			}
+			if !slices.Equal(squares, wantSquares) {
+				t.Fatalf("%T: squares %v, want %v", m, squares, wantSquares)
+			}
 			some, someT, wantSomeT := make([]float64, len(rows)), slices.Clone(base), slices.Clone(base)
 			m.MulRows(some, rows, x)
 			if len(rows) > 0 {

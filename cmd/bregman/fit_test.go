@@ -162,7 +162,7 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 		t.Errorf("predict: exit %d, %s", code, stderr)
 	}
 	for args, want := range map[string]string{"--p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60", "--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
-		"--soft 0.5 --method pgd": "--soft", "--scale max --soft 3": "--soft 3"} {
+		"--lp 1,2": "--cv", "--lp 0": "--lp 0", "--lp 1,1 --cv 3": "twice", "--lp 1 --l2 1": "say one", "--lp 1 --method pgd": "go together", "--lp 1 --lr 1": "drop", "--soft 0.5 --method pgd": "--soft", "--scale max --soft 3": "--soft 3"} {
 		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --runs="), strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("fit %s: exit %d, %q, want %q", args, code, stderr, want)
 		}
@@ -196,6 +196,66 @@ func TestDataThatNoWeightsSeparateGetsASoftMargin(t *testing.T) {
 	}
 	if r.Soft == 0 || r.Gap > 1e-3 || r.Train < 0.9 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// noisySVM has a feature that tells, one that does not, and labels of which some are wrong.
+func noisySVM() string {
+	var svm strings.Builder
+	for i := range 200 {
+		label := []string{"1", "-1"}[i%2]
+		if i%9 == 0 {
+			label = "1"
+		}
+		svm.WriteString(label + " 1:" + fmtFloat(float64(1-2*(i%2))+float64(i%7)/5) + " 2:" + fmtFloat(float64(i%11)/5-1) + "\n")
+	}
+	return svm.String()
+}
+
+func TestPenaltiesInEveryGeometry(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "noisy.svm", noisySVM())
+	type result struct {
+		P, LP, L2, Loss, Objective, Excess float64
+		Run                                string
+		CV                                 []struct {
+			P, Lambda, Accuracy float64
+			Chosen              bool
+		}
+	}
+	fit := func(args string) (r result) {
+		stdout, stderr, code := bregman(t, dir, append(strings.Fields("fit --data noisy.svm --loss logistic --json"), strings.Fields(args)...)...)
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 {
+			t.Fatalf("%s: exit %d, %v, %s, %s", args, code, err, stdout, stderr)
+		}
+		return r
+	}
+	a, b := fit("--l2 0.01"), fit("--lp 0.01")
+	if a.Loss != b.Loss || a.Objective != b.Objective || a.L2 != b.LP || !(a.Objective > a.Loss) || !(a.Excess <= 1e-3*a.Objective) {
+		t.Errorf("p = 2: %+v and %+v", a, b)
+	}
+	for _, p := range []string{"1.05", "1.5", "10"} {
+		if r := fit("--lp 0.01 --p " + p); !(r.Objective > r.Loss) || !(r.Excess <= 1e-3*r.Objective) {
+			t.Errorf("p = %s: %+v", p, r)
+		}
+	}
+	r := fit("--lp 0.001,0.1 --p 1.5,3 --cv 3")
+	chosen := 0
+	for _, c := range r.CV {
+		if c.Chosen {
+			chosen++
+			if c.P != r.P || c.Lambda != r.LP {
+				t.Errorf("p = %v, lambda %v was chosen, the model has %v and %v", c.P, c.Lambda, r.P, r.LP)
+			}
+		}
+	}
+	if len(r.CV) != 4 || chosen != 1 {
+		t.Errorf("%+v", r.CV)
+	}
+	for _, f := range []string{"tables/cv-lambda.csv", "figures/cv.png"} {
+		if st, err := os.Stat(filepath.Join(dir, r.Run, f)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", f, err)
+		}
 	}
 }
 
