@@ -148,7 +148,7 @@ func TestAMistakeIsNamedWithItsLine(t *testing.T) {
 		{"job = \"fit\"\ntrials = \"two\"", "s.toml:2:"},
 		{"job = \"fit\"\n[grid\n", "s.toml:2:"},
 		{"job = \"fits\"", "s.toml:1: job = \"fits\": choose train, fit, margin or path"},
-		{"job = \"fit\"\nmetric = \"accuracy\"", "s.toml:2: metric = \"accuracy\": there is none: the result of fit has lr, l2, soft, steps, loss"},
+		{"job = \"fit\"\nmetric = \"accuracy\"", "s.toml:2: metric = \"accuracy\": there is none: the result of fit has lr, l2, lp, soft, steps, loss"},
 		{"job = \"fit\"\n\n[settings]\ndata = \"r100\"\nmomentum = 1", "s.toml:5: settings.momentum: fit has no such setting: it has data, p,"},
 		{"job = \"fit\"\n[settings]\nengine = \"go\"", "s.toml:3: settings.engine: fit has no such setting"},
 		{"job = \"train\"\n[settings]\nengine = \"go\"", "s.toml:3: settings.engine: say it on the command line"},
