@@ -191,7 +191,7 @@ func (d *DataInfo) describe(con *Console, s *images.Set) error {
 type DataGet struct {
 	Data    string `kong:"arg,help='Image set, built-in table as name or name:seed, or a data file to convert.'" json:"data"`
 	Label   string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	Out     string `kong:"placeholder='FILE',help='Table: svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
+	Out     string `kong:"placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
 	DataDir string `kong:"placeholder='DIR',help='Images: where data sets are kept.'" json:"data_dir,omitempty"`
 }
 
@@ -200,21 +200,20 @@ func (*DataGet) Help() string {
 	return `Examples:
   bregman data get r100:7 --out r100.svm.gz
   bregman data get cifar10
+  bregman data get fashion-sample:4,6 --out coats-and-shirts.svm
 
-Image sets are fetched, checked against their checksums and kept for train; tables are written as svmlight text.`
+Image sets are fetched, checked against their checksums and kept for train. With --out their pixels are written as svmlight text, as tables are.`
 }
 
 // Run fetches an image set, or writes a table as svmlight text.
 func (g *DataGet) Run(ctx context.Context, con *Console) error {
-	if namedImages(g.Data) {
-		if g.Out != "" {
-			return &UsageError{fmt.Errorf("--out %s: %s is images, which are kept in a folder (--data-dir) and not written as svmlight text", g.Out, g.Data)}
-		}
+	if namedImages(g.Data) && g.Out == "" {
 		return images.Get(ctx, g.Data, g.DataDir, func(s string) { con.Say("%s", s) })
 	}
+	name, _, _ := strings.Cut(g.Data, ":")
 	if set, err := builtIn(g.Data); err != nil {
 		return err
-	} else if _, missing := os.Stat(g.Data); set == nil && g.Data != "-" && missing != nil {
+	} else if _, missing := os.Stat(g.Data); set == nil && !namedImages(name) && g.Data != "-" && missing != nil {
 		return fmt.Errorf("%s: no such data set or file: see `bregman data list`", g.Data)
 	}
 	switch {

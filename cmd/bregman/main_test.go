@@ -443,7 +443,7 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 	}{
 		{"data info fashion-sample", "ankle boot", 0}, {"data info fashion-sample --json", `"train": 3800`, 0},
 		{"data get nosuch", "nosuch: no such data set or file", 1}, {"data info nosuch", "no such file", 1},
-		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample --out y.svm", "--out y.svm: fashion-sample is images", 2},
+		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample:test:4,99 --out y.svm", "is not a class", 1},
 		{"data get r100 --out y.svm --data-dir z", "--data-dir is for images", 2}, {"data get fashion-sample --data-dir z", "built in", 0},
 		{"--help", "linear models and networks", 0}, {"data get --help", "Fetch a set of images", 0},
 	} {
@@ -458,6 +458,12 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 	pictures(t, dir)
 	if out, stderr, code := bregman(t, dir, "data", "info", "pictures"); code != 0 || !strings.Contains(out, "108 training and 12 test images of 12×12×1 bytes") {
 		t.Errorf("info of a folder: %d, %s, %s", code, out, stderr)
+	}
+	if _, stderr, code := bregman(t, dir, strings.Fields("data get fashion-sample:test:4,6 --out pixels.svm")...); code != 0 {
+		t.Errorf("pixels: %s", stderr)
+	}
+	if out, stderr, code := bregman(t, dir, "data", "info", "pixels.svm"); code != 0 || !strings.Contains(out, "examples × 784 features") {
+		t.Errorf("info of pixels: %d, %s, %s", code, out, stderr)
 	}
 	if _, stderr, code := bregman(t, dir, strings.Fields("data get r100:4 --out x.svm")...); code != 0 {
 		t.Fatal(stderr)
