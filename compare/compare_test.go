@@ -113,7 +113,7 @@ func network(t *testing.T, p float64) string {
 		t.Fatal(err)
 	}
 	for k := range 2 {
-		r.Append(map[string]any{"epoch": k + 1, "loss": 1.0, "test_accuracy": 0.9, "norm_1": 12360.0, "norm": 2.0, "margin_low": -0.5, "divergence_start": 3.0, "elapsed": 1.0,
+		r.Append(map[string]any{"epoch": k + 1, "loss": 1.0, "test_accuracy": 0.9, "norm_1": 12360.0, "norm": 2.0, "margin_low": -0.5, "margin_median": 0.5, "norm_2": 3.0, "norm_inf": 1.0, "divergence_start": 3.0, "elapsed": 1.0,
 			"sizes": runlog.Sizes{Below: 2, From: -2 + float64(k)/2, Counts: []int{5, 3}}})
 	}
 	if err := r.Finish(nil, false); err != nil {

@@ -71,6 +71,9 @@ func groupsOf(runs []*Run, kind string) []*Group {
 			parts = append(parts, fmt.Sprintf("seed %d, %s", r.Info.Seed, r.Status))
 		}
 		for _, c := range r.Log.Curves {
+			if !IsCurve(c, r.Status) {
+				continue
+			}
 			p := c.P
 			if math.IsNaN(p) {
 				p = r.P()
@@ -78,7 +81,9 @@ func groupsOf(runs []*Run, kind string) []*Group {
 			x, _ := c.Over()
 			name := strings.Join(append(pName(p), parts...), ", ")
 			kind := kind
-			if extra := withoutP(c.Name); extra != "" {
+			if extra := withoutP(c.Name); strings.HasPrefix(extra, "class ") { // of one fit
+				name = strings.TrimPrefix(name+", "+extra, ", ")
+			} else if extra != "" {
 				kind = strings.TrimPrefix(kind+": "+extra, ": ")
 			}
 			key := name + "\x00" + kind + "\x00" + x
@@ -231,10 +236,19 @@ func (g *Group) X() (string, bool) {
 
 // moves says whether there is anything to draw: a curve with points beside each other.
 func (g *Group) moves() bool {
-	return slices.ContainsFunc(g.Curves, func(c Curve) bool {
-		_, x := c.Over()
-		return len(x) > 1 && slices.Min(x) < slices.Max(x)
-	})
+	return slices.ContainsFunc(g.Curves, func(c Curve) bool { return moves(c.Curve) })
+}
+
+func moves(c *runlog.Curve) bool {
+	_, x := c.Over()
+	return len(x) > 1 && slices.Min(x) < slices.Max(x)
+}
+
+// IsCurve says whether the lines of a run in this state are a curve over steps, epochs or radii, and not results: statements of verify, runs of a sweep, folds of
+// cross-validation. One point is a curve of a fit or a training, or one that begins. A curve that was begun again is none.
+func IsCurve(c *runlog.Curve, status string) bool {
+	x, _ := c.Over()
+	return x != "line" && !c.Old && (c.Name == "" || status == runlog.Running || moves(c))
 }
 
 // Band is the mean of a metric over the group's trials.
@@ -263,7 +277,7 @@ const maxDrawn = 2000
 func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 	m := MetricOf(metric)
 	fig = report.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
-	seen := map[float64]bool{}
+	seen := map[float64]int{}
 	for _, g := range groups {
 		b := g.Band(metric)
 		if len(b.X) == 0 {
@@ -273,10 +287,8 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 		fig.X, fig.LogX = axisName(x), log
 		keep := report.Thin(b.X, b.Mean, maxDrawn, log)
 		s := report.Series{Name: plain(g.Name), Color: report.Color(g.P)}
-		if seen[g.P] { // one colour a p
-			s.Style = report.Dashed
-		}
-		seen[g.P] = true
+		s.Style = []report.Style{report.Solid, report.Dashed, report.Dotted}[seen[g.P]%3] // one colour a p
+		seen[g.P]++
 		for _, k := range keep {
 			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
 			s.Low, s.High = append(s.Low, b.Low[k]), append(s.High, b.High[k])

@@ -133,6 +133,7 @@ func NewPage(runs []*Run) (*Page, error) {
 			return nil, err
 		}
 	}
+	p.results()
 	if err := errors.Join(p.weights(), p.sizesOverTime()); err != nil {
 		return nil, err
 	}
@@ -177,8 +178,16 @@ func (p *Page) figure(name, caption string, figs ...report.Figure) error {
 	return nil
 }
 
+// few writes a list of many by its ends.
+func few(v any) string {
+	if list, ok := v.([]any); ok && len(list) > 4 {
+		return settingText(list[0]) + " … " + settingText(list[len(list)-1])
+	}
+	return settingText(v)
+}
+
 func (p *Page) runTable() report.Table {
-	t := report.Table{Header: []string{"run", "command", "data", "p", "seed", "status", "started", "seconds"}}
+	t := report.Table{Header: []string{"run", "what", "p", "seed", "status"}}
 	var own []Own // of any run
 	for _, o := range Owns {
 		if slices.ContainsFunc(p.runs, func(r *Run) bool { return !math.IsNaN(r.Own(o)) }) {
@@ -186,9 +195,10 @@ func (p *Page) runTable() report.Table {
 			t.Header = append(t.Header, o.Title)
 		}
 	}
+	t.Header = append(t.Header, "started", "seconds")
 	for _, r := range p.runs {
-		row := []report.Cell{report.Text("%s", r.Name()), report.Text("%s", r.Info.Command), report.Text("%s", r.Info.Data), report.Text("%s", settingText(r.Settings["p"])),
-			report.Text("%d", r.Info.Seed), report.Text("%s", r.Status), report.Text("%s", r.Info.Started.Format("2006-01-02 15:04")), report.Short(r.Seconds(), 3)}
+		row := []report.Cell{report.Text("%s", r.Name()), report.Text("%s", r.kind()), report.Text("%s", few(r.Settings["p"])),
+			report.Text("%d", r.Info.Seed), report.Text("%s", r.Status)}
 		for _, o := range own {
 			if v := r.Own(o); o.Scale == 100 {
 				row = append(row, report.Number(100*v, 2))
@@ -196,7 +206,7 @@ func (p *Page) runTable() report.Table {
 				row = append(row, report.Short(v, 4))
 			}
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append(row, report.Text("%s", r.Info.Started.Format("2 Jan 15:04")), report.Short(r.Seconds(), 3)))
 	}
 	return t
 }
@@ -251,20 +261,25 @@ func transposed(t report.Table) report.Table {
 	return out
 }
 
-// finalTables have a row per group and a column per metric, a table for each part: the last number, mean ± deviation over trials, the best in bold.
+// finalTables have a row per group and a column per metric, a table for each part where there are many: the last number, mean ± deviation over trials, the best in bold.
 func finalTables(groups []*Group) []report.Table {
 	var out []report.Table
-	for _, part := range Parts[:2] { // a rate and a speed are no result
-		t := report.Table{Title: groups[0].Kind + ": " + strings.ToLower(string(part)), Header: []string{"", "trials"}}
-		var names []string
-		for _, n := range MetricNames(groups) {
-			if m := MetricOf(n); m.Part == part && len(names) < 9 {
-				names = append(names, n)
-				t.Header = append(t.Header, m.Column)
-			}
+	all := slices.DeleteFunc(MetricNames(groups), func(n string) bool { return MetricOf(n).Part == Speed }) // a rate and a speed are no result
+	for _, part := range Parts[:2] {
+		t := report.Table{Title: groups[0].Kind, Header: []string{"", "trials"}}
+		names := all
+		if len(all) > 7 {
+			names = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return MetricOf(n).Part != part })
+			t.Title += ": " + strings.ToLower(string(part))
+		} else if part != Learning { // few have one table
+			break
 		}
+		names = names[:min(len(names), 9)]
 		if len(names) == 0 {
 			continue
+		}
+		for _, n := range names {
+			t.Header = append(t.Header, MetricOf(n).Column)
 		}
 		for _, g := range groups {
 			row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Curves))}

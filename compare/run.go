@@ -88,11 +88,11 @@ func (r *Run) trouble(err error) { r.Trouble = append(r.Trouble, err.Error()) }
 // Name is the last part of the ID.
 func (r *Run) Name() string { return r.ID[strings.LastIndexByte(r.ID, '/')+1:] }
 
-// P returns the one p of the run, NaN where it has none or several.
+// P returns the one p of the run, or that which it chose; NaN where it has none or several.
 func (r *Run) P() float64 {
 	ps := Ps(r.Settings)
 	if len(ps) != 1 {
-		return math.NaN()
+		return r.Number("p")
 	}
 	return ps[0]
 }
@@ -121,7 +121,7 @@ func (r *Run) Number(name string) float64 {
 	return math.NaN()
 }
 
-// Own is a number of a run for lists of runs: the first of these names that its result has, or its metrics.
+// Own is a number of a run for lists of runs: the first of these names that its result has, or the metrics of a fit or a training.
 type Own struct {
 	Title string
 	Names []string
@@ -139,10 +139,14 @@ var Owns = []Own{
 // Own returns it, NaN where the run has none.
 func (r *Run) Own(o Own) float64 {
 	for _, n := range o.Names {
-		for _, v := range []float64{r.Number(n), r.Last(n)} {
-			if v-v == 0 {
-				return v
-			}
+		if v := r.Number(n); v-v == 0 {
+			return v
+		}
+		if r.Info.Command != "fit" && r.Info.Command != "train" { // the last line of others is one of many
+			continue
+		}
+		if v := r.Last(n); v-v == 0 {
+			return v
 		}
 	}
 	return math.NaN()

@@ -37,6 +37,17 @@ type Curve struct {
 	Values map[string][]float64
 	Rows   int
 	Sizes  []SizesAt // of the points that have a histogram, in their order
+	Old    bool      // another with its name took its place: it began again at an earlier step
+}
+
+// goesBack says whether a point lies before the curve's last.
+func (c *Curve) goesBack(names []string, values []float64) bool {
+	for k, name := range names {
+		if name == "step" || name == "epoch" {
+			return c.Rows > 0 && values[k] < c.At(name, c.Rows-1)
+		}
+	}
+	return false
 }
 
 // rowAt is a point: where its line ends in the file, and its place in a curve.
@@ -244,6 +255,15 @@ func parse(line []byte) (point, error) {
 			switch name {
 			case "sizes":
 				pt.sizes = sizesOf(v)
+			case "cv": // of cross-validation: the score of a fold
+				fold, _ := v["fold"].(float64)
+				pt.label("name", fmt.Sprintf("fold %v", fold+1))
+				delete(v, "fold")
+				for _, key := range sortedKeys(v) {
+					if n, ok := v[key].(float64); ok {
+						pt.set(key, n)
+					}
+				}
 			case "result":
 				pt.result(v)
 				if run, ok := m["run"].(string); ok {
@@ -292,16 +312,20 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// add appends a point to its curve.
+// add appends a point to its curve. A step that goes back begins another: fit tries again with a softer margin where the classes are not separated.
 func (l *Log) add(pt *point, names []string, values []float64, end int64) {
 	key := ""
 	if len(pt.labels) > 0 {
 		key = strings.Join(pt.labels, "\x00")
 	}
 	at, ok := l.byKey[key]
-	if !ok {
+	again := ok && l.Curves[at].goesBack(names, values)
+	if !ok || again {
 		if len(l.Curves) >= maxCurves {
 			return
+		}
+		if again {
+			l.Curves[at].Old = true
 		}
 		if l.byKey == nil {
 			l.byKey = map[string]int{}

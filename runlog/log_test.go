@@ -97,6 +97,24 @@ func TestCurvesAreToldApartByTheirLabels(t *testing.T) {
 	}
 }
 
+func TestACurveThatBeginsAgainTakesThePlaceOfTheOld(t *testing.T) {
+	var l Log
+	read(t, &l, `{"step":0,"loss":9}
+{"step":5,"loss":8}
+{"step":5,"loss":8}
+{"step":0,"loss":3}
+{"step":1,"loss":2}
+{"class":7,"step":0,"loss":1}
+{"cv":{"p":3,"fold":1,"accuracy":0.5}}
+`)
+	if len(l.Curves) != 4 || !l.Curves[0].Old || l.Curves[0].Rows != 3 || l.Curves[1].Old || l.Curves[1].Column("loss")[1] != 2 || l.Curves[2].Old {
+		t.Errorf("%+v", l.Curves)
+	}
+	if c := l.Curves[3]; c.Name != "fold 2, p = 3" || c.P != 3 || c.At("accuracy", 0) != 0.5 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestHistogramsOfALineBelongToItsPoint(t *testing.T) {
 	var l Log
 	read(t, &l, `{"epoch":1,"loss":2,"sizes":{"below":3,"from":-2,"counts":[1,0,5]}}

@@ -76,18 +76,12 @@ type resultAnswer struct {
 // shownResults is how many of them a page gets.
 const shownResults = 500
 
-// isCurve says whether a run draws c: over steps, epochs or radii. One point is a curve that begins where the run goes on, else a result.
-func isCurve(c *runlog.Curve, status string) bool {
-	x, _ := c.Over()
-	return x != "line" && (status == runlog.Running || moves(c))
-}
-
 // results are the last lines of the curves that are none.
 func results(log *runlog.Log, status string, p float64) (out []resultAnswer, columns []string) {
 	out = []resultAnswer{}
 	var group compare.Group
 	for _, c := range log.Curves {
-		if isCurve(c, status) || len(out) == shownResults {
+		if c.Old || compare.IsCurve(c, status) || len(out) == shownResults {
 			continue
 		}
 		a := resultAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), Values: map[string]number{}}
@@ -159,7 +153,7 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	curves := []curveAnswer{}
 	extra := 0
 	for k, c := range w.log.Curves {
-		if !isCurve(c, w.status) {
+		if !compare.IsCurve(c, w.status) {
 			continue
 		}
 		if len(curves) == shownCurves {
@@ -185,12 +179,6 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
 		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})),
 		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
-}
-
-// moves says whether a curve has points beside each other. Results of an experiment, each at its last step, have none.
-func moves(c *runlog.Curve) bool {
-	_, x := c.Over()
-	return len(x) > 1 && slices.Min(x) < slices.Max(x)
 }
 
 // thin keeps about n points of a column. Lines that lack the number, as most lack a gap, are no points of it.

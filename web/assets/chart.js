@@ -71,7 +71,7 @@ export class Chart {
         pen = true;
       }
       if (c.x.length < 2) lone = c.x.map((x, i) => i).filter(i => s.okX(c.x[i]) && s.okY(c.y[i]));
-      parts.push(h('path', { class: 'curve' + (c.second ? ' second' : ''), color: c.color, d }), ...lone.map(i => h('circle', { class: 'mark', color: c.color, cx: s.X(c.x[i]), cy: s.Y(c.y[i]), r: 4 })));
+      parts.push(h('path', { class: 'curve dash' + (c.dash || 0), color: c.color, d }), ...lone.map(i => h('circle', { class: 'mark', color: c.color, cx: s.X(c.x[i]), cy: s.Y(c.y[i]), r: 4 })));
     }
     this.cross = h('g', {});
     parts.push(this.cross);
@@ -145,6 +145,12 @@ export class Chart {
     this.table.replaceChildren(this.table.firstChild, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', {}, ''), h('th', { class: 'n' }, this.xName), h('th', { class: 'n' }, this.yName))), h('tbody', {}, rows))));
   }
 }
+
+// dashes tells things of one colour apart: how many before each have its own.
+export const dashes = colors => colors.map((c, k) => colors.slice(0, k).filter(o => o[0] === c[0]).length % 4);
+
+// sample is a piece of a curve for a legend.
+export const sample = (color, dash) => h('svg', { width: 26, height: 10, viewBox: '0 0 26 10', 'aria-hidden': 'true' }, h('line', { class: 'curve dash' + dash, color, x1: 1, x2: 25, y1: 5, y2: 5 }));
 
 // wide says whether numbers, all positive, end so far apart that most of them would lie on the axis.
 export function wide(series) {

@@ -1,12 +1,9 @@
 // Several runs in one: curves by p with the mean and band of trials, and the settings that differ.
 import { h, get, main, name, num, percent, status, query } from './page.js';
-import { Chart, wide } from './chart.js';
+import { Chart, dashes, sample, wide } from './chart.js';
 import { Heat, fromSizes, sizeRange } from './heat.js';
 
 const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
-
-// second says whether an earlier group has the same p, and so the same colour: it is dashed.
-const second = (groups, k) => groups.slice(0, k).some(g => g.p === groups[k].p);
 
 export async function showCompare(params) {
   const runs = params.getAll('run').map(id => ['run', id]);
@@ -17,11 +14,11 @@ export async function showCompare(params) {
     h('div', { class: 'row' }, h('a', { class: 'button', href: '/api/report' + query([...runs, ['download', '1']]), download: '' }, 'Report as one file'), h('a', { class: 'button', href: '/api/report' + query(runs) }, 'Read the report')));
   const fresh = []; // how each kind takes newer numbers
   for (const kind of a.kinds) {
-    const hidden = new Set(), charts = [];
-    const redraw = () => charts.forEach(([c, m]) => c.set((kind.bands[m] || []).filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, second: second(kind.groups, b.group), x: b.x, y: b.y, low: b.low, high: b.high }))));
+    const hidden = new Set(), charts = [], dash = dashes(kind.groups.map(g => g.color)); // one colour a p
+    const redraw = () => charts.forEach(([c, m]) => c.set((kind.bands[m] || []).filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, dash: dash[b.group], x: b.x, y: b.y, low: b.low, high: b.high }))));
     const legend = h('div', { class: 'legend', role: 'group', 'aria-label': 'Show groups' }, kind.groups.map((g, k) => {
       const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
-      return h('label', {}, box, ' ', h('span', { class: 'dot', color: g.color }), g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : '') + (second(kind.groups, k) ? ', dashed' : ''));
+      return h('label', {}, box, ' ', sample(g.color, dash[k]), ' ' + g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : ''));
     }));
     const grid = h('div', { class: 'charts' }), heats = h('div', { class: 'charts' });
     for (const m of kind.metrics) {

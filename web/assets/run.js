@@ -1,6 +1,6 @@
 // A run's page: curves that grow while it runs, the way of its weights, its settings and files.
 import { h, get, main, num, percent, time, bytes, date, name, ps, status, query, say } from './page.js';
-import { Chart } from './chart.js';
+import { Chart, dashes, sample as line } from './chart.js';
 import { showPlane } from './plane.js';
 import { Heat, fromSizes, fromBins } from './heat.js';
 import { showTables, showFigures, showInner, showResults } from './tables.js';
@@ -41,7 +41,7 @@ export async function showRun(params) {
 
 // Curves holds the charts of a run and adds what the server streams.
 class Curves {
-  constructor(id, box, legend, note, numbers, s, results) { Object.assign(this, { id, box, legend, note, numbers, s, results, charts: new Map(), parts: new Map(), heats: new Map(), curves: [] }); }
+  constructor(id, box, legend, note, numbers, s, results) { Object.assign(this, { id, box, legend, note, numbers, s, results, charts: new Map(), parts: new Map(), heats: new Map(), curves: [], begin: performance.now() }); }
 
   async load() {
     const a = await get('/api/metrics' + query([['id', this.id], ['points', sample]]));
@@ -78,6 +78,7 @@ class Curves {
   }
 
   draw() {
+    const dash = dashes(this.curves.map(c => c.color));
     for (const m of this.metrics) {
       if (!this.charts.has(m.name)) {
         const x = (this.curves.find(c => c.metrics[m.name]) || {}).x || 'line';
@@ -86,11 +87,11 @@ class Curves {
         this.charts.set(m.name, chart);
         this.part(m.part).append(chart.card);
       }
-      this.charts.get(m.name).set(this.curves.filter(c => c.metrics[m.name]).map(c => ({ name: c.name, color: c.color, x: c.metrics[m.name].x, y: c.metrics[m.name].y.map(v => v === null ? null : v * m.scale) })));
+      this.charts.get(m.name).set(this.curves.filter(c => c.metrics[m.name]).map(c => ({ name: c.name, color: c.color, dash: dash[this.curves.indexOf(c)], x: c.metrics[m.name].x, y: c.metrics[m.name].y.map(v => v === null ? null : v * m.scale) })));
     }
     const several = this.curves.length > 1 && this.curves.length <= 12;
     this.legend.hidden = !several;
-    if (several) this.legend.replaceChildren(...this.curves.map(c => h('span', {}, h('span', { class: 'dot', color: c.color }), c.name)));
+    if (several) this.legend.replaceChildren(...this.curves.map((c, k) => h('span', {}, line(c.color, dash[k]), ' ' + c.name)));
     if (!this.metrics.length && !this.box.firstChild && this.s.status === 'running') this.box.append(h('p', { class: 'soft', id: 'none' }, 'No metrics yet.'));
     else if (this.metrics.length) { const none = document.getElementById('none'); if (none) none.remove(); }
     this.drawHeat();
@@ -110,7 +111,8 @@ class Curves {
         if (v !== null) items.push([m.title, m.scale === 100 ? percent(v) : num(v)]);
       }
     }
-    if (this.s.seconds !== null) items.push(['time', time(this.s.seconds)]);
+    const since = this.s.status === 'running' ? (performance.now() - this.begin) / 1000 : 0;
+    if (this.s.seconds !== null) items.push(['time', time(this.s.seconds + since)]);
     this.numbers.replaceChildren(...items.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
   }
 
