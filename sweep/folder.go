@@ -149,6 +149,9 @@ func (f Folder) readPlan() (*Plan, error) {
 	if err := json.Unmarshal(data, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path("plan.json"), err)
 	}
+	if p.File == nil || len(p.Runs) == 0 || slices.Contains(p.Runs, nil) {
+		return nil, fmt.Errorf("%s: not the plan of a sweep: it has no runs; run the sweep file again", f.path("plan.json"))
+	}
 	return p, nil
 }
 

@@ -31,7 +31,7 @@ func (s *Spec) identity() string {
 func (s *Spec) Folder() string {
 	name := ""
 	if p, ok := s.Settings["p"]; ok {
-		name = "p" + p + "-"
+		name = "p" + slug(p) + "-"
 	}
 	return fmt.Sprintf("%ss%d-%s", name, s.Seed, s.ID)
 }

@@ -115,6 +115,20 @@ type task struct {
 	Run   *Spec  `json:"run"`
 }
 
+// readTask reads a message. Plan and run name folders: what is not as a sweep makes it is refused.
+func readTask(data []byte) (t task, err error) {
+	if err := json.Unmarshal(data, &t); err != nil {
+		return t, err
+	}
+	if t.Run == nil || t.Run.identity() != t.Run.ID {
+		return t, errors.New("its identity is not that of its settings")
+	}
+	if plan, err := hex.DecodeString(t.Plan); err != nil || len(plan) != 8 {
+		return t, fmt.Errorf("%q is not the name of a plan", t.Plan)
+	}
+	return t, nil
+}
+
 func (q *queue) subject(plan, run string) string {
 	return fmt.Sprintf("bregman.run.%s.%s.%s", versionToken(q.version), plan, run)
 }

@@ -267,3 +267,30 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Names in a message become folders on the worker's disk.
+func TestMessagesThatNameOtherFoldersAreRefused(t *testing.T) {
+	s := planOf(t, quick).Runs[0]
+	good := task{Plan: "0123456789abcdef", Run: s}
+	if _, err := readTask(canonicalJSON(good)); err != nil {
+		t.Error(err)
+	}
+	evil := *s
+	evil.Settings = map[string]string{"p": "/../../../x", "data": "r100"}
+	evil.ID = evil.identity()
+	if name := evil.Folder(); strings.Contains(name, "/") {
+		t.Errorf("folder %q", name)
+	}
+	forged := *s
+	forged.ID = "../../x"
+	for _, bad := range []task{{Plan: "../../../../etc", Run: s}, {Plan: "", Run: s}, {Plan: good.Plan, Run: &forged}, {Plan: good.Plan}} {
+		if _, err := readTask(canonicalJSON(bad)); err == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+	for _, text := range []string{"", "{}", "[]", `{"plan": 3}`, "\x00"} {
+		if _, err := readTask([]byte(text)); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}

@@ -146,6 +146,17 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 			t.Errorf("%s: exit %d, %s", args, code, p.err.String())
 		}
 	}
+	for _, text := range []string{"", "{}", `{"runs": [null], "file": {}}`, "[1]", `{"file": {}}`} {
+		if err := os.WriteFile(filepath.Join(dir, "empty", "plan.json"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := (Folder{filepath.Join(dir, "empty")}).Status(); err == nil || !strings.Contains(err.Error(), "plan.json") {
+			t.Errorf("the plan %q: %+v, %v", text, st, err)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "empty", "plan.json")); err != nil {
+		t.Fatal(err)
+	}
 	if b, err := os.ReadFile(other); err != nil || !strings.Contains(string(b), `"done"`) {
 		t.Errorf("the run was changed: %s, %v", b, err)
 	}

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,8 +100,8 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 
 // handle makes a run and answers its message in the end. Until then it says now and then that it is at it.
 func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
-	var t task
-	if err := json.Unmarshal(msg.Data(), &t); err != nil || t.Run == nil || t.Run.identity() != t.Run.ID {
+	t, err := readTask(msg.Data())
+	if err != nil {
 		w.say("a message in the queue is no run: %v", err)
 		msg.Term()
 		return
