@@ -150,8 +150,8 @@ func (r *results) column(s *Spec) string {
 		if v.Key == r.rowKey {
 			continue
 		}
-		if math.IsNaN(float(v.Value)) && v.Value != "true" && v.Value != "false" {
-			parts = append(parts, v.Value) // resnet18
+		if v.Key == "model" || v.Key == "data" {
+			parts = append(parts, v.Value) // says itself what it is
 		} else {
 			parts = append(parts, v.Key+" = "+v.Value)
 		}

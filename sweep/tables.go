@@ -275,7 +275,7 @@ func Probability(p float64) string {
 
 // figure is the metric against what the rows are, where those are numbers.
 func (r *results) figure() (report.Figure, bool) {
-	f := report.Figure{Title: r.plan.File.Name, X: r.rowKey, Y: r.metricName(), LegendLow: true}
+	f := report.Figure{Title: r.plan.File.Name, X: r.rowKey, Y: r.metricName(), LegendFree: true}
 	at := func(row string) float64 { return float(row) }
 	if r.rowKey == "p" {
 		f.X, f.LogX = "p − 1", true
