@@ -67,12 +67,16 @@ func TestTheOverheadOfARunIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, whole := bare(t, p), swept(t, p)
-	over := (whole - plain) / time.Duration(len(p.Runs))
-	t.Logf("bare loop %v, sweep %v with its server and report: %v a run", plain, whole, over)
-	if over > 20*time.Millisecond {
-		t.Errorf("%v of overhead a run", over)
+	var over time.Duration
+	for range 3 { // the least: others use the machine, too
+		plain, whole := bare(t, p), swept(t, p)
+		over = (whole - plain) / time.Duration(len(p.Runs))
+		t.Logf("bare loop %v, sweep %v with its server and report: %v a run", plain, whole, over)
+		if over < 20*time.Millisecond {
+			return
+		}
 	}
+	t.Errorf("%v of overhead a run", over)
 }
 
 // The paper's sixty descents in R^100, a million steps each: go test -run - -bench Sixty -benchtime 3x ./sweep

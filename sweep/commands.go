@@ -71,6 +71,9 @@ func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
 	if _, err := lib.view(Folder{dir}, plan); err != nil {
 		return &job.UsageError{Err: err}
 	}
+	if busy, err := runlog.Busy(dir); err == nil && busy && !s.DryRun {
+		return &runlog.BusyError{Dir: dir} // before the time is measured
+	}
 	plan.Command = s.command()
 	plan.Describe(con, dir)
 	if left := (Folder{dir}).left(plan); len(left) > 0 {

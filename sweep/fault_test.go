@@ -27,6 +27,7 @@ p = [1.5, 2, 3]
 `
 
 func TestTheSweepIsKilledAndGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := write(t, dir, slow)
 	for _, n := range []int{2, 7} {
@@ -57,6 +58,7 @@ func far(t *testing.T, text string, workers int) (dir string, server *proc, addr
 }
 
 func TestAWorkerIsKilledAndItsRunGoesToAnother(t *testing.T) {
+	t.Parallel()
 	dir, _, _, s, workers := far(t, slow, 2)
 	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
 	time.Sleep(30 * time.Millisecond) // into the next run
@@ -66,6 +68,7 @@ func TestAWorkerIsKilledAndItsRunGoesToAnother(t *testing.T) {
 }
 
 func TestTheNATSServerIsKilledAndComesBack(t *testing.T) {
+	t.Parallel()
 	for _, forgets := range []bool{false, true} {
 		dir, server, addr, s, _ := far(t, slow, 2)
 		eventually(t, "a run", func() bool { return trials(dir) >= 2 })
@@ -115,7 +118,7 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 
 func TestTwoSweepsAtOnceInOneFolder(t *testing.T) {
 	dir := t.TempDir()
-	first := start(t, dir, "sweep", write(t, dir, slow))
+	first := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
 	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
 	second := start(t, dir, "sweep", "s.toml")
 	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(), "another process is at work in this folder") {
@@ -179,6 +182,7 @@ var kills = flag.Int("sweep.kills", 10, "processes that TestRandomKills kills")
 
 // Workers, the sweep and the server are killed at random; in the end every run is there once, as if nothing had been.
 func TestRandomKills(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(slow, "trials = 4", fmt.Sprintf("trials = %d", 10+5**kills/2), 1)
 	want := unbroken(t, text)
 	rng := rand.New(rand.NewPCG(uint64(*kills), 9))
@@ -234,6 +238,7 @@ p = [2, 3]
 // A worker that gets SIGTERM leaves a checkpoint; one that is killed has left those it sent meanwhile. Another goes on from there, and the result is
 // that of an unbroken run, weights and all, bit for bit.
 func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
+	t.Parallel()
 	whole := t.TempDir()
 	pictures(t, whole)
 	start(t, whole, "sweep", write(t, whole, network), "--engine", "cpu").done()

@@ -144,6 +144,7 @@ func mutual(t *testing.T, dir string) (addr, cert, key string) {
 
 // Not only the door: queue, states and results of a whole sweep, with its worker, behind each kind of lock.
 func TestASweepRunsBehindCredentialsAndMutualTLS(t *testing.T) {
+	t.Parallel()
 	want := unbroken(t, quick)
 	dir := t.TempDir()
 	jwtAddr, creds := operated(t, dir)
@@ -184,6 +185,7 @@ func freePorts(t *testing.T, n int) []int {
 
 // Three servers with three copies of everything. The one that leads the queue is stopped for good in the middle.
 func TestAClusterLosesItsLeader(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var servers []*server.Server
 	var routes, urls []string

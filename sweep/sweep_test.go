@@ -105,6 +105,7 @@ func TestEachJobCanBeSwept(t *testing.T) {
 }
 
 func TestAStoppedSweepGoesOn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
 	eventually(t, "three runs", func() bool { return trials(dir) >= 3 })
