@@ -352,10 +352,10 @@ func (r *FitResult) cvFigures() []report.Figure {
 	least, most := slices.Min(lo), slices.Max(hi)
 	room := 0.3*(most-least) + 0.1 // for the legend
 	figs := []report.Figure{
-		{Title: "Accuracy on held-out data", X: "p", Y: "%", LogX: true, LegendLow: true, Min: [2]float64{0, least - room}, Max: [2]float64{0, most}, Series: []report.Series{
+		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, LegendLow: true, Min: [2]float64{0, least - room}, Max: [2]float64{0, most}, Series: []report.Series{
 			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: report.Discs},
 			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: report.Dashed}, {X: p, Y: hi, Color: c, Style: report.Dashed}}},
-		{Title: "Weights near 0", X: "p", Y: "% of the features", LogX: true, Series: []report.Series{
+		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true, Series: []report.Series{
 			{X: p, Y: sparse, Color: report.Color(1.1)}, {X: p, Y: sparse, Color: report.Color(1.1), Style: report.Discs}}},
 	}
 	lambdas := r.lambdas()

@@ -341,7 +341,7 @@ func (r *networks) accuracyFigures() []report.Figure {
 		}
 	}
 	for _, model := range models {
-		f := report.Figure{Title: model, X: "p − 1", Y: "test accuracy, %", LogX: true, LegendLow: true}
+		f := report.Figure{Title: model, X: "p", Y: "test accuracy, %", ByP: true, LegendLow: true}
 		k := 0
 		for _, g := range r.groups {
 			if g.model != model {
@@ -350,7 +350,7 @@ func (r *networks) accuracyFigures() []report.Figure {
 			var x, y []float64
 			for _, p := range g.ps {
 				if len(g.runs[p]) > 0 {
-					x, y = append(x, p-1), append(y, g.over(p, testAccuracy).mean)
+					x, y = append(x, p), append(y, g.over(p, testAccuracy).mean)
 				}
 			}
 			if len(x) == 0 {
@@ -362,7 +362,7 @@ func (r *networks) accuracyFigures() []report.Figure {
 				var px, py []float64
 				for _, p := range g.ps {
 					if a, ok := paper[p]; ok {
-						px, py = append(px, p-1), append(py, a.mean)
+						px, py = append(px, p), append(py, a.mean)
 					}
 				}
 				f.Series = append(f.Series, report.Series{Name: "the paper", X: px, Y: py, Style: report.Dashed})

@@ -23,6 +23,7 @@ import (
 type Figure struct {
 	Title, X, Y string
 	LogX, LogY  bool
+	ByP         bool // x is the exponent p of a geometry: logarithmic in p − 1, marked where the points are
 	Series      []Series
 	Min, Max    [2]float64 // fixed ranges of x and y where Min < Max
 	Square      bool       // one unit is equally long on both axes (needs Min and Max)
@@ -154,6 +155,9 @@ func (f Figure) plot() (*plot.Plot, error) {
 	if f.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	}
+	if f.ByP {
+		p.X.Scale, p.X.Tick.Marker = exponents{}, exponents{f}
+	}
 	if f.LogY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
 	}
@@ -255,6 +259,10 @@ func (f Figure) scale(a *plot.Axis, k int, log bool) {
 		}
 	}
 	switch {
+	case lo > hi && f.ByP && k == 0:
+		lo, hi = 1.1, 10
+	case lo == hi && f.ByP && k == 0:
+		lo, hi = 1+(lo-1)/2, 1+2*(hi-1)
 	case lo > hi && log:
 		lo, hi = 0.1, 10
 	case lo > hi:
@@ -288,7 +296,7 @@ func (f Figure) visible(s Series) []plotter.XYs {
 }
 
 func (f Figure) shows(x, y float64) bool {
-	if math.IsNaN(x-x) || math.IsNaN(y-y) || f.LogX && x <= 0 || f.LogY && y <= 0 {
+	if math.IsNaN(x-x) || math.IsNaN(y-y) || f.LogX && x <= 0 || f.ByP && x <= 1 || f.LogY && y <= 0 {
 		return false
 	}
 	for k, v := range [2]float64{x, y} {

@@ -100,3 +100,34 @@ func decadeLabel(v float64) string {
 	m := math.Round(v / math.Pow(10, float64(e)))
 	return strings.Replace(fmt.Sprintf("%ge%d", m, e), "-", "−", 1)
 }
+
+// exponents are the axis of a figure by p: p = 1.1, 2 and 11 are equally far apart. Its marks are the p of the figure.
+type exponents struct{ of Figure }
+
+// Normalize maps lo to 0 and hi to 1.
+func (exponents) Normalize(lo, hi, x float64) float64 {
+	return math.Log((x-1)/(lo-1)) / math.Log((hi-1)/(lo-1))
+}
+
+// Ticks are the p of all series; one that is too close to the one before has no label.
+func (e exponents) Ticks(lo, hi float64) []plot.Tick {
+	var all []float64
+	for _, s := range e.of.Series {
+		for _, piece := range e.of.visible(s) {
+			for _, pt := range piece {
+				all = append(all, pt.X)
+			}
+		}
+	}
+	slices.Sort(all)
+	var ticks []plot.Tick
+	last := math.Inf(-1)
+	for _, p := range slices.Compact(all) {
+		t := plot.Tick{Value: p}
+		if at := e.Normalize(lo, hi, p); at-last > 0.06 {
+			t.Label, last = strconv.FormatFloat(p, 'g', 4, 64), at
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks
+}

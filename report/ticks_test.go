@@ -47,3 +47,23 @@ func TestMarksOfLinearAxes(t *testing.T) {
 		}
 	}
 }
+
+func TestAFigureByPIsMarkedAtItsExponents(t *testing.T) {
+	f := Figure{ByP: true, Series: []Series{{X: []float64{10, 1.1, 2, 1, 0.5}, Y: []float64{1, 2, 3, 4, 5}}, {X: []float64{2, 2.001, 3}, Y: []float64{1, 2, 3}}}}
+	var got []string
+	for _, tick := range (exponents{f}).Ticks(1.1, 10) {
+		got = append(got, tick.Label)
+	}
+	if strings.Join(got, " ") != "1.1 2  3 10" { // no name for 2.001
+		t.Errorf("%q", got)
+	}
+	if a := (exponents{}).Normalize(1.1, 11, 2); math.Abs(a-0.5) > 1e-12 {
+		t.Errorf("p = 2 is at %v of 1.1 to 11", a)
+	}
+	for _, x := range [][]float64{{1.1, 2, 10}, {2}, {1}, nil} {
+		f = Figure{ByP: true, Series: []Series{{X: x, Y: make([]float64, len(x))}}}
+		if _, err := SVG(f); err != nil {
+			t.Errorf("%v: %v", x, err)
+		}
+	}
+}

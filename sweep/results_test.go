@@ -74,7 +74,7 @@ deviation = 0.14
 	if tex := string(r.table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 2.00}`) || !strings.Contains(r.table().Text(), "87.00 ± 2.00*") {
 		t.Errorf("the best is not marked in %s", tex)
 	}
-	if fig, ok := r.figure(); !ok || fig.X != "p − 1" || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
+	if fig, ok := r.figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
 		t.Errorf("figure %+v", fig)
 	}
 }

@@ -276,21 +276,17 @@ func Probability(p float64) string {
 // figure is the metric against what the rows are, where those are numbers.
 func (r *results) figure() (report.Figure, bool) {
 	f := report.Figure{Title: r.plan.File.Name, X: r.rowKey, Y: r.metricName(), LegendFree: true}
-	at := func(row string) float64 { return float(row) }
-	if r.rowKey == "p" {
-		f.X, f.LogX = "p − 1", true
-		at = func(row string) float64 { return float(row) - 1 }
-	}
+	f.ByP = r.rowKey == "p"
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, row := range r.rows {
-		if v := at(row); !math.IsNaN(v - v) {
+		if v := float(row); !math.IsNaN(v - v) {
 			lo, hi = min(lo, v), max(hi, v)
 		}
 	}
 	if !(lo < hi) {
 		return f, false
 	}
-	f.LogX = f.LogX || lo > 0 && hi/lo >= 20
+	f.LogX = !f.ByP && lo > 0 && hi/lo >= 20
 	for k, col := range r.cols[:min(len(r.cols), wide)] {
 		color := report.Color([]float64{3, 1.1, 10, 6, 2, 1.5, 2.4, 4.5}[k%8])
 		mean := report.Series{Name: col, Color: color}
@@ -299,16 +295,16 @@ func (r *results) figure() (report.Figure, bool) {
 		for _, row := range r.rows {
 			x := r.cells[[2]string{row, col}]
 			s := x.stat()
-			mean.X, mean.Y = append(mean.X, at(row)), append(mean.Y, s.Mean)
+			mean.X, mean.Y = append(mean.X, float(row)), append(mean.Y, s.Mean)
 			if s.N > 1 {
 				for _, run := range x.runs {
 					if v, ok := x.values[run.Seed]; ok {
-						single.X, single.Y = append(single.X, at(row)), append(single.Y, v)
+						single.X, single.Y = append(single.X, float(row)), append(single.Y, v)
 					}
 				}
 			}
 			if p, ok := r.published(x); ok {
-				theirs.X, theirs.Y = append(theirs.X, at(row)), append(theirs.Y, p.Mean)
+				theirs.X, theirs.Y = append(theirs.X, float(row)), append(theirs.Y, p.Mean)
 			}
 		}
 		f.Series = append(f.Series, mean, single)
