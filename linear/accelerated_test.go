@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/matrix"
@@ -376,6 +377,45 @@ func TestACancelledFitReturnsWhatItHas(t *testing.T) {
 	}})
 	if err != context.Canceled && err != nil && err.Error() == "" || r == nil || r.Steps < 5 || r.Steps > 10 || saved != 1 || ctx.Err() == nil {
 		t.Errorf("%v, %v after %d steps, %d checkpoints", r, err, steps, saved)
+	}
+}
+
+// stopAfter is a context that ends when it has been asked so often.
+type stopAfter struct {
+	context.Context
+	left *int
+}
+
+func (c stopAfter) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestAPenalisedFitStoppedAnywhereGoesOnBitByBit(t *testing.T) {
+	prob := noisy(6, 60, 8)
+	for _, p := range []float64{1.1, 2, 20} {
+		set := Settings{P: p, Lambda: 1e-4, Gap: 1e-8}
+		want := mustFit(t, prob, set)
+		for calls := 1; ; calls += 7 {
+			var saved *Checkpoint
+			stopped := set
+			stopped.Save = func(c Checkpoint) error { saved = &c; return nil }
+			stopped.SaveEvery = time.Hour
+			left := calls
+			if _, err := Fit(stopAfter{t.Context(), &left}, prob, stopped); err == nil {
+				break
+			}
+			if saved == nil {
+				t.Fatalf("p = %v: no checkpoint after %d", p, calls)
+			}
+			again := set
+			again.Resume = saved
+			if got := mustFit(t, prob, again); got.Steps != want.Steps || !slices.Equal(got.W, want.W) || got.Excess != want.Excess {
+				t.Fatalf("p = %v, stopped after %d at step %d: %d steps, want %d; excess %v, want %v", p, calls, saved.Step, got.Steps, want.Steps, got.Excess, want.Excess)
+			}
+		}
 	}
 }
 

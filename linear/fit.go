@@ -263,12 +263,15 @@ func (f *fit) newton(ctx context.Context) error {
 			if pt.Norm > 0 && !f.Loss.Residual() {
 				f.result.Lower = pt.Margin
 			}
+			if err != nil && f.Save != nil {
+				return errors.Join(err, f.Save(s.checkpoint()))
+			}
 			return err
 		}
 		if err := f.save(s.checkpoint); err != nil {
 			return err
 		}
-		s.step()
+		s.step(ctx)
 	}
 }
 

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -200,9 +201,10 @@ const (
 	newtonStage   = 0.1
 )
 
-// step makes one Newton step, for the next p where this one is done.
-func (s *newton) step() {
+// step makes one Newton step, for the next p where this one is done. Where the context ends on the way, nothing has happened.
+func (s *newton) step(ctx context.Context) {
 	s.exhausted = false
+	before := s.now
 	if s.t > 0 && s.now != s.goal && s.excess <= newtonStage*s.value {
 		s.advance()
 	}
@@ -211,10 +213,15 @@ func (s *newton) step() {
 	if s.now.p != 2 {
 		forcing = bentForcing
 	}
-	s.solve(forcing)
+	s.solve(ctx, forcing)
+	if ctx.Err() != nil {
+		s.now = before
+		s.gradient(vec.Dot(s.v, s.w))
+		return
+	}
 	moved := s.move(true)
 	if !moved {
-		s.solve(lastForcing)
+		s.solve(context.Background(), lastForcing) // seldom, and the step has begun
 		moved = s.move(true)
 	}
 	if !moved { // towards ∇h*(v/λ), along which f falls by the gap: slow, but always right
@@ -332,8 +339,9 @@ func (s *newton) curvature() {
 	}
 }
 
-// solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients, where p is not 2 in the norm of the inverse diagonal.
-func (s *newton) solve(forcing float64) {
+// solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients, where p is not 2 in the norm of the inverse diagonal. It ends
+// early with the context.
+func (s *newton) solve(ctx context.Context, forcing float64) {
 	p, lambda := s.now.p, s.now.lambda
 	clear(s.s)
 	vec.Scale(s.r, -1, s.g)
@@ -351,7 +359,7 @@ func (s *newton) solve(forcing float64) {
 	rr := precondition()
 	copy(s.h, s.hd)
 	stop := forcing * forcing * rr
-	for k := 0; k < newtonInner && rr > stop && rr > 0; k++ {
+	for k := 0; k < newtonInner && rr > stop && rr > 0 && ctx.Err() == nil; k++ {
 		s.apply(s.hd, s.h)
 		curvature := vec.Dot(s.h, s.hd)
 		if p == 2 {
