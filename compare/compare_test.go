@@ -137,6 +137,12 @@ func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 	if strings.Contains(html, "elapsed") {
 		t.Error("a clock is drawn")
 	}
+	if got := runs[1].PaperSays(); !strings.Contains(got, "94.01 ± 0.13 % test accuracy") {
+		t.Errorf("the paper says %q", got)
+	}
+	if got := readAll(t, run(t, "a", 3, 1, 0.1))[0].PaperSays(); !strings.Contains(got, "1/log^(p−1) t") {
+		t.Errorf("the paper says %q", got)
+	}
 	var b bytes.Buffer
 	if err := Write(&b, runs[0].Log, "csv"); err != nil || !strings.HasSuffix(strings.SplitN(b.String(), "\n", 2)[0], ",sizes_0,sizes_0.25,sizes_0.353553,sizes_0.5") ||
 		!strings.Contains(b.String(), ",2,5,3,0\n") || !strings.Contains(b.String(), ",2,0,5,3\n") {

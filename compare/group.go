@@ -58,13 +58,19 @@ func groupsOf(runs []*Run, kind string) []*Group {
 	byKey := map[string]*Group{}
 	for i, r := range runs {
 		var parts []string
+		own := "" // what a short name may not tell
 		for _, d := range differ {
+			switch d.Name {
+			case "p", "seed", "trials", "version", "engine", "engine used":
+			default:
+				own += d.Values[i] + "\x00"
+			}
 			switch d.Name {
 			case "p", "seed", "trials", "version", "engine", "engine used": // p is the curve's
 			case "data":
-				parts = append(parts, d.Values[i])
+				parts = append(parts, short(d.Values[i]))
 			default:
-				parts = append(parts, strings.ReplaceAll(d.Name, "_", " ")+" "+d.Values[i])
+				parts = append(parts, short(strings.ReplaceAll(d.Name, "_", " ")+" "+d.Values[i]))
 			}
 		}
 		if r.Status != runlog.Done && len(runs) > 1 {
@@ -86,7 +92,7 @@ func groupsOf(runs []*Run, kind string) []*Group {
 			} else if extra != "" {
 				kind = strings.TrimPrefix(kind+": "+extra, ": ")
 			}
-			key := name + "\x00" + kind + "\x00" + x
+			key := name + "\x00" + kind + "\x00" + x + "\x00" + own
 			if r.Status != runlog.Done {
 				key += "\x00" + r.ID
 			}
@@ -107,6 +113,15 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.P, b.P), strings.Compare(a.Name, b.Name))
 	})
 	return out
+}
+
+// short cuts a text to what a legend has room for.
+func short(s string) string {
+	const most = 40
+	if letters := []rune(s); len(letters) > most {
+		return string(letters[:most/2-1]) + "…" + string(letters[len(letters)-most/2:])
+	}
+	return s
 }
 
 // Kinds splits groups by kind.

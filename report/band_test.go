@@ -46,7 +46,7 @@ func TestLaTeXIsBooktabsWithTheBestInBold(t *testing.T) {
 	if s := tex(`50 % & a_b {x} \ #1 $`); s != `50 \% \& a\_b \{x\} \textbackslash{} \#1 \$` {
 		t.Error(s)
 	}
-	for text, want := range map[string]string{"∏‖Wₗ‖ₚ": `$\prod\|$W$_{l}\|_{p}$`, "ℓ₁.₅ and ℓ₁₀.": `$\ell_{1.5}$ and $\ell_{10}$.`, "½‖·‖₂²": `$\frac12\|\cdot\|_{2}^{2}$`, "R¹⁰⁰": `R$^{100}$`, "x̂ ≠ 0": `$\hat{x}$ $\ne$ 0`,
+	for text, want := range map[string]string{"∏‖Wₗ‖ₚ": `$\prod\|$W$_{l}\|_{p}$`, "ℓ₁.₅ and ℓ₁₀.": `$\ell_{1.5}$ and $\ell_{10}$.`, "½‖·‖₂²": `$\frac12\|\cdot\|_{2}^{2}$`, "R¹⁰⁰": `R$^{100}$`, "x̂ ≠ 0": `$\hat{x}$ $\ne$ 0`, "γ̂ₚ": `$\hat{\gamma}_{p}$`, "_̂": `$\hat{\_}$`,
 		"漢字 é": "?? é", "1e-12 ± 2 %": `1e-12 $\pm$ 2 \%`, "a\tb\x00": "a?b?"} {
 		if got := tex(text); got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)

@@ -295,8 +295,11 @@ func (f Figure) visible(s Series) []plotter.XYs {
 	return pieces
 }
 
+// huge is what no axis reaches: ranges of larger numbers overflow.
+const huge = 1e300
+
 func (f Figure) shows(x, y float64) bool {
-	if math.IsNaN(x-x) || math.IsNaN(y-y) || f.LogX && x <= 0 || f.ByP && x <= 1 || f.LogY && y <= 0 {
+	if !(math.Abs(x) < huge && math.Abs(y) < huge) || f.LogX && x <= 1/huge || f.ByP && x <= 1 || f.LogY && y <= 1/huge {
 		return false
 	}
 	for k, v := range [2]float64{x, y} {

@@ -80,7 +80,11 @@ func tex(s string) string {
 	for i := 0; i < len(letters); i++ {
 		r := letters[i]
 		if i+1 < len(letters) && texAccents[letters[i+1]] != "" {
-			put(true, texAccents[letters[i+1]]+"{"+string(r)+"}")
+			letter := texSigns[r]
+			if letter == "" {
+				letter = strings.Trim(tex(string(r)), "$")
+			}
+			put(true, texAccents[letters[i+1]]+"{"+letter+"}")
 			i++
 			continue
 		}

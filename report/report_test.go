@@ -90,6 +90,16 @@ func TestCurvesBreakWherePointsAreLeftOut(t *testing.T) {
 	}
 }
 
+func TestNumbersAtTheEdgeOfFloatsAreLeftOut(t *testing.T) {
+	for _, y := range [][]float64{{1e308, 1e308}, {-1e308, 1e308}, {1e-320, 1e308}, {math.MaxFloat64, 5e-324}, {math.Inf(1), math.NaN()}, {1, 1e308}} {
+		for _, log := range []bool{false, true} {
+			if _, err := SVG(Figure{LogX: log, LogY: log, LegendFree: true, Series: []Series{{Name: "a", X: []float64{1, 2}, Y: y, Low: y, High: y}, {X: y, Y: y}}}); err != nil {
+				t.Errorf("%v: %v", y, err)
+			}
+		}
+	}
+}
+
 func TestLogarithmicTicksAreNamed(t *testing.T) {
 	var labels []string
 	for _, tick := range (decades{}).Ticks(1e-4, 1e4) {

@@ -323,6 +323,41 @@ func TestBrowserASweepsPage(t *testing.T) {
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
 }
 
+// A browser has six connections to a server. Pages that were left, and tabs behind others, must not hold them: the seventh page would wait for ever.
+func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
+	ctx := tab(t, 1000, 700)
+	srv, h := newServer(t)
+	r := makeRun(t, srv.settings.Runs, "live", 3, 1, losses(10)...)
+	defer r.Finish(nil, false)
+	for range 9 {
+		do(t, ctx, chromedp.Navigate(h.URL+"/run?id=live"))
+		until(t, ctx, painted)
+	}
+	do(t, ctx, chromedp.Navigate(h.URL))
+	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1`)
+	for end := time.Now().Add(10 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d streams are open, and nobody looks", len(srv.streams))
+		}
+	}
+	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=live"))
+	until(t, ctx, painted)
+	hide := func(yes bool) action {
+		return script(fmt.Sprintf(`Object.defineProperty(document, 'hidden', { value: %v, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`, yes))
+	}
+	do(t, ctx, hide(true))
+	for end := time.Now().Add(10 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a hidden page watches")
+		}
+	}
+	for k := 11; k <= 300; k++ {
+		r.Append(map[string]any{"step": k, "loss": 1 / float64(k), "norm": k})
+	}
+	do(t, ctx, hide(false)) // nothing is lost, and nothing comes twice
+	until(t, ctx, `document.querySelector('.card path.curve').getAttribute('d').split('L').length === 300`)
+}
+
 func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
 	ctx := tab(t, 1280, 900)
 	srv, h := newServer(t)
@@ -453,12 +488,23 @@ func TestBrowserShowsAHostileFolderAsText(t *testing.T) {
 	if n := eval[int](t, ctx, `document.querySelectorAll('main img, main script').length`); n != 0 {
 		t.Error("markup of a run became part of the page")
 	}
-	for _, id := range []string{`<img src=x onerror=alert(1)>"'&`, "long", "odd", "binary"} {
-		do(t, ctx, chromedp.Navigate(h.URL+"/run?id="+url.QueryEscape(id)))
+	for _, id := range []string{`<img src=x onerror=alert(1)>"'&`, "long", "odd", "binary", "names", "tables"} {
+		do(t, ctx, size(400, 800), chromedp.Navigate(h.URL+"/run?id="+url.QueryEscape(id)))
 		until(t, ctx, painted)
-		if n := eval[int](t, ctx, `document.querySelectorAll('main img, main script').length`); n != 0 {
+		if id == "tables" {
+			until(t, ctx, `document.querySelector('details.table strong') !== null`)
+		}
+		if n := eval[int](t, ctx, `document.querySelectorAll('main img:not(.paper img), main script').length`); n != 0 {
 			t.Errorf("%s: markup became part of the page", id)
 		}
+		if wide := eval[int](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
+			t.Errorf("%s is %d wide on a phone of 400", id, wide)
+		}
+	}
+	do(t, ctx, chromedp.Navigate(h.URL+"/compare?run=names&run=good&run=long"))
+	until(t, ctx, painted)
+	if wide := eval[int](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
+		t.Errorf("the comparison is %d wide on a phone of 400", wide)
 	}
 }
 

@@ -138,8 +138,25 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 	if fit, ok := run.Fit(); ok {
 		out["replay"] = replayable(fit)
 	}
+	if text := run.PaperSays(); text != "" {
+		out["paper"] = text
+	}
 	out["inner"], out["differ"], out["hidden"] = s.inner(id)
 	return out, nil
+}
+
+// settingsOf reads a run's settings and nothing else of it.
+func (s *Server) settingsOf(id string) *compare.Run {
+	r := &compare.Run{ID: id}
+	f, err := s.root.Sub(id)
+	if err != nil {
+		return r
+	}
+	defer f.Close()
+	if r.Info, err = f.Info(); err == nil {
+		r.Settings, _ = r.Info.Settings.(map[string]any)
+	}
+	return r
 }
 
 // shownInner is how many of a run's inner runs its page lists.
@@ -158,11 +175,7 @@ func (s *Server) inner(id string) (runs []summary, differ []compare.Difference, 
 			continue
 		}
 		runs = append(runs, r)
-		head, err := s.head(r.ID)
-		if err != nil {
-			head = &compare.Run{ID: r.ID}
-		}
-		heads = append(heads, head)
+		heads = append(heads, s.settingsOf(r.ID))
 	}
 	return runs, compare.Differences(heads), hidden
 }

@@ -200,6 +200,17 @@ func hostile(t testing.TB) (root string) {
 	write("odd/tables/result.json", `{"lr":-5,"steps":1e300,"loss":"x"}`)
 	write("odd/tables/study.json", `{"histogram":{"limit":-1,"share":[1]},"scaled_histogram":{"limit":0,"share":[1]}}`)
 	write("odd/model.json", `{"weights":[[]]}`)
+	write("names/run.json", `{"command":"train","settings":{"p":[3],"long":"`+strings.Repeat("y", 5000)+`"},"data":"cifar10","status":"done"}`) // what JavaScript objects have by nature, the ends of floats, and histograms that are none
+	write("names/metrics.jsonl", `{"epoch":1,"toString":1,"constructor":2,"__proto__":3,"`+strings.Repeat("x", 60)+`":1,"loss":1e308,"sizes":{"below":1,"from":-300,"counts":[1]}}
+{"epoch":2,"loss":-1e308,"hasOwnProperty":1,"sizes":{"below":0,"from":300,"counts":[100000000000000]}}
+{"epoch":3,"loss":1e308,"sizes":{"below":0,"from":0,"counts":[]}}
+{"epoch":4,"sizes":{"below":1e300,"from":0,"counts":[1]}}
+`)
+	write("tables/run.json", `{"command":"verify","settings":{},"status":"done"}`)
+	write("tables/tables/x.md", "**"+markup+"**\n\n| a | b |\n|---|---:|\n| "+markup+" | **"+strings.Repeat("v", 300)+"** |\n")
+	write("tables/tables/half.md", "| a | b")
+	write("tables/figures/x.svg", `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script><rect width="10" height="10"/></svg>`)
+	os.Symlink("/etc/passwd", filepath.Join(root, "tables", "tables", "passwd.md"))
 	write("dir/run.json/x", "a folder")
 	write("links/run.json", good)
 	for name, to := range map[string]string{"links/secret": "../../secret", "links/absolute": filepath.Join(top, "secret"), "links/tables": "../..", "links/metrics.jsonl": "../../secret", "links/report.html": "/etc/passwd",

@@ -180,7 +180,7 @@ func (s *Server) Handler() http.Handler {
 		http.Redirect(w, r, "/static/icon.svg", http.StatusFound)
 	})
 	mux.HandleFunc("GET /api/runs", answer(s.getRuns))
-	mux.HandleFunc("GET /api/run", answer(s.getRun))
+	mux.HandleFunc("GET /api/run", s.busy(answer(s.getRun)))
 	mux.HandleFunc("GET /api/metrics", s.busy(answer(s.getMetrics)))
 	mux.HandleFunc("GET /api/stream", s.stream)
 	mux.HandleFunc("GET /api/compare", s.busy(answer(s.getCompare)))

@@ -26,7 +26,8 @@ export class Chart {
   // scales maps the ranges of what can be shown to the frame.
   scales() {
     let x0 = Infinity, x1 = -Infinity, y0 = Infinity, y1 = -Infinity;
-    const okX = v => Number.isFinite(v) && (!this.logX || v > 0), okY = v => Number.isFinite(v) && (!this.logY || v > 0);
+    const ok = v => Number.isFinite(v) && Math.abs(v) < 1e300; // ranges of larger numbers overflow
+    const okX = v => ok(v) && (!this.logX || v > 1e-300), okY = v => ok(v) && (!this.logY || v > 1e-300);
     for (const s of this.series) for (let i = 0; i < s.x.length; i++) {
       if (!okX(s.x[i]) || !okY(s.y[i])) continue;
       x0 = Math.min(x0, s.x[i]); x1 = Math.max(x1, s.x[i]);
@@ -63,14 +64,15 @@ export class Chart {
       if (there.length > 1) parts.push(h('path', { class: 'band', color: c.color, d }));
     }
     for (const c of this.series) {
-      let d = '', pen = false, lone = [];
+      let d = '', pen = false, lone = [], seen = [];
       for (let i = 0; i < c.x.length; i++) {
         if (c.y[i] === null) continue; // a line without this number
         if (!s.okX(c.x[i]) || !s.okY(c.y[i])) { pen = false; continue; }
         d += (pen ? 'L' : 'M') + point(s, c.x[i], c.y[i]);
         pen = true;
+        seen.push(i);
       }
-      if (c.x.length < 2) lone = c.x.map((x, i) => i).filter(i => s.okX(c.x[i]) && s.okY(c.y[i]));
+      if (seen.length && seen.every(i => c.x[i] === c.x[seen[0]])) lone = seen.slice(-1); // no line to draw
       parts.push(h('path', { class: 'curve dash' + (c.dash || 0), color: c.color, d }), ...lone.map(i => h('circle', { class: 'mark', color: c.color, cx: s.X(c.x[i]), cy: s.Y(c.y[i]), r: 4 })));
     }
     this.cross = h('g', {});

@@ -25,9 +25,12 @@ export async function post(url, body) {
   return read(await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }));
 }
 
+// parse reads JSON into objects without a prototype: a metric may be called toString.
+export const parse = text => JSON.parse(text, (_, v) => v && typeof v === 'object' && !Array.isArray(v) ? Object.assign(Object.create(null), v) : v);
+
 async function read(answer) {
   let body = null;
-  try { body = await answer.json(); } catch { /* not JSON */ }
+  try { body = parse(await answer.text()); } catch { /* not JSON */ }
   if (!answer.ok) throw new Error(body && body.error || `the server answered ${answer.status}`);
   return body;
 }

@@ -1,5 +1,5 @@
 // A run's page: curves that grow while it runs, the way of its weights, its settings and files.
-import { h, get, main, num, percent, time, bytes, date, name, ps, status, query, say } from './page.js';
+import { h, get, parse, main, num, percent, time, bytes, date, name, ps, status, query, say } from './page.js';
 import { Chart, dashes, sample as line } from './chart.js';
 import { showPlane } from './plane.js';
 import { Heat, fromSizes, fromBins } from './heat.js';
@@ -17,17 +17,17 @@ export async function showRun(params) {
   const state = h('span', { id: 'state' }, status(s.status));
   const numbers = h('dl', { class: 'numbers' });
   const charts = h('div', {}), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {}), results = h('div', {}), inner = h('div', {}, ...showInner(run));
-  main().replaceChildren(
+  main().replaceChildren(...[
     h('h1', {}, name(id)),
     h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
     ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
-    numbers,
+    numbers, run.paper ? h('p', { class: 'soft small' }, run.paper) : null,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
       run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Its own report') : null),
     inner, legend, charts, weights, results,
     ...histograms(run, s), ...showTables(run, id, !plain), ...showFigures(run, id, !plain),
-    h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id));
+    h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id)].filter(Boolean));
 
   const view = new Curves(id, charts, legend, note, numbers, s, run.files.some(f => f.name.endsWith('.md')) ? null : results);
   await view.load();
@@ -106,8 +106,9 @@ class Curves {
       if (xs && xs.x.length) items.push([axis[c.x] || c.x, num(xs.x[xs.x.length - 1])]);
       for (const m of this.metrics.slice(0, 8)) {
         const y = c.metrics[m.name] && c.metrics[m.name].y, k = y ? y.findLastIndex(v => v !== null) : -1;
-        const result = this.s.status === 'done' ? { loss: this.s.loss, margin: this.s.margin, gap: this.s.gap, test_accuracy: this.s.accuracy }[m.name] : null; // as in the list
-        const v = result === null || result === undefined ? k >= 0 ? y[k] : null : result;
+        const result = { loss: 'loss', margin: 'margin', gap: 'gap', test_accuracy: 'accuracy' }; // as in the list
+        let v = k >= 0 ? y[k] : null;
+        if (this.s.status === 'done' && Object.hasOwn(result, m.name) && this.s[result[m.name]] !== null) v = this.s[result[m.name]];
         if (v !== null) items.push([m.title, m.scale === 100 ? percent(v) : num(v)]);
       }
     }
@@ -116,19 +117,29 @@ class Curves {
     this.numbers.replaceChildren(...items.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
   }
 
-  // follow adds what is appended, from where the last answer ended.
+  // follow adds what is appended, from where the last answer ended. A browser has six connections to a server, so only a page that is seen holds one, and none
+  // that shows a run which has ended.
   follow(onStatus) {
-    const source = new EventSource('/api/stream' + query([['id', this.id], ['from', this.offset]]));
-    let known = this.s.status;
-    source.addEventListener('rows', e => this.add(JSON.parse(e.data)));
-    source.addEventListener('reset', () => this.load().catch(() => {}));
-    source.addEventListener('status', e => {
-      const now = JSON.parse(e.data).status;
-      if (now === known) return;
-      known = now;
-      onStatus(now);
-      if (now !== 'running') setTimeout(() => location.reload(), 1500); // results and files are there now
-    });
+    if (['done', 'failed', 'corrupt'].includes(this.s.status)) return;
+    let known = this.s.status, source = null;
+    const close = () => { if (source) source.close(); source = null; };
+    const open = () => {
+      if (source || document.hidden) return;
+      source = new EventSource('/api/stream' + query([['id', this.id], ['from', this.offset]]));
+      source.addEventListener('rows', e => { this.offset = e.lastEventId; this.add(parse(e.data)); });
+      source.addEventListener('reset', () => this.load().catch(() => {}));
+      source.addEventListener('status', e => {
+        const now = JSON.parse(e.data).status;
+        if (now === known) return;
+        known = now;
+        onStatus(now);
+        if (now !== 'running') setTimeout(() => location.reload(), 1500); // results and files are there now
+      });
+    };
+    document.addEventListener('visibilitychange', () => document.hidden ? close() : open());
+    addEventListener('pagehide', close);
+    addEventListener('pageshow', open);
+    open();
   }
 
   add(event) {
@@ -137,7 +148,8 @@ class Curves {
       const mine = this.curves.find(k => k.curve === c.curve);
       if (!mine || c.x === 'line') { fresh = true; continue; } // a curve or a result that is new
       if (c.sizes) {
-        mine.sizes = (mine.sizes || []).concat(c.sizes);
+        const last = mine.sizes && mine.sizes.length ? mine.sizes[mine.sizes.length - 1].at : -Infinity;
+        mine.sizes = (mine.sizes || []).concat(c.sizes.filter(s => s.at > last));
         if (mine.sizes.length > 400) fresh = true;
       }
       const x = c.values[c.x];
@@ -145,7 +157,8 @@ class Curves {
         if (m === c.x) continue;
         if (!this.metrics.some(k => k.name === m)) fresh = true;
         const to = mine.metrics[m] = mine.metrics[m] || { x: [], y: [] };
-        to.x.push(...x); to.y.push(...y);
+        const last = to.x.length ? to.x[to.x.length - 1] : -Infinity; // an answer of the server may have been ahead of the stream
+        x.forEach((v, k) => { if (v > last) { to.x.push(v); to.y.push(y[k]); } });
         most = Math.max(most, to.x.length);
       }
     }
