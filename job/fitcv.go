@@ -130,8 +130,12 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 	}
 	w.cv = summary(w.P, lambdas, w.CV, w.cells)
 	for _, s := range w.cv {
-		if s.Chosen {
-			w.use(s.P, s.Lambda)
+		if !s.Chosen {
+			continue
+		}
+		w.use(s.P, s.Lambda)
+		if len(lambdas) > 1 && (s.Lambda == slices.Min(lambdas) || s.Lambda == slices.Max(lambdas)) {
+			w.con.Say("lambda = %v is at the end of those that were tried: others beyond it may do better", s.Lambda)
 		}
 	}
 	return nil
