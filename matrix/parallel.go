@@ -30,7 +30,7 @@ type team struct {
 	other []float64
 	weigh func(lo, hi int)
 
-	mul, addMulT, both, reduce func(worker, task int)
+	mul, addMulT, both, squares, reduce func(worker, task int)
 }
 
 // rowsOf is a matrix as the team sees it.
@@ -78,6 +78,15 @@ var cores = sync.OnceValue(func() *team {
 		}
 		lo, hi := t.part(k)
 		t.m.mulAddT(dst, t.rows, lo, hi, t.src, t.c, t.other, t.weigh)
+	}
+	t.squares = func(_, k int) {
+		dst := t.dst
+		if k > 0 {
+			dst = t.sums[k-1]
+			clear(dst)
+		}
+		lo, hi := t.part(k)
+		addSquares(dst, t.m, lo, hi, t.src)
 	}
 	t.reduce = func(_, k int) {
 		d := len(t.dst)
@@ -140,6 +149,17 @@ func (t *team) multiplyBoth(m rowsOf, dst []float64, rows []int, s, c, x []float
 	t.pool.Each(t.parts, t.both)
 	t.addUp()
 	t.m, t.dst, t.rows, t.src, t.c, t.other, t.weigh = nil, nil, nil, nil, nil, nil, nil
+}
+
+// squaresT is AddSquaresT on all cores.
+func (t *team) squaresT(m rowsOf, dst, c []float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.m, t.dst, t.src = m, dst, c
+	t.divide()
+	t.pool.Each(t.parts, t.squares)
+	t.addUp()
+	t.m, t.dst, t.src = nil, nil, nil
 }
 
 // addUp adds the sums of the parts, in their order: here where that is little work, as waiting for the others costs too.

@@ -61,6 +61,10 @@ func TestSharedProductsAgreeWithRowsTakenOneByOne(t *testing.T) {
 			}
 		}
 		slices.Reverse(rows[100:200]) // any order will do
+		squares, want := make([]float64, d), make([]float64, d)
+		AddSquaresT(squares, m, c)
+		addSquares(want, m, 0, n, c)
+		near(t, name+": squares", squares, want)
 		for _, some := range [][]int{nil, rows} {
 			at := some
 			if some == nil {

@@ -5,9 +5,14 @@ import "fmt"
 // Rows calls f with every row in turn: its columns, nil meaning all, and values, which f must not keep.
 func Rows(m Matrix, f func(i int, idx []int32, val []float64)) {
 	n, _ := m.Dims()
+	rowsFrom(m, 0, n, f)
+}
+
+// rowsFrom is Rows for lo ≤ i < hi.
+func rowsFrom(m Matrix, lo, hi int, f func(i int, idx []int32, val []float64)) {
 	csr, sparse := m.(*CSR)
 	var buf []float64
-	for i := range n {
+	for i := lo; i < hi; i++ {
 		if sparse {
 			idx, val := csr.rowInto(buf[:0], i)
 			if f(i, idx, val); len(val) > cap(buf) {
