@@ -146,7 +146,7 @@ func (f *Fit) Check() error {
 	case f.Top < 0:
 		return fmt.Errorf("--top %d: want a positive number, or 0 for none", f.Top)
 	case f.L2 > 0 && (len(f.P) != 1 || f.P[0] != 2):
-		return fmt.Errorf("--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for every p: drop --p", f.P)
+		return fmt.Errorf("--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for every p: drop --p, or say --lp for the one of p", f.P)
 	case f.L2 > 0 && len(f.LP) > 0:
 		return errors.New("--l2 is --lp with p = 2: say one of them")
 	case len(f.LP) > 1 && f.CV == 0:
