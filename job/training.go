@@ -46,15 +46,6 @@ func (w *Trainer) With(t *Train) *Trainer {
 	return &other
 }
 
-// epochLine is a line of metrics.jsonl.
-type epochLine struct {
-	train.Epoch
-	train.Score
-	train.Geometry
-	Elapsed float64 `json:"elapsed"`               // seconds of the run so far, with evaluation and over all its legs
-	Untold  bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: they are when the run goes on
-}
-
 // all runs every p and seed. One that fails does not keep the others from their turn; an interrupt does, and what it leaves is in w.left.
 func (w *Trainer) all(ctx context.Context) error {
 	var failed []error
@@ -322,21 +313,6 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 	return w.finish(ctx, run, r, lines, before+time.Since(begin).Seconds(), out)
 }
 
-// toTensorBoard writes the line as events.
-func (l *epochLine) toTensorBoard(events *tfevents.Writer) error {
-	step, now := int64(l.Epoch.Epoch), time.Now()
-	scalars := map[string]float64{"loss/train": l.Epoch.Loss, "accuracy/train": l.Epoch.Accuracy, "loss/test": l.Score.Loss, "accuracy/test": l.Score.Accuracy, "lr": l.LR, "img_per_second": l.Rate,
-		"norm/1": l.Norm1, "norm/2": l.Norm2, "norm/p": l.NormP, "norm/inf": l.NormInf, "margin/low": l.MarginLow, "margin/median": l.MarginMedian}
-	if l.Divergence != nil {
-		scalars["divergence_start"] = *l.Divergence
-	}
-	h := tfevents.Histogram{Max: l.NormInf, Sum: l.Norm1, SumSquares: l.Norm2 * l.Norm2, Limits: []float64{l.Sizes.Edge(0)}, Counts: []float64{float64(l.Sizes.Below)}}
-	for k, n := range l.Sizes.Counts {
-		h.Limits, h.Counts = append(h.Limits, l.Sizes.Edge(k+1)), append(h.Counts, float64(n))
-	}
-	return errors.Join(events.Scalars(step, now, scalars), events.Histogram(step, now, "weights/size", h), events.Flush())
-}
-
 // shortEpoch is how many seconds an interrupted run may take to finish its epoch, so that nothing of it is lost.
 const shortEpoch = 5
 
@@ -424,22 +400,7 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	if err := run.WriteJSON("tables/result.json", r); err != nil {
 		return err
 	}
-	epochs := report.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s"}}
-	var at, loss, acc, tloss, tacc []float64
-	for _, l := range lines {
-		at, loss, acc = append(at, float64(l.Epoch.Epoch)), append(loss, l.Epoch.Loss), append(acc, 100*l.Epoch.Accuracy)
-		tloss, tacc = append(tloss, l.Score.Loss), append(tacc, 100*l.Score.Accuracy)
-		epochs.Rows = append(epochs.Rows, []report.Cell{report.Text("%d", l.Epoch.Epoch), report.Short(l.Epoch.Loss, 6), report.Number(l.Epoch.Accuracy, 5), report.Short(l.Score.Loss, 6),
-			report.Number(l.Score.Accuracy, 5), report.Short(l.LR, 6), report.Number(l.Rate, 0)})
-	}
-	doc.Section("Along the run")
-	c := report.Color(r.P)
-	if err := doc.AddFigure("epochs", "Solid: training, as the batches came; dashed: the test images.",
-		report.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []report.Series{{Name: "training", X: at, Y: loss, Color: c}, {Name: "test", X: at, Y: tloss, Color: c, Style: report.Dashed}}},
-		report.Figure{Title: "Accuracy", X: "epoch", Y: "%", LegendLow: true, Series: []report.Series{{Name: "training", X: at, Y: acc, Color: c}, {Name: "test", X: at, Y: tacc, Color: c, Style: report.Dashed}}}); err != nil {
-		return err
-	}
-	if err := doc.SaveTable("epochs", epochs); err != nil {
+	if err := doc.addEpochs(r.P, lines); err != nil {
 		return err
 	}
 	if err := doc.addRateSearch(); err != nil {

@@ -1,0 +1,83 @@
+package job
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/bregman-ml/bregman/internal/tfevents"
+	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/train"
+)
+
+// epochLine is a line of metrics.jsonl.
+type epochLine struct {
+	train.Epoch
+	train.Score
+	train.Geometry
+	Elapsed float64 `json:"elapsed"`               // seconds of the run so far, with evaluation and over all its legs
+	Untold  bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: they are when the run goes on
+}
+
+// toTensorBoard writes the line as events.
+func (l *epochLine) toTensorBoard(events *tfevents.Writer) error {
+	step, now := int64(l.Epoch.Epoch), time.Now()
+	scalars := map[string]float64{"loss/train": l.Epoch.Loss, "accuracy/train": l.Epoch.Accuracy, "loss/test": l.Score.Loss, "accuracy/test": l.Score.Accuracy, "lr": l.LR, "img_per_second": l.Rate,
+		"norm/1": l.Norm1, "norm/2": l.Norm2, "norm/p": l.NormP, "norm/inf": l.NormInf, "margin/low": l.MarginLow, "margin/median": l.MarginMedian}
+	if l.Divergence != nil {
+		scalars["divergence_start"] = *l.Divergence
+	}
+	h := tfevents.Histogram{Max: l.NormInf, Sum: l.Norm1, SumSquares: l.Norm2 * l.Norm2, Limits: []float64{l.Sizes.Edge(0)}, Counts: []float64{float64(l.Sizes.Below)}}
+	for k, n := range l.Sizes.Counts {
+		h.Limits, h.Counts = append(h.Limits, l.Sizes.Edge(k+1)), append(h.Counts, float64(n))
+	}
+	return errors.Join(events.Scalars(step, now, scalars), events.Histogram(step, now, "weights/size", h), events.Flush())
+}
+
+// addEpochs shows a run along its epochs: loss and accuracy, and where its weights went.
+func (d *Document) addEpochs(p float64, lines []epochLine) error {
+	t := report.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm", "2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
+	c := report.Color(p)
+	var at []float64
+	column := func(style report.Style, name string, of func(epochLine) float64) report.Series {
+		s := report.Series{Name: name, X: at, Color: c, Style: style}
+		for _, l := range lines {
+			s.Y = append(s.Y, of(l))
+		}
+		return s
+	}
+	for _, l := range lines {
+		at = append(at, float64(l.Epoch.Epoch))
+		row := []report.Cell{report.Text("%d", l.Epoch.Epoch), report.Short(l.Epoch.Loss, 6), report.Number(l.Epoch.Accuracy, 5), report.Short(l.Score.Loss, 6), report.Number(l.Score.Accuracy, 5),
+			report.Short(l.LR, 6), report.Number(l.Rate, 0)}
+		for _, v := range []float64{l.Norm1, l.Norm2, l.NormP, l.NormInf, l.divergence(), l.MarginLow, l.MarginMedian} {
+			if l.Sizes == nil { // an epoch of an older version
+				v = math.NaN()
+			}
+			row = append(row, report.Short(v, 6))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	d.Section("Along the run")
+	err := d.AddFigure("epochs", "Solid: training, as the batches came; dashed: the test images.",
+		report.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []report.Series{
+			column(report.Solid, "training", func(l epochLine) float64 { return l.Epoch.Loss }), column(report.Dashed, "test", func(l epochLine) float64 { return l.Score.Loss })}},
+		report.Figure{Title: "Accuracy", X: "epoch", Y: "%", LegendLow: true, Series: []report.Series{
+			column(report.Solid, "training", func(l epochLine) float64 { return 100 * l.Epoch.Accuracy }), column(report.Dashed, "test", func(l epochLine) float64 { return 100 * l.Score.Accuracy })}})
+	if err == nil && lines[len(lines)-1].Sizes != nil {
+		err = d.AddFigure("geometry", "D is the Bregman divergence of the p-th power of the p-norm. Output margins: the right answer less the next, on the test images, over the p-norm of the last layer.",
+			report.Figure{Title: "Divergence from the start", X: "epoch", Y: "D(w, w at the start)", Series: []report.Series{column(report.Solid, "", epochLine.divergence)}},
+			report.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w", Series: []report.Series{column(report.Solid, "", func(l epochLine) float64 { return l.NormP })}},
+			report.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true, Series: []report.Series{
+				column(report.Solid, "median", func(l epochLine) float64 { return l.MarginMedian }), column(report.Dashed, "10 % quantile", func(l epochLine) float64 { return l.MarginLow })}})
+	}
+	return errors.Join(err, d.SaveTable("epochs", t))
+}
+
+// divergence is NaN where it is not known.
+func (l epochLine) divergence() float64 {
+	if l.Divergence == nil {
+		return math.NaN()
+	}
+	return *l.Divergence
+}
