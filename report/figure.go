@@ -152,6 +152,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 		a.LineStyle.Color, a.Tick.LineStyle.Color = ink, ink
 		a.Padding, a.Tick.Marker = 0, steps{}
 	}
+	p.X.Tick.Marker = steps{whole: f.X == "epoch"}
 	if f.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	}

@@ -11,16 +11,21 @@ import (
 )
 
 // steps marks a linear axis at multiples of 1, 2 or 5 times a power of ten, each label written in full. (plot.DefaultTicks may step by 0.15 and write 1.25 as 1.2.)
-type steps struct{}
+type steps struct {
+	whole bool // no parts of one: where things are counted
+}
 
 // mostMarks is how many labels a linear axis has at most; it has at least two.
 const mostMarks = 6
 
-func (steps) Ticks(lo, hi float64) []plot.Tick {
+func (s steps) Ticks(lo, hi float64) []plot.Tick {
 	if !(lo < hi) || math.IsInf(hi-lo, 0) {
 		return nil
 	}
 	e := math.Floor(math.Log10(hi-lo)) - 1
+	if s.whole {
+		e = max(e, 0)
+	}
 	for ; ; e++ {
 		for _, m := range []float64{1, 2, 5} {
 			step := m * math.Pow(10, e)

@@ -48,6 +48,18 @@ func TestMarksOfLinearAxes(t *testing.T) {
 	}
 }
 
+func TestEpochsAreMarkedAtWholeOnes(t *testing.T) {
+	for hi, want := range map[float64]string{2: "1 2", 4: "1 2 3 4", 15: "5 10 15"} {
+		var got []string
+		for _, tick := range (steps{whole: true}).Ticks(1, hi) {
+			got = append(got, tick.Label)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("to %v: %v", hi, got)
+		}
+	}
+}
+
 func TestAFigureByPIsMarkedAtItsExponents(t *testing.T) {
 	f := Figure{ByP: true, Series: []Series{{X: []float64{10, 1.1, 2, 1, 0.5}, Y: []float64{1, 2, 3, 4, 5}}, {X: []float64{2, 2.001, 3}, Y: []float64{1, 2, 3}}}}
 	var got []string
