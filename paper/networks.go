@@ -67,8 +67,11 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 			continue
 		}
 		one, ok, err := job.ReadResult(f.Trial(s))
-		if err != nil || !ok {
-			return nil, fmt.Errorf("%s: %w", f.Trial(s), err)
+		if err == nil && !ok {
+			err = fmt.Errorf("%s: it has a result and is not done: remove it, and go on with the sweep", f.Trial(s))
+		}
+		if err != nil {
+			return nil, err
 		}
 		g.add(one)
 		if s.Settings["no_study"] != "true" {

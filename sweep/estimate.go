@@ -107,6 +107,9 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 			sizes[data] = set.Train.Len()
 		}
 		rate, source := imageRate(runs, s.Settings["model"])
+		if rate == 0 && o.onGPU() {
+			rate, source = h200[s.Settings["model"]], "the speed of an H200, for want of a run on this machine"
+		}
 		if rate == 0 {
 			return fmt.Sprintf("  time       unknown: no run of %s is in %s, to go by its speed; one epoch alone would tell: bregman train --model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
 		}
@@ -141,5 +144,14 @@ func imageRate(runs, model string) (rate float64, from string) {
 			return r.ImgPerSecond, "the speed of " + dir
 		}
 	}
-	return h200[model], "the speed of an H200, for want of a run on this machine"
+	return 0, ""
+}
+
+// onGPU says whether networks are trained on one here; workers elsewhere are taken to have one.
+func (o Options) onGPU() bool {
+	if o.NATS != "" {
+		return true
+	}
+	e, err := openEngine(o.Engine)
+	return err == nil && e.Name == "cuda"
 }

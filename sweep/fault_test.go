@@ -270,6 +270,28 @@ func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 	}
 }
 
+// A network whose loss is no longer a number has given its answer: it is not tried again, and the sweep ends well.
+func TestANetworkThatDivergesIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pictures(t, dir)
+	text := strings.Replace(strings.Replace(network, "epochs = 60", "epochs = 2", 1), "lr = 0.3\n", "", 1) + "lr = [0.3, 1e30]\n"
+	s := start(t, dir, "sweep", write(t, dir, text), "p=3", "trials=2", "--engine", "cpu")
+	out := s.done()
+	if strings.Contains(s.err.String(), "attempt") || strings.Count(s.err.String(), "diverged") != 2 || strings.Count(out, "(2 diverged)") != 1 || trials(dir) != 4 {
+		t.Errorf("%d runs: %s\n%s", trials(dir), s.err.String(), out)
+	}
+	if st := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(st, ": done, 4 of 4 done") {
+		t.Error(st)
+	}
+	if again := start(t, dir, "sweep", "retry", "runs/sweep-s", "--engine", "cpu"); again.wait() != 0 || strings.Contains(again.err.String(), "of 4: ") {
+		t.Errorf("made again: %s", again.err.String())
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "runs", "sweep-s", "trials", "*", "checkpoints")); len(left) != 0 {
+		t.Errorf("checkpoints of runs that are done: %q", left)
+	}
+}
+
 // anEpoch waits until a worker with this scratch folder has trained for one.
 func anEpoch(t *testing.T, scratch string) {
 	t.Helper()
