@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -190,6 +191,11 @@ func (c *coordinator) take() (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if left, err := filepath.Glob(c.path(".incoming-*")); err == nil { // of a process that was killed
+		for _, dir := range left {
+			os.RemoveAll(dir)
+		}
 	}
 	c.run.Info.Settings, c.run.Info.Version = c.plan.File, c.plan.Version
 	if err := c.writePlan(c.plan); err != nil {

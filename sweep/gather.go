@@ -329,6 +329,15 @@ type sharedStore struct {
 	q *queue
 }
 
+// Checkpoints go to and fro, too: whoever takes a run next goes on with it.
+func (s sharedStore) fetch(ctx context.Context, t task, work string) error {
+	return remote{q: s.q}.fetch(ctx, t, work)
+}
+
+func (s sharedStore) checkpoint(ctx context.Context, t task, work string) error {
+	return remote{q: s.q}.checkpoint(ctx, t, work)
+}
+
 func (s sharedStore) has(ctx context.Context, t task) (bool, error) {
 	if there, _ := s.local.has(ctx, t); there {
 		return true, nil

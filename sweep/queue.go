@@ -385,11 +385,11 @@ func (q *queue) queued(ctx context.Context, p *Plan) (map[string]bool, error) {
 func object(plan, run string) string     { return plan + "/" + run }
 func checkpoint(plan, run string) string { return plan + "/" + run + "/checkpoint" }
 
-// send puts a folder into the object store.
-func (q *queue) send(ctx context.Context, name, dir string) error {
+// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one.
+func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(pack(w, dir)) }()
-	_, err := q.results.Put(ctx, jetstream.ObjectMeta{Name: name, Description: q.version}, r)
+	_, err := q.results.Put(ctx, jetstream.ObjectMeta{Name: name, Description: q.version, Metadata: map[string]string{"checkpoint": latest}}, r)
 	r.CloseWithError(err)
 	return err
 }
@@ -411,6 +411,18 @@ func (q *queue) receive(ctx context.Context, name, dir string) error {
 		return errors.Join(fmt.Errorf("%s: %w", name, err), os.RemoveAll(dir))
 	}
 	return nil
+}
+
+// latest names the newest checkpoint in an object; it is empty where there is none.
+func (q *queue) latest(ctx context.Context, name string) (string, error) {
+	info, err := q.results.GetInfo(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return info.Metadata["checkpoint"], nil
 }
 
 // has says whether an object is there.

@@ -22,6 +22,8 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+
+	"github.com/bregman-ml/bregman/runlog"
 )
 
 // certificate makes a certificate for 127.0.0.1 that is its own authority.
@@ -294,5 +296,63 @@ func TestMessagesThatNameOtherFoldersAreRefused(t *testing.T) {
 		if _, err := readTask([]byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
+	}
+}
+
+// Of a worker's own checkpoint and that on the server the newer one counts, whoever comes later.
+func TestTheNewerCheckpointCounts(t *testing.T) {
+	server, err := startServer(t.TempDir(), "", &Connection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := connect(t.Context(), server, &Connection{}, "test", t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.close()
+	if err := q.make(t.Context(), 1, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	job := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}
+	at := func(r remote, epoch string) string {
+		dir := filepath.Join(r.work(job), "run", "checkpoints")
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := runlog.WriteFile(filepath.Join(dir, "epoch-"+epoch+".safetensors"), []byte(epoch)); err != nil {
+			t.Fatal(err)
+		}
+		return r.work(job)
+	}
+	newest := func(r remote) string { return filepath.Base(newestCheckpoint(r.work(job))) }
+	a, b, c := remote{q, t.TempDir()}, remote{q, t.TempDir()}, remote{q, t.TempDir()}
+	step := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	step("nothing to fetch", c.fetch(t.Context(), job, c.work(job)))
+	step("nothing to send", c.checkpoint(t.Context(), job, c.work(job)))
+	step("a sends", a.checkpoint(t.Context(), job, at(a, "00009")))
+	step("b takes over", b.fetch(t.Context(), job, b.work(job)))
+	if newest(b) != "epoch-00009.safetensors" {
+		t.Errorf("b has %s", newest(b))
+	}
+	step("b sends", b.checkpoint(t.Context(), job, at(b, "00050")))
+	step("a, which was cut off, sends", a.checkpoint(t.Context(), job, at(a, "00010")))
+	step("c takes over", c.fetch(t.Context(), job, c.work(job)))
+	step("a is given the run again", a.fetch(t.Context(), job, a.work(job)))
+	if newest(c) != "epoch-00050.safetensors" || newest(a) != "epoch-00050.safetensors" {
+		t.Errorf("c has %s, a has %s", newest(c), newest(a))
+	}
+	own := sharedStore{local{Folder{t.TempDir()}, nil}, q}
+	step("the process of the sweep takes over", own.fetch(t.Context(), job, own.work(job)))
+	if got := filepath.Base(newestCheckpoint(own.work(job))); got != "epoch-00050.safetensors" {
+		t.Errorf("the process of the sweep has %s", got)
+	}
+	step("b is given it again, and is further", b.fetch(t.Context(), job, at(b, "00051")))
+	if newest(b) != "epoch-00051.safetensors" {
+		t.Errorf("b has %s", newest(b))
 	}
 }

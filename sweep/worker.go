@@ -354,11 +354,12 @@ func (r remote) has(ctx context.Context, t task) (bool, error) {
 }
 
 func (r remote) fetch(ctx context.Context, t task, work string) error {
-	if t.Run.Job != "train" || newestCheckpoint(work) != "" {
-		return nil // one of our own goes first
+	if t.Run.Job != "train" {
+		return nil
 	}
 	name := checkpoint(t.Plan, t.Run.ID)
-	if there, err := r.q.has(ctx, name); err != nil || !there {
+	latest, err := r.q.latest(ctx, name)
+	if err != nil || latest <= filepath.Base(newestCheckpoint(work)) { // names grow with the epochs; our own is as good, or there is none
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(work, "run")); err != nil {
@@ -368,10 +369,15 @@ func (r remote) fetch(ctx context.Context, t task, work string) error {
 }
 
 func (r remote) checkpoint(ctx context.Context, t task, work string) error {
-	if newestCheckpoint(work) == "" {
+	ours := filepath.Base(newestCheckpoint(work))
+	if ours == "." { // there is none
 		return nil
 	}
-	return r.q.send(ctx, checkpoint(t.Plan, t.Run.ID), filepath.Join(work, "run"))
+	name := checkpoint(t.Plan, t.Run.ID)
+	if latest, err := r.q.latest(ctx, name); err != nil || latest > ours { // another took over while this one was cut off, and came further
+		return err
+	}
+	return r.q.send(ctx, name, filepath.Join(work, "run"), ours)
 }
 
 func (r remote) deliver(ctx context.Context, t task, dir string) error {
@@ -379,7 +385,7 @@ func (r remote) deliver(ctx context.Context, t task, dir string) error {
 	if there, err := r.q.has(ctx, name); err != nil || there { // another worker took over and was faster
 		return err
 	}
-	if err := r.q.send(ctx, name, dir); err != nil {
+	if err := r.q.send(ctx, name, dir, ""); err != nil {
 		return err
 	}
 	if t.Run.Job == "train" {
