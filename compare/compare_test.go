@@ -129,7 +129,7 @@ func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(p.Bytes())
-	for _, want := range []string{"geometry", "1-norm", "12360", "divergence from start", "The weights over time", "Output margin, 10 % quantile", "What the paper says", "93.90 ± 0.14"} {
+	for _, want := range []string{"geometry", "1-norm", "12360", "divergence from start", "The weights over time", "Output margin, 10 %", "What the paper says", "93.90 ± 0.14"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)
 		}
