@@ -190,7 +190,7 @@ var metrics = []Metric{
 	{"margin_median", "Output margin, median", "median / norm of last layer", false, 1, "margin, median", Geometry},
 	{"gap", "Certified gap", "upper / lower − 1", true, 1, "gap", Geometry},
 	{"divergence", "Divergence to the max margin", "D(u, w/‖w‖)", true, 1, "divergence", Geometry},
-	{"divergence_start", "Divergence from the start", "D(w, w at the start)", false, 1, "divergence from start", Geometry},
+	{"divergence_start", "Divergence from start", "D(w, w at the start)", false, 1, "divergence from start", Geometry},
 	{"angle", "Angle to the max margin", "radians", true, 1, "angle", Geometry},
 	{"norm", "Norm of the weights", "p-norm of w", false, 1, "p-norm", Geometry},
 	{"norm_1", "1-norm of the weights", "1-norm of w", false, 1, "1-norm", Geometry},

@@ -66,7 +66,7 @@ func (d *Document) addEpochs(p float64, lines []epochLine) error {
 			column(report.Solid, "training", func(l epochLine) float64 { return 100 * l.Epoch.Accuracy }), column(report.Dashed, "test", func(l epochLine) float64 { return 100 * l.Score.Accuracy })}})
 	if err == nil && lines[len(lines)-1].Sizes != nil {
 		err = d.AddFigure("geometry", "D is the Bregman divergence of the p-th power of the p-norm. Output margins: the right answer less the next, on the test images, over the p-norm of the last layer.",
-			report.Figure{Title: "Divergence from the start", X: "epoch", Y: "D(w, w at the start)", Series: []report.Series{column(report.Solid, "", epochLine.divergence)}},
+			report.Figure{Title: "Divergence from start", X: "epoch", Y: "D(w, w at the start)", Series: []report.Series{column(report.Solid, "", epochLine.divergence)}},
 			report.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w", Series: []report.Series{column(report.Solid, "", func(l epochLine) float64 { return l.NormP })}},
 			report.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true, Series: []report.Series{
 				column(report.Solid, "median", func(l epochLine) float64 { return l.MarginMedian }), column(report.Dashed, "10 % quantile", func(l epochLine) float64 { return l.MarginLow })}})

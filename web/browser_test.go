@@ -263,7 +263,7 @@ func TestBrowserANetworksWeightsAreSeenWhileItTrains(t *testing.T) {
 	for _, want := range []string{"Learning", "Geometry", "Rate and speed"} {
 		until(t, ctx, fmt.Sprintf(`[...document.querySelectorAll('h2')].some(e => e.innerText === '%s')`, want))
 	}
-	for _, want := range []string{"Test accuracy", "Output margin, 10 %", "Divergence from the start", "1-norm of the weights", "Largest weight"} {
+	for _, want := range []string{"Test accuracy", "Output margin, 10 %", "Divergence from start", "1-norm of the weights", "Largest weight"} {
 		until(t, ctx, fmt.Sprintf(`document.querySelector('section[aria-label="%s"] path.curve') !== null`, want))
 	}
 	asked := eval[int](t, ctx, `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`)
