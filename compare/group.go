@@ -256,7 +256,7 @@ func (g *Group) moves() bool {
 
 func moves(c *runlog.Curve) bool {
 	_, x := c.Over()
-	return len(x) > 1 && slices.Min(x) < slices.Max(x)
+	return slices.ContainsFunc(x, func(v float64) bool { return v < x[0] || v > x[0] }) // most often the second
 }
 
 // IsCurve says whether the lines of a run in this state are a curve over steps, epochs or radii, and not results: statements of verify, runs of a sweep, folds of
