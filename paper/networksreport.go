@@ -50,7 +50,7 @@ func (a accuracy) cell() report.Cell {
 
 // accuracyTable is ours beside the paper's.
 func (r *networks) accuracyTable(g *group) report.Table {
-	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s epochs, %d trials", g.model, r.set, g.title, g.settings["epochs"], r.plan.File.Trials),
+	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings), sweep.Count(r.plan.File.Trials, "trial")),
 		Note:   "Accuracies in %, mean ± deviation over the trials; the best in bold. Training loss and accuracy are those of the last epoch, with augmentation.",
 		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
 	paper := r.published(g)
@@ -292,9 +292,9 @@ func (r *networks) Write(run *runlog.Run) error {
 		doc.Section("Mind")
 		doc.List(w...)
 	}
-	doc.Say("Stochastic p-GD on %s: each network with each p, %d trials of %s epochs, batch %s, a triangular learning rate with its peak at 5/24 of the run, no momentum, no label smoothing. "+
+	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s, batch %s, a triangular learning rate with its peak at 5/24 of the run, no momentum, no label smoothing. "+
 		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs at 0.1 for every p; one rate means something different for every p, so --lr auto "+
-		"chooses one for each by short runs.", r.set, r.plan.File.Trials, first["epochs"], first["batch"])
+		"chooses one for each by short runs.", r.set, sweep.Count(r.plan.File.Trials, "trial"), epochs(first), first["batch"])
 	doc.Section("What came out")
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")
@@ -323,7 +323,7 @@ func (r *networks) Write(run *runlog.Run) error {
 		}
 	}
 	doc.Section("Where paper and measurement differ")
-	doc.List(fmt.Sprintf("%s epochs here, 400 in the paper: the order of the p shows early, the accuracies rise with more.", first["epochs"]),
+	doc.List(fmt.Sprintf("%s here, 400 in the paper: the order of the p shows early, the accuracies rise with more.", epochs(first)),
 		"The paper says that the largest weight is smallest for p = 10. The first steps throw every weight to about 0.3 there, because |w|⁹ is far below η|g|; behind batch norm only the shape counts, and max/median says what is meant.",
 		"The paper does not say which forms of the networks for small pictures it takes, nor where the learning rate peaks; here they are those of the pytorch-cifar collection, and 5/24 as in the recipe it starts from.")
 	doc.Section("How to get these numbers")
@@ -397,6 +397,12 @@ func (r *networks) Print(w io.Writer) {
 		fmt.Fprintf(w, "• %s\n", f)
 	}
 	fmt.Fprintln(w)
+}
+
+// epochs says how many a run makes.
+func epochs(settings map[string]string) string {
+	n, _ := strconv.Atoi(settings["epochs"])
+	return sweep.Count(n, "epoch")
 }
 
 // JSON is what --json prints.

@@ -162,7 +162,7 @@ func (g *normGroup) least(x *normRow) (n, of int) {
 
 // table is like the paper's: a row per p, a column per norm, the least of each column bold and the diagonal marked.
 func (r *norms) table(g *normGroup) report.Table {
-	t := report.Table{Title: fmt.Sprintf("%s: norms at margin 1, mean over %d trials", r.plan.File.Name, r.plan.File.Trials), Header: []string{""},
+	t := report.Table{Title: fmt.Sprintf("%s: norms at margin 1, mean over %s", r.plan.File.Name, sweep.Count(r.plan.File.Trials, "trial")), Header: []string{""},
 		Note: "The least of each column in bold; shaded, the norm of the row's own p. The last column: in how many trials that is the least of all rows."}
 	if g.title != "" {
 		t.Title += ", " + g.title

@@ -129,7 +129,7 @@ func (f Folder) left(p *Plan) []*Spec {
 func (p *Plan) Describe(con *job.Console, dir string) {
 	f := Folder{dir}
 	keys, values := p.varying()
-	con.Say("%s: %d run%s of %s, %d trial%s each", p.File.Name, len(p.Runs), plural(len(p.Runs)), p.File.Job, p.File.Trials, plural(p.File.Trials))
+	con.Say("%s: %s of %s, %s each", p.File.Name, Count(len(p.Runs), "run"), p.File.Job, Count(p.File.Trials, "trial"))
 	for _, k := range keys {
 		list := values[k]
 		text := strings.Join(list[:min(12, len(list))], ", ")
@@ -139,7 +139,7 @@ func (p *Plan) Describe(con *job.Console, dir string) {
 		con.Say("  %-10s %s", k, text)
 	}
 	if n := p.Compilations(); p.File.Job == "train" {
-		con.Say("  %d compilation%s", n, plural(n))
+		con.Say("  %s", Count(n, "compilation"))
 	}
 	switch key := rowKey(p.File.Metric, keys); {
 	case p.File.Report != "": // has metrics of its own
@@ -157,6 +157,9 @@ func (p *Plan) Describe(con *job.Console, dir string) {
 	}
 	con.Say("  folder     %s", f.Dir)
 }
+
+// Count writes a number of things.
+func Count(n int, noun string) string { return fmt.Sprintf("%d %s%s", n, noun, plural(n)) }
 
 func plural(n int) string {
 	if n == 1 {
