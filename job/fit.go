@@ -54,9 +54,9 @@ func (*Fit) Help() string {
   bregman fit --data train.svm --loss logistic --lp 1e-4,1e-3,1e-2 --p 1.1,1.5,2,3 --cv 5
   bregman fit --resume runs/20261115-120000-fit-p2-train
 
-With --lp it is the classifier of least penalised loss, "excess" says how far its objective can still be from the least possible. Without, it
-finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved by a dual
-bound. More than two labels are fitted one against the rest. A run that was stopped goes on from its last checkpoint with --resume.`
+Finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved by a dual
+bound. With --lp it minimises a penalised loss instead, the better choice for data that no weights separate; "excess" says how far
+above the least possible its objective can be. More than two labels are fitted one against the rest. A run that was stopped goes on from its last checkpoint with --resume.`
 }
 
 // FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null where the data is not separated.

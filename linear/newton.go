@@ -430,7 +430,7 @@ func (s *newton) restore(c Checkpoint) error {
 		return errOtherData
 	}
 	s.t, s.now, s.dual = c.Step, penalty{c.Numbers[0], c.Numbers[1]}, c.Numbers[2]
-	if mirror.CheckP(s.now.p) != nil || !(s.now.lambda > 0) {
+	if mirror.CheckP(s.now.p) != nil || !(s.now.lambda > 0) || math.IsNaN(s.dual) {
 		return errOtherData
 	}
 	copy(s.w, c.Vectors[0])
