@@ -32,8 +32,9 @@ type coordinator struct {
 	unwatch context.CancelFunc // of the watch under way
 	open    map[string]bool    // runs neither done nor given up
 	done    int
-	given   int  // given up
-	torn    bool // metrics.jsonl has lost lines to a full disk
+	given   int      // given up
+	torn    bool     // metrics.jsonl has lost lines to a full disk
+	corrupt sync.Map // names of results that did not arrive whole: which version of them
 	bar     *job.Bar
 }
 

@@ -198,10 +198,23 @@ func (c *coordinator) fetch(ctx context.Context, s *Spec) {
 			if ctx.Err() == nil {
 				c.con.Say("%v: its result cannot be had yet: %v", s, err)
 			}
+			if bad := (*corrupt)(nil); errors.As(err, &bad) {
+				c.discard(ctx, bad)
+			}
 			return // reconcile tries again
 		}
 	}
 	c.tell(ctx, event{run: s})
+}
+
+// discard removes a result that is corrupt for the second time, so that the run is made again. Its worker may see to it first.
+func (c *coordinator) discard(ctx context.Context, bad *corrupt) {
+	if before, again := c.corrupt.Swap(bad.name, bad.id); !again || before != bad.id {
+		return
+	}
+	if err := c.q.results.Delete(ctx, bad.name); err != nil {
+		c.con.Say("%s: %v", bad.name, err)
+	}
 }
 
 // gatherAll fetches what the server has from before.

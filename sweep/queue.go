@@ -385,33 +385,57 @@ func (q *queue) queued(ctx context.Context, p *Plan) (map[string]bool, error) {
 func object(plan, run string) string     { return plan + "/" + run }
 func checkpoint(plan, run string) string { return plan + "/" + run + "/checkpoint" }
 
-// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one.
+// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one. It is read back: a cluster that loses its leader
+// meanwhile may keep a piece twice, or not at all.
 func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(pack(w, dir)) }()
 	_, err := q.results.Put(ctx, jetstream.ObjectMeta{Name: name, Description: q.version, Metadata: map[string]string{"checkpoint": latest}}, r)
 	r.CloseWithError(err)
+	if err == nil {
+		err = q.read(ctx, name, func(io.Reader) error { return nil })
+	}
+	if bad := (*corrupt)(nil); errors.As(err, &bad) {
+		err = errors.Join(err, q.results.Delete(ctx, name)) // else the next attempt would take it for delivered
+	}
 	return err
 }
 
 // receive gets a folder from the object store; it is whole or not there.
 func (q *queue) receive(ctx context.Context, name, dir string) error {
+	err := q.read(ctx, name, func(r io.Reader) error { return unpack(r, dir) })
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return nil
+}
+
+// read reads an object to its end, where its checksum is compared.
+func (q *queue) read(ctx context.Context, name string, use func(io.Reader) error) error {
 	o, err := q.results.Get(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer o.Close()
-	if err = unpack(o, dir); err == nil {
-		_, err = io.Copy(io.Discard, o) // to the end, where the checksum is compared
+	err = use(o)
+	_, late := io.Copy(io.Discard, o)
+	if late == nil {
+		late = o.Error()
 	}
-	if err == nil {
-		err = o.Error()
+	if errors.Is(late, jetstream.ErrDigestMismatch) { // whatever else is wrong comes from that
+		info, _ := o.Info()
+		return &corrupt{name, info.NUID}
 	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", name, err), os.RemoveAll(dir))
+	if err = errors.Join(err, late); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
+
+// corrupt is the error of an object that is not what was sent; id is that of this version of it.
+type corrupt struct{ name, id string }
+
+func (c *corrupt) Error() string { return c.name + ": it did not arrive whole on the server" }
 
 // latest names the newest checkpoint in an object; it is empty where there is none.
 func (q *queue) latest(ctx context.Context, name string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -313,18 +315,18 @@ func TestTheNewerCheckpointCounts(t *testing.T) {
 	if err := q.make(t.Context(), 1, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	job := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}
+	run := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}
 	at := func(r remote, epoch string) string {
-		dir := filepath.Join(r.work(job), "run", "checkpoints")
+		dir := filepath.Join(r.work(run), "run", "checkpoints")
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
 		if err := runlog.WriteFile(filepath.Join(dir, "epoch-"+epoch+".safetensors"), []byte(epoch)); err != nil {
 			t.Fatal(err)
 		}
-		return r.work(job)
+		return r.work(run)
 	}
-	newest := func(r remote) string { return filepath.Base(newestCheckpoint(r.work(job))) }
+	newest := func(r remote) string { return filepath.Base(newestCheckpoint(r.work(run))) }
 	a, b, c := remote{q, t.TempDir()}, remote{q, t.TempDir()}, remote{q, t.TempDir()}
 	step := func(what string, err error) {
 		t.Helper()
@@ -332,27 +334,71 @@ func TestTheNewerCheckpointCounts(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	step("nothing to fetch", c.fetch(t.Context(), job, c.work(job)))
-	step("nothing to send", c.checkpoint(t.Context(), job, c.work(job)))
-	step("a sends", a.checkpoint(t.Context(), job, at(a, "00009")))
-	step("b takes over", b.fetch(t.Context(), job, b.work(job)))
+	step("nothing to fetch", c.fetch(t.Context(), run, c.work(run)))
+	step("nothing to send", c.checkpoint(t.Context(), run, c.work(run)))
+	step("a sends", a.checkpoint(t.Context(), run, at(a, "00009")))
+	step("b takes over", b.fetch(t.Context(), run, b.work(run)))
 	if newest(b) != "epoch-00009.safetensors" {
 		t.Errorf("b has %s", newest(b))
 	}
-	step("b sends", b.checkpoint(t.Context(), job, at(b, "00050")))
-	step("a, which was cut off, sends", a.checkpoint(t.Context(), job, at(a, "00010")))
-	step("c takes over", c.fetch(t.Context(), job, c.work(job)))
-	step("a is given the run again", a.fetch(t.Context(), job, a.work(job)))
+	step("b sends", b.checkpoint(t.Context(), run, at(b, "00050")))
+	step("a, which was cut off, sends", a.checkpoint(t.Context(), run, at(a, "00010")))
+	step("c takes over", c.fetch(t.Context(), run, c.work(run)))
+	step("a is given the run again", a.fetch(t.Context(), run, a.work(run)))
 	if newest(c) != "epoch-00050.safetensors" || newest(a) != "epoch-00050.safetensors" {
 		t.Errorf("c has %s, a has %s", newest(c), newest(a))
 	}
 	own := sharedStore{local{Folder{t.TempDir()}, nil}, q}
-	step("the process of the sweep takes over", own.fetch(t.Context(), job, own.work(job)))
-	if got := filepath.Base(newestCheckpoint(own.work(job))); got != "epoch-00050.safetensors" {
+	step("the process of the sweep takes over", own.fetch(t.Context(), run, own.work(run)))
+	if got := filepath.Base(newestCheckpoint(own.work(run))); got != "epoch-00050.safetensors" {
 		t.Errorf("the process of the sweep has %s", got)
 	}
-	step("b is given it again, and is further", b.fetch(t.Context(), job, at(b, "00051")))
+	step("b is given it again, and is further", b.fetch(t.Context(), run, at(b, "00051")))
 	if newest(b) != "epoch-00051.safetensors" {
 		t.Errorf("b has %s", newest(b))
+	}
+}
+
+// A result that lies on the server with a piece too many is not had, and not for ever: it goes, and the run is made again.
+func TestACorruptResultIsDiscarded(t *testing.T) {
+	server, err := startServer(t.TempDir(), "", &Connection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := connect(t.Context(), server, &Connection{}, "test", t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.close()
+	if err := q.make(t.Context(), 1, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	p := planOf(t, quick)
+	name, dir := object(p.ID, p.Runs[0].ID), t.TempDir()
+	if err := runlog.WriteFile(filepath.Join(dir, "tables", "result.json"), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.send(t.Context(), name, dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	info, err := q.results.GetInfo(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.js.Publish(t.Context(), "$O."+resultBucket+".C."+info.NUID, []byte("a piece too many")); err != nil {
+		t.Fatal(err)
+	}
+	c := &coordinator{Folder: Folder{t.TempDir()}, plan: p, q: q, con: &job.Console{Out: io.Discard, Err: io.Discard}, events: make(chan event, 1)}
+	for n, there := range []bool{true, false} { // the worker that sent it has the first word
+		c.fetch(t.Context(), p.Runs[0])
+		if got, err := q.has(t.Context(), name); err != nil || got != there || c.has(p.Runs[0]) {
+			t.Errorf("after %d attempts it is there: %v, %v", n+1, got, err)
+		}
+	}
+	if err := q.send(t.Context(), name, dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	if c.fetch(t.Context(), p.Runs[0]); !c.has(p.Runs[0]) {
+		t.Error("sent again, it is not had")
 	}
 }
