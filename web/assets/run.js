@@ -100,8 +100,11 @@ class Curves {
 
   // last shows the newest numbers, large.
   last() {
-    const c = this.curves[this.curves.length - 1], items = [];
-    if (c) {
+    const c = this.curves[this.curves.length - 1], several = this.curves.length > 1, items = [];
+    if (several && this.s.status === 'done') // of all curves together, as in the list
+      for (const [key, write] of [['loss', num], ['accuracy', percent], ['margin', num], ['gap', num]]) if (this.s[key] !== null) items.push([key, write(this.s[key])]);
+    if (c && !items.length) {
+      if (several) items.push(['the last curve', c.name]);
       const xs = Object.values(c.metrics)[0];
       if (xs && xs.x.length) items.push([axis[c.x] || c.x, num(xs.x[xs.x.length - 1])]);
       for (const m of this.metrics.slice(0, 8)) {
