@@ -193,9 +193,14 @@ func (p *Page) runTable() report.Table {
 			t.Header = append(t.Header, o.Title)
 		}
 	}
-	t.Header = append(t.Header, "started", "seconds")
+	begun := slices.ContainsFunc(p.runs, func(r *Run) bool { return !strings.HasPrefix(r.Name(), r.Info.Started.Format("20060102-")) }) // a name that does not say when
+	if begun {
+		t.Header = append(t.Header, "started")
+	}
+	t.Header = append(t.Header, "seconds")
 	for _, r := range p.runs {
-		row := []report.Cell{report.Text("%s", r.Name()), report.Text("%s", r.kind()), report.Text("%s", few(r.Settings["p"])),
+		row := []report.Cell{report.Text("%s", r.Name()), report.Text("%s", strings.TrimPrefix(strings.TrimPrefix(r.kind(), r.Info.Command+" "), "on ")), // the name has the command
+			report.Text("%s", few(r.Settings["p"])),
 			report.Text("%d", r.Info.Seed), report.Text("%s", r.Status)}
 		for _, o := range own {
 			if v := r.Own(o); o.Scale == 100 {
@@ -204,7 +209,10 @@ func (p *Page) runTable() report.Table {
 				row = append(row, report.Short(v, 4))
 			}
 		}
-		t.Rows = append(t.Rows, append(row, report.Text("%s", r.Info.Started.Format("2 Jan 15:04")), report.Short(r.Seconds(), 3)))
+		if begun {
+			row = append(row, report.Text("%s", r.Info.Started.Format("2 Jan 15:04")))
+		}
+		t.Rows = append(t.Rows, append(row, report.Short(r.Seconds(), 3)))
 	}
 	return t
 }
