@@ -224,7 +224,9 @@ func (r *FitResult) rows() [][2]string {
 		{"data", fmt.Sprintf("%d examples × %d features", r.N, r.D)},
 		{"method", r.method()},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
-		{"loss", opt(r.Loss, "%.6g")},
+	}
+	if r.Soft == 0 { // a soft margin lets some examples err by as much as they do, and exp makes that the only thing one sees
+		rows = append(rows, [2]string{"loss", opt(r.Loss, "%.6g")})
 	}
 	if r.TrainAccuracy != nil {
 		rows = append(rows, [2]string{"train accuracy", opt(r.TrainAccuracy, "%.4f")})
