@@ -259,6 +259,9 @@ func (f Figure) scale(a *plot.Axis, k int, log bool) {
 			}
 		}
 	}
+	if lo < hi && hi-lo <= 1e-12*max(math.Abs(lo), math.Abs(hi)) {
+		hi = lo // flat, but for rounding
+	}
 	switch {
 	case lo > hi && f.ByP && k == 0:
 		lo, hi = 1.1, 10

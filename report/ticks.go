@@ -19,7 +19,7 @@ type steps struct {
 const mostMarks = 6
 
 func (s steps) Ticks(lo, hi float64) []plot.Tick {
-	if !(lo < hi) || math.IsInf(hi-lo, 0) {
+	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) || hi-lo < 1e-290 || math.IsInf(hi-lo, 0) { // nearly one number: nothing between can be named
 		return nil
 	}
 	e := math.Floor(math.Log10(hi-lo)) - 1
@@ -36,7 +36,8 @@ func (s steps) Ticks(lo, hi float64) []plot.Tick {
 			decimals, size := max(0, int(-e)), max(math.Abs(lo), math.Abs(hi))
 			exponent := (size >= 1e6 || size < 1e-4) && step > 1e-5*size
 			var ticks []plot.Tick
-			for k := first; k <= last; k++ {
+			for i := range int(last-first) + 1 {
+				k := first + float64(i)
 				ticks = append(ticks, plot.Tick{Value: min(max(k*step, lo), hi), Label: number(k*step, decimals, exponent)})
 			}
 			return ticks

@@ -27,6 +27,23 @@ func TestLabelsOfLinearAxesAreTheirValues(t *testing.T) {
 	})
 }
 
+// A curve that is nearly flat has a figure, too.
+func TestNearlyFlatCurvesAreDrawn(t *testing.T) {
+	for _, at := range []float64{1, -1, 1e-300, 5e-324, 1e290, 123456789} {
+		for _, share := range []float64{0, 1e-17, 2.3e-16, 1e-15, 1e-13, 1e-12, 2e-12, 1e-11} {
+			y := []float64{at, at + share*math.Abs(at), math.Nextafter(at, math.Inf(1))}
+			for _, log := range []bool{false, true} {
+				if _, err := SVG(Figure{LogY: log, Series: []Series{{X: []float64{1, 2, 3}, Y: y}}}); err != nil {
+					t.Errorf("%v: %v", y, err)
+				}
+			}
+			if n := len((steps{}).Ticks(at, at+share*math.Abs(at))); n > mostMarks {
+				t.Errorf("%d marks from %v to %v more", n, at, share)
+			}
+		}
+	}
+}
+
 func TestMarksOfLinearAxes(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
