@@ -131,10 +131,14 @@ func table(log *runlog.Log) []column {
 	return out
 }
 
+// maxCells is a hundred times what a run of many thousand epochs has: a folder made to fill memory does not.
+const maxCells = 1e7
+
 // sizesColumn brings the histograms of all points to the same bins.
 func sizesColumn(log *runlog.Log) (column, bool) {
-	lo, hi := math.Inf(1), math.Inf(-1)
+	lo, hi, many := math.Inf(1), math.Inf(-1), 0
 	for _, c := range log.Curves {
+		many += len(c.Sizes)
 		for _, s := range c.Sizes {
 			lo, hi = min(lo, s.From), max(hi, s.From+float64(len(s.Counts))/2)
 		}
@@ -143,18 +147,20 @@ func sizesColumn(log *runlog.Log) (column, bool) {
 		return column{}, false
 	}
 	bins := 1 + int(math.Ceil(2*(hi-lo)))
+	if many*bins > maxCells {
+		return column{}, false
+	}
 	col := column{name: "sizes", edges: []float64{0}}
 	for k := range bins - 1 {
 		col.edges = append(col.edges, math.Exp2(lo+float64(k)/2))
 	}
+	none := slices.Repeat([]float64{math.NaN()}, bins)
 	for _, c := range log.Curves {
 		first := len(col.rows)
-		for range c.Rows {
-			col.rows = append(col.rows, slices.Repeat([]float64{math.NaN()}, bins))
-		}
+		col.rows = append(col.rows, slices.Repeat([][]float64{none}, c.Rows)...)
 		for _, s := range c.Sizes {
-			row := col.rows[first+s.Index]
-			clear(row)
+			row := make([]float64, bins)
+			col.rows[first+s.Index] = row
 			row[0] = float64(s.Below)
 			for k, n := range s.Counts {
 				row[min(bins-1, 1+int(2*(s.From-lo))+k)] += float64(n)

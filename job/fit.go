@@ -13,6 +13,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -26,7 +27,7 @@ type Fit struct {
 	Method  string    `kong:"default='auto',enum='auto,accelerated,pgd,normalized,squared,steepest,newton',help='auto: newton with --l2 or --lp, pgd with another loss, --lr, --batch or --init, else accelerated. pgd: constant step; normalized: step divided by the loss; squared: the same with the squared norm as potential; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
 	L2      float64   `kong:"name='l2',default='0',help='Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).'" toml:"l2" json:"l2"`
 	LP      Exponents `kong:"name='lp',placeholder='LAMBDA',help='Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p = 2 the same as --l2. Several, with --cv.'" toml:"lp" json:"lp,omitempty"`
-	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 where the data turns out not to be separable.'" toml:"soft" json:"soft"`
+	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 where the data turns out not to be separable.'" toml:"soft" json:"soft"`
 	Scale   string    `kong:"default='none',enum='none,std,max',help='Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest magnitude 1). The model keeps the scaler.'" toml:"scale" json:"scale"`
 	Steps   Count     `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
 	Gap     float64   `kong:"default='0',help='Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.'" toml:"gap" json:"gap"`
@@ -230,6 +231,9 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 		}
 	}
 	if w.run != nil {
+		if ctx.Err() != nil {
+			con.Say("go on with: bregman fit --resume %s", Quoted(w.run.Dir))
+		}
 		err = w.run.Finish(err, ctx.Err() != nil)
 	}
 	return err
@@ -245,8 +249,14 @@ func (w *fitting) prepare(ctx context.Context) error {
 			return fmt.Errorf("%s: %d different labels for %d examples look like targets of a regression: use --loss square", w.set.Name, len(w.classes), n)
 		}
 		w.targets = targets(w.set.Y, w.classes)
+		if len(w.classes) == 1 && w.classes[0] != 1 {
+			w.con.Say("all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive", w.classes[0])
+		}
 	}
 	n, d := w.set.X.Dims()
+	if least, most := lengths(w.set.X); (w.Scale == "none" || w.Scale == "") && (!(most < 1e150) || least < 1e-150) {
+		return fmt.Errorf("%s: the lengths of the examples go from %.2g to %.2g, beyond what can be computed with: scale the data (--scale max)", w.set.Name, least, most)
+	}
 	if w.Batch > n {
 		return fmt.Errorf("--batch %d: there are only %d examples", w.Batch, n)
 	}
@@ -274,6 +284,23 @@ func (w *fitting) prepare(ctx context.Context) error {
 		w.w0, err = startAt(w.Init, d, w.Seed)
 	}
 	return err
+}
+
+// lengths are the least and the largest of the largest magnitudes of the rows that are not 0.
+func lengths(x matrix.Matrix) (least, most float64) {
+	n, _ := x.Dims()
+	least = math.Inf(1)
+	for i := range n {
+		_, values := x.Row(i)
+		var size float64
+		for _, v := range values {
+			size = max(size, math.Abs(v))
+		}
+		if size > 0 {
+			least, most = min(least, size), max(most, size)
+		}
+	}
+	return least, most
 }
 
 // targets returns the labels ±1 of each weight vector; nil stands for absorbed ones.

@@ -136,7 +136,7 @@ func findStoppedFit(dir string) (*stoppedFit, error) {
 	info, err := runlog.ReadInfo(dir)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("--resume: %w", err)
+		return nil, fmt.Errorf("--resume: %w", noRun(dir, err))
 	case info.Command != "fit":
 		return nil, fmt.Errorf("--resume %s: a run of %q, not of fit", dir, info.Command)
 	case info.Status == runlog.Done:

@@ -52,7 +52,7 @@ func builtIn(spec string) (*dataset.Set, error) {
 		if b.name != name {
 			continue
 		}
-		if _, err := os.Stat(spec); err == nil {
+		if at, err := os.Stat(spec); err == nil && !at.IsDir() { // a folder is no table
 			return nil, nil
 		}
 		seed := uint64(1)

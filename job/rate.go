@@ -45,7 +45,7 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || v == 0 || math.IsInf(v, 0) {
-		return fmt.Errorf("%q is not a learning rate: want a positive number or auto", text)
+		return fmt.Errorf("%q is not a learning rate: want a positive number, auto or recipe", text)
 	}
 	*r = Rate(v)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,7 @@ func checkpoints(dir string) []saved {
 func findStopped(dir string) (*stopped, error) {
 	run, err := runlog.Take(dir)
 	if err != nil {
-		return nil, fmt.Errorf("--resume: %w", err)
+		return nil, fmt.Errorf("--resume: %w", noRun(dir, err))
 	}
 	s := &stopped{run: run}
 	if err := s.read(); err != nil {
@@ -56,6 +57,14 @@ func findStopped(dir string) (*stopped, error) {
 		return nil, fmt.Errorf("--resume %s: %w", dir, err)
 	}
 	return s, nil
+}
+
+// noRun says of a folder that is missing or without a run what it should be.
+func noRun(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not a run folder, such as those in runs/: it has no run.json", dir)
+	}
+	return err
 }
 
 func (s *stopped) read() error {

@@ -80,13 +80,34 @@ func commandLine(command string, settings any) string {
 		switch {
 		case s.value == "true":
 			line += " --" + s.flag
-		case s.value == "" || strings.ContainsAny(s.value, " \t\n'\"\\$&|;<>()*?[]#~`!{}"):
-			line += " --" + s.flag + " '" + strings.ReplaceAll(s.value, "'", `'\''`) + "'"
 		default:
-			line += " --" + s.flag + " " + s.value
+			line += " --" + s.flag + " " + Quoted(s.value)
 		}
 	}
 	return line
+}
+
+// Quoted is a word of a command line that a shell takes for what it is.
+func Quoted(word string) string {
+	if word == "" || strings.ContainsAny(word, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}
+
+// CheckZero returns an error for a number that was given as 0, where leaving it out would let the network decide.
+func CheckZero(given []string, settings any) error {
+	v := reflect.Indirect(reflect.ValueOf(settings))
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, name := range []string{"Epochs", "Batch"} {
+		flag := strings.ToLower(name)
+		if f := v.FieldByName(name); f.IsValid() && f.Kind() == reflect.Int && f.Int() == 0 && slices.Contains(given, flag) && v.FieldByName("Epochs").IsValid() {
+			return &UsageError{fmt.Errorf("--%s 0: want at least 1, or leave it out", flag)}
+		}
+	}
+	return nil
 }
 
 // CheckResume returns an error for a flag that was given beside --resume and would be ignored: a run goes on with its own settings.
@@ -97,7 +118,7 @@ func CheckResume(given []string) error {
 	for _, name := range given {
 		if !slices.Contains([]string{"resume", "engine", "data-dir", "runs", "json", "help", // and how a sweep is run, which is no part of it
 			"nats", "creds", "nkey", "user", "password", "tlscert", "tlskey", "tlsca", "replicas", "jobs", "listen", "lost-after"}, name) {
-			return &UsageError{fmt.Errorf("--%s beside --resume: a run goes on with the settings it has; only --engine, --data-dir, --runs and --json can be others", name)}
+			return &UsageError{fmt.Errorf("--%s beside --resume: a run goes on with the settings it has: leave it out", name)}
 		}
 	}
 	return nil

@@ -26,8 +26,8 @@ type Train struct {
 	P           []float64 `kong:"name='p',default='2,3',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
 	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper makes 400.'" toml:"epochs" json:"epochs"`
 	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others.'" toml:"batch" json:"batch"`
-	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is the papers 0.1, and 0.8 for cnn; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
-	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (the papers), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
+	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is 0.1 as in the paper, and 0.8 for cnn; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
+	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (as in the paper), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
 	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
 	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
 	Trials      int       `kong:"default='1',help='Runs per p, with seeds seed, seed+1, …'" toml:"trials" json:"trials"`
@@ -39,7 +39,7 @@ type Train struct {
 	Init        string    `kong:"placeholder='FILE',help='Go on from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
 	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
 	NoStudy     bool      `kong:"help='Do not measure weights, pruning, rounding and margins after training.'" toml:"no_study" json:"no_study,omitempty"`
-	Engine      string    `kong:"default='auto',help='auto, cuda, cpu, go, or the path of a PJRT plugin; see bregman doctor.'" toml:"engine" json:"engine"`
+	Engine      string    `kong:"default='auto',help='auto, cuda, cpu, xla-cpu, go, or the path of a PJRT plugin; see bregman doctor.'" toml:"engine" json:"engine"`
 	DataDir     string    `kong:"placeholder='DIR',help='Where data sets are kept.'" toml:"data_dir" json:"data_dir,omitempty"`
 	Resume      string    `kong:"placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
 	Runs        string    `kong:"default='runs',placeholder='DIR',help='Where run folders go.'" toml:"runs" json:"runs"`
@@ -58,7 +58,7 @@ func (*Train) Help() string {
 "bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.
 
 --lr auto: one rate means something different for every p. Five to eight short runs, each the whole schedule in a thirtieth of the epochs (at least
-two), look for the rate with the least training loss: by factors of ten from the recipe's, then half-way between. That is a fifth to a quarter of
+two), look for the rate with the least training loss: by factors of ten from the recipe's, then half-way between. That is a sixth to a quarter of
 the time of a run of 60 epochs or more. The first seed decides, for all trials of a p. What was tried is in the run folder.
 
 --init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of pytorch-cifar, and the

@@ -407,6 +407,23 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 	}
 }
 
+// What is left has the learning rates that were found: another seed would find others.
+func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
+	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, LR: Auto, Runs: "my runs"}, rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
+	w.leave(TrainResult{Run: "my runs/a"}, 0, 1) // interrupted in p = 3 of the first trial
+	want := []string{"--resume 'my runs/a'", "--p 7 --epochs", "--p 2 --epochs", "--p 3 --epochs", "--p 7 --epochs"}
+	rates := []string{"", "--lr auto", "--lr 0.25", "--lr 0.5", "--lr auto"}
+	seeds := []string{"", "--seed 5 --precision", "--seed 6 --trials 2", "--seed 6 --trials 2", "--seed 6 --trials 2"}
+	if len(w.left) != len(want) {
+		t.Fatalf("%q", w.left)
+	}
+	for k, l := range w.left {
+		if !strings.Contains(l, want[k]) || !strings.Contains(l, rates[k]) || !strings.Contains(l, seeds[k]) {
+			t.Errorf("%s\nwant %s %s %s", l, want[k], rates[k], seeds[k])
+		}
+	}
+}
+
 // The folder is taken before anything is compiled.
 func TestABusyRunIsRefusedBeforeCompiling(t *testing.T) {
 	dir := broken(t, tiny(t))

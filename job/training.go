@@ -73,7 +73,7 @@ func (w *Trainer) all(ctx context.Context) error {
 func (w *Trainer) again(ctx context.Context, old *stopped) error {
 	r, err := w.resume(ctx, old)
 	if err != nil && ctx.Err() != nil {
-		w.left = []string{"bregman train --resume " + r.Run}
+		w.left = []string{"bregman train --resume " + Quoted(r.Run)}
 		return err
 	}
 	if err != nil {
@@ -86,16 +86,30 @@ func (w *Trainer) again(ctx context.Context, old *stopped) error {
 // leave notes what an interrupt in the k-th p of a trial leaves to do.
 func (w *Trainer) leave(r TrainResult, trial, k int) {
 	if r.Run != "" {
-		w.left = append(w.left, "bregman train --resume "+r.Run)
+		w.left = append(w.left, "bregman train --resume "+Quoted(r.Run))
 		k++
 	}
+	w.leaveRuns(w.P[k:], 1, w.Seed+uint64(trial))
+	w.leaveRuns(w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1)
+}
+
+// leaveRuns notes the commands for runs that were not begun. Where a learning rate was found, which the first seed decides, it stays.
+func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
 	rest := *w.Train
-	rest.P, rest.Trials, rest.Seed = w.P[k:], 1, w.Seed+uint64(trial)
-	if len(rest.P) > 0 {
-		w.left = append(w.left, commandLine("train", rest))
+	rest.P, rest.Trials, rest.Seed = nil, trials, seed
+	for _, p := range ps {
+		found, ok := w.rates[p]
+		if w.LR != Auto || !ok {
+			rest.P = append(rest.P, p)
+			continue
+		}
+		one := rest
+		one.P, one.LR = []float64{p}, Rate(found.Rate)
+		if trials > 0 {
+			w.left = append(w.left, commandLine("train", one))
+		}
 	}
-	rest.P, rest.Trials, rest.Seed = w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1
-	if rest.Trials > 0 {
+	if len(rest.P) > 0 && trials > 0 {
 		w.left = append(w.left, commandLine("train", rest))
 	}
 }

@@ -147,7 +147,7 @@ func TestAHostileFileDoesNotFillTheMemory(t *testing.T) {
 	for k := range 5000 {
 		fmt.Fprintf(&b, "{\"name%d\":1}\n", k)
 	}
-	line := `{"epoch":1,"sizes":{"below":1,"from":0,"counts":[1` + strings.Repeat(",1", maxBins-1) + "]}}\n"
+	line := `{"epoch":1,"sizes":{"below":1,"from":-150,"counts":[1` + strings.Repeat(",1", maxBins-1) + "]}}\n"
 	for range maxCounts/maxBins + 100 {
 		b.WriteString(line)
 	}

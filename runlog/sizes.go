@@ -35,9 +35,10 @@ func (s *Sizes) Total() int {
 	return n
 }
 
-// maxBins is more than half octaves of a float32 there are, and maxCounts more than a run of many thousand epochs has.
+// maxOctave is beyond the sizes of a float32, maxBins as many half octaves as lie between, and maxCounts more than a run of many thousand epochs has.
 const (
-	maxBins   = 600
+	maxOctave = 150
+	maxBins   = 4 * maxOctave
 	maxCounts = 1 << 20
 	maxCount  = 1e15
 )
@@ -54,7 +55,7 @@ func sizesOf(v any) *Sizes {
 	below, isBelow := m["below"].(float64)
 	from, isFrom := m["from"].(float64)
 	counts, isCounts := m["counts"].([]any)
-	if !isBelow || !isFrom || !isCounts || !(below >= 0 && below <= maxCount) || !(math.Abs(from) <= maxBins) || len(counts) > maxBins {
+	if !isBelow || !isFrom || !isCounts || !(below >= 0 && below <= maxCount) || !(math.Abs(from) <= maxOctave) || from+float64(len(counts))/2 > maxOctave {
 		return nil
 	}
 	s := &Sizes{Below: int(below), From: from, Counts: make([]int, len(counts))}

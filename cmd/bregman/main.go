@@ -98,6 +98,9 @@ func run(args []string) (code int) {
 		return 2
 	}
 	if err = job.CheckResume(given(k)); err == nil {
+		err = job.CheckZero(given(k), k.Selected().Target.Addr().Interface())
+	}
+	if err == nil {
 		err = job.CheckUsage(k.Selected().Target.Addr().Interface())
 	}
 	if err == nil {

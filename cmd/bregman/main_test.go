@@ -67,7 +67,7 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		"good.svm": separable, "empty.svm": "", "ragged.csv": "a,b,label\n1,2,1\n1,2\n", "zero.svm": "1 0:1\n-1 1:1\n", "order.svm": "1 2:1 1:1\n-1 1:1\n",
 		"nan.svm": "1 1:nan\n-1 1:1\n", "inf.csv": "a,label\ninf,1\n2,0\n", "text.svm": "spam 1:1\nham 1:2\n", "text.csv": "a,label\n1,spam\n2,ham\n",
 		"short.npy": "\x93NUMPY\x01\x00", "model.json": `{"format":"bregman-linear","version":1,"classes":[-1,1],"weights":[[1,2]]}`,
-		"wide.svm": "1 9:1\n-1 1:1\n", "notadir": "x",
+		"wide.svm": "1 9:1\n-1 1:1\n", "notadir": "x", "huge.svm": "1 1:3e300 2:1e300\n-1 1:-1e300 2:2e300\n",
 	} {
 		write(t, dir, name, text)
 	}
@@ -89,6 +89,9 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		{"fit --data good.svm --runs notadir", "notadir"},
 		{"fit --data good.svm --runs notadir/below", "notadir"},
 		{"fit --data good.svm --loss square --lr 100 --steps 5000", "at step"},
+		{"fit --data huge.svm", "scale the data"},
+		{"fit --resume nowhere", "nowhere is not a run folder"},
+		{"train --resume nowhere", "nowhere is not a run folder"},
 		{"predict --model missing.json --data good.svm", "no such model"},
 		{"predict --model good.svm --data good.svm", "not a model file"},
 		{"predict --model model.json --data wide.svm", "features"},
@@ -116,12 +119,32 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above}, {"verify --seeds 0", "--seeds 0"},
 		{"reproduce linear --steps 5", "--steps 5"}, {"bench linear --time 0s", "--time 0s"},
 		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
+		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"reproduce cifar10 --epochs 0", "--epochs 0"}, {"fit --resume x --top 2", "--top beside --resume"},
 	} {
 		dir := t.TempDir()
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
 		if left, _ := os.ReadDir(dir); code != 2 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" || len(left) != 0 {
 			t.Errorf("%s: exit %d, want 2 and %q in one line\nstdout: %s\nstderr: %s\nleft: %v", c.args, code, c.want, stdout, stderr, left)
 		}
+	}
+}
+
+// A folder of that name is no table.
+func TestAFolderDoesNotHideABuiltInSet(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "r100"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := bregman(t, dir, "margin", "--data", "r100"); code != 0 {
+		t.Error(stderr)
+	}
+}
+
+func TestLabelsThatAreAllTheSameAreSaid(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "one.svm", "3 1:1\n3 1:2\n")
+	if _, stderr, code := bregman(t, dir, "fit", "--data", "one.svm"); code != 0 || !strings.Contains(stderr, "all labels are 3") {
+		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
 
