@@ -280,3 +280,22 @@ func TestReadsAThousandTrials(t *testing.T) {
 		t.Errorf("%d groups", len(g))
 	}
 }
+
+// Half a megabyte of metrics with two histograms far apart is no gigabyte in memory.
+func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
+	var log runlog.Log
+	var b strings.Builder
+	for k := range 1000 {
+		fmt.Fprintf(&b, "{\"epoch\":%d}\n", k)
+	}
+	for _, from := range []int{-149, 149} {
+		fmt.Fprintf(&b, "{\"epoch\":%d,\"sizes\":{\"below\":0,\"from\":%d,\"counts\":[1]}}\n", 2000+from, from)
+	}
+	if err := log.Read(strings.NewReader(b.String()), int64(b.Len())); err != nil {
+		t.Fatal(err)
+	}
+	col, ok := sizesColumn(&log)
+	if !ok || len(col.rows) != 1002 || &col.rows[0][0] != &col.rows[999][0] || !math.IsNaN(col.rows[0][0]) || col.rows[1000][1] != 1 || col.rows[1001][len(col.edges)-1] != 1 {
+		t.Errorf("%d rows, %d edges", len(col.rows), len(col.edges))
+	}
+}

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,8 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
+
+var penalisedProblems = flag.Int("linear.penalised", 600, "so many random problems with a penalty")
 
 // penalised is a random problem with a penalty: of any shape, scale, loss and p, separable or not.
 type penalised struct {
@@ -133,7 +136,7 @@ func (c penalised) descend(w []float64, rounds int) float64 {
 // A false certificate is the worst that can happen: whatever the problem, no weights the twin finds from there are better than the bound says. The objective itself is
 // computed to some 1e-14.
 func TestPenalisedFitsAreCertifiedAndNothingIsBetter(t *testing.T) {
-	count := 600
+	count := *penalisedProblems
 	if testing.Short() {
 		count = 100
 	}
