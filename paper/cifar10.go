@@ -51,14 +51,14 @@ separates them, histograms of the weights, pruning, rounding and margins. It is 
 
 // Check returns the first thing wrong with the settings.
 func (c *Cifar10) Check() error {
-	if c.Resume != "" {
-		return nil // its settings are in its folder
-	}
 	if err := engine.CheckName(c.Engine); err != nil {
 		return err
 	}
 	if err := c.Options.Check(); err != nil {
 		return err
+	}
+	if c.Resume != "" {
+		return nil // its settings are in its folder
 	}
 	_, err := c.plan("")
 	return err

@@ -56,10 +56,13 @@ func (o *Options) Check() error {
 		return fmt.Errorf("--lost-after %v: want at least 500ms", o.LostAfter)
 	case o.Jobs < -1 || o.Jobs > 4096:
 		return fmt.Errorf("--jobs %d: want a number of runs", o.Jobs)
+	case o.Jobs == 0 && o.NATS == "" && o.Listen == "":
+		return errors.New("--jobs 0: nobody would make the runs: say --nats or --listen, or --jobs 1")
 	case !slices.Contains([]int{1, 3, 5}, o.Replicas):
 		return fmt.Errorf("--replicas %d: want 1, 3 or 5", o.Replicas)
 	}
-	return nil
+	_, _, err := o.listenAt(o.Listen)
+	return err
 }
 
 // event is a run that came to its end.
@@ -304,7 +307,11 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 		}
 		wg.Go(func() { w.run(ctx, 0) })
 	} else {
-		c.con.Say("waiting for workers: bregman worker --nats %s", c.NATS)
+		url := c.NATS
+		if c.q.server != nil {
+			url = c.q.server.ClientURL()
+		}
+		c.con.Say("waiting for workers: bregman worker --nats %s", url)
 	}
 	return c.gather(ctx, func() { c.watch(ctx, &wg) })
 }
@@ -332,7 +339,7 @@ func (c *coordinator) connect(ctx context.Context) (*queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Listen != "" {
+	if c.Listen != "" && c.jobs() > 0 { // else it is said with the waiting
 		c.con.Say("workers join with: bregman worker --nats %s", s.ClientURL())
 	}
 	return connect(ctx, s, &c.Connection, c.plan.Version, c.con.Say)

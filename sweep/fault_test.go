@@ -149,7 +149,7 @@ func TestWorkersJoinTheEmbeddedServer(t *testing.T) {
 	s := start(t, dir, "sweep", write(t, dir, slow), "--listen", "127.0.0.1:0", "--jobs", "0")
 	url := ""
 	eventually(t, "an address", func() bool {
-		_, after, ok := strings.Cut(s.err.String(), "bregman worker --nats ")
+		_, after, ok := strings.Cut(s.err.String(), "waiting for workers: bregman worker --nats ")
 		url, _, _ = strings.Cut(after, "\n")
 		return ok && url != ""
 	})

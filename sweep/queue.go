@@ -137,19 +137,12 @@ func (q *queue) subject(plan, run string) string {
 func startServer(dir, listen string, c *Connection) (*server.Server, error) {
 	opts := &server.Options{ServerName: "bregman", JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, DontListen: listen == "", MaxPayload: 8 << 20}
 	if listen != "" {
-		host, port, err := net.SplitHostPort(listen)
-		if err == nil {
-			opts.Host = host
-			opts.Port, err = strconv.Atoi(port)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--listen %s: want HOST:PORT: %w", listen, err)
+		var err error
+		if opts.Host, opts.Port, err = c.listenAt(listen); err != nil {
+			return nil, err
 		}
 		if opts.Port == 0 {
 			opts.Port = server.RANDOM_PORT
-		}
-		if ip := net.ParseIP(host); c.User == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, fmt.Errorf("--listen %s: others can reach this address: set --user and --password, here and at the workers", listen)
 		}
 		if c.Password != "" {
 			opts.Username, opts.Password = c.User, c.Password
@@ -167,6 +160,24 @@ func startServer(dir, listen string, c *Connection) (*server.Server, error) {
 		return nil, fmt.Errorf("the embedded NATS server does not start, with its files in %s: is the disk full, or read-only?", dir)
 	}
 	return s, nil
+}
+
+// listenAt reads the HOST:PORT of --listen; empty, nothing listens. An address that others reach needs a user.
+func (c *Connection) listenAt(listen string) (host string, port int, err error) {
+	if listen == "" {
+		return "", 0, nil
+	}
+	host, text, err := net.SplitHostPort(listen)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("--listen %s: want HOST:PORT, such as 127.0.0.1:4222", listen)
+	}
+	if ip := net.ParseIP(host); c.User == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", 0, fmt.Errorf("--listen %s: others can reach this address: set --user and --password, here and at the workers", listen)
+	}
+	return host, port, nil
 }
 
 // connect reaches the server: the embedded one where there is one. A server that is not up yet is waited for.

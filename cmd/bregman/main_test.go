@@ -118,6 +118,9 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"margin --data good.svm --p 0.5", "p from 1 to Inf"}, {"margin --data good.svm --p NaN", "p from 1 to Inf"}, {"margin --data good.svm --out w.json", ".npy"},
 		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above}, {"verify --seeds 0", "--seeds 0"},
 		{"reproduce linear --steps 5", "--steps 5"}, {"bench linear --time 0s", "--time 0s"},
+		{"sweep t.toml --jobs 0 --out z", "--jobs 0: nobody would make the runs: say --nats or --listen, or --jobs 1"}, {"sweep resume z --jobs 0", "--jobs 0: nobody"},
+		{"reproduce cifar10 --jobs 0", "--jobs 0: nobody"}, {"reproduce cifar10 --resume z --jobs 0", "--jobs 0: nobody"},
+		{"sweep t.toml --listen 0.0.0.0:4333 --out z", "set --user and --password"}, {"sweep t.toml --listen 4333 --out z", "want HOST:PORT"}, {"sweep t.toml --listen 127.0.0.1:70000 --out z", "want HOST:PORT"},
 		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
 		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"reproduce cifar10 --epochs 0", "--epochs 0"}, {"fit --resume x --top 2", "--top beside --resume"},
 	} {
