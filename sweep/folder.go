@@ -202,13 +202,14 @@ func (f Folder) Status() (Status, error) {
 	for _, name := range f.names("trials") {
 		done[name] = true
 	}
-	failed := f.failures(p)
+	failed, open := f.failures(p), map[string]bool{}
 	for _, r := range p.Runs {
 		if done[r.Folder()] {
 			s.Done++
-			delete(failed, r.ID)
 		} else if x, ok := failed[r.ID]; ok {
 			s.Failed = append(s.Failed, x)
+		} else {
+			open[r.ID] = true
 		}
 	}
 	if busy, err := runlog.Busy(f.Dir); err == nil && busy {
@@ -216,7 +217,7 @@ func (f Folder) Status() (Status, error) {
 		if data, err := os.ReadFile(f.path("running.json")); err == nil {
 			json.Unmarshal(data, &s.Running) // whole or absent
 		}
-		s.Running = slices.DeleteFunc(s.Running, func(a active) bool { _, bad := failed[a.ID]; return bad })
+		s.Running = slices.DeleteFunc(s.Running, func(a active) bool { return !open[a.ID] }) // it is older than the folder: runs have ended since
 	} else if s.Done == s.Runs {
 		s.State = "done"
 	} else if s.Done+len(s.Failed) == s.Runs {

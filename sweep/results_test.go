@@ -187,3 +187,26 @@ func TestAnArchiveStaysInItsFolder(t *testing.T) {
 		}
 	}
 }
+
+// running.json is written now and then: a run that has ended since is not under way as well, nor is one of another plan.
+func TestStatusCountsEachRunOnce(t *testing.T) {
+	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [1.5, 2, 3, 6]")
+	f := Folder{filepath.Join(t.TempDir(), "s")}
+	run, err := runlog.CreateAt(f.Dir, runlog.Info{Command: "sweep"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Finish(nil, false)
+	stale := []active{{ID: "another"}}
+	for _, s := range p.Runs[:3] {
+		stale = append(stale, active{ID: s.ID, Run: s.String()})
+	}
+	if err := errors.Join(f.writePlan(p), writeJSON(f.path("running.json"), stale), f.writeFailure(failure{ID: p.Runs[1].ID}),
+		runlog.WriteFile(filepath.Join(f.Trial(p.Runs[0]), "tables", "result.json"), []byte("{}"))); err != nil {
+		t.Fatal(err)
+	}
+	st, err := f.Status()
+	if err != nil || st.State != "running" || st.Done != 1 || len(st.Failed) != 1 || len(st.Running) != 1 || st.Running[0].ID != p.Runs[2].ID || st.Queued != 1 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
