@@ -232,7 +232,7 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 	}
 	if w.run != nil {
 		if ctx.Err() != nil {
-			con.Say("go on with: bregman fit --resume %s", Quoted(w.run.Dir))
+			con.Say("go on with: bregman fit --resume %s", Quote(w.run.Dir))
 		}
 		err = w.run.Finish(err, ctx.Err() != nil)
 	}

@@ -81,14 +81,14 @@ func commandLine(command string, settings any) string {
 		case s.value == "true":
 			line += " --" + s.flag
 		default:
-			line += " --" + s.flag + " " + Quoted(s.value)
+			line += " --" + s.flag + " " + Quote(s.value)
 		}
 	}
 	return line
 }
 
-// Quoted is a word of a command line that a shell takes for what it is.
-func Quoted(word string) string {
+// Quote writes a word of a command line as a shell reads it back.
+func Quote(word string) string {
 	if word == "" || strings.ContainsAny(word, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}

@@ -73,7 +73,7 @@ func (w *Trainer) all(ctx context.Context) error {
 func (w *Trainer) again(ctx context.Context, old *stopped) error {
 	r, err := w.resume(ctx, old)
 	if err != nil && ctx.Err() != nil {
-		w.left = []string{"bregman train --resume " + Quoted(r.Run)}
+		w.left = []string{"bregman train --resume " + Quote(r.Run)}
 		return err
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *Trainer) again(ctx context.Context, old *stopped) error {
 // leave notes what an interrupt in the k-th p of a trial leaves to do.
 func (w *Trainer) leave(r TrainResult, trial, k int) {
 	if r.Run != "" {
-		w.left = append(w.left, "bregman train --resume "+Quoted(r.Run))
+		w.left = append(w.left, "bregman train --resume "+Quote(r.Run))
 		k++
 	}
 	w.leaveRuns(w.P[k:], 1, w.Seed+uint64(trial))

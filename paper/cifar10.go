@@ -116,7 +116,7 @@ func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
 	}
 	plan, err := sweep.ReadPlan(c.Resume, con.Version)
 	if err == nil && plan.File.Report != networksReport {
-		err = fmt.Errorf("%s: a sweep of another kind: bregman sweep resume %s", c.Resume, c.Resume)
+		err = fmt.Errorf("%s: a sweep of another kind: bregman sweep resume %s", c.Resume, job.Quote(c.Resume))
 	}
 	if err != nil {
 		return fmt.Errorf("--resume %w", err)
@@ -141,7 +141,7 @@ func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), 
 
 // command is what to type for this reproduction.
 func (c *Cifar10) command() string {
-	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, c.Data)
+	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, job.Quote(c.Data))
 	if c.WeightDecay != 0 {
 		s += fmt.Sprintf(" --weight-decay %v", c.WeightDecay)
 	}

@@ -90,7 +90,11 @@ func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
 
 // command is what was typed.
 func (s *Start) command() string {
-	return strings.Join(append([]string{"bregman sweep", s.File}, s.Overrides...), " ")
+	line := "bregman sweep " + job.Quote(s.File)
+	for _, o := range s.Overrides {
+		line += " " + job.Quote(o)
+	}
+	return line
 }
 
 // Plan reads the file and makes the plan.
@@ -196,7 +200,7 @@ func RunPlan(ctx context.Context, con *job.Console, plan *Plan, dir string, o Op
 		return err
 	}
 	if n := len(out.Failed); n > 0 {
-		return fmt.Errorf("%d of %d runs were given up, the first (%s): %s. When that is mended: bregman sweep retry %s", n, out.Runs, out.Failed[0].Run, out.Failed[0].Error, dir)
+		return fmt.Errorf("%d of %d runs were given up, the first (%s): %s. When that is mended: bregman sweep retry %s", n, out.Runs, out.Failed[0].Run, out.Failed[0].Error, job.Quote(dir))
 	}
 	return nil
 }
@@ -270,7 +274,7 @@ func (s *Stop) Run(ctx context.Context, con *job.Console) error {
 			return err
 		}
 	}
-	con.Say("%s: stopped; go on with: bregman sweep resume %s", s.Dir, s.Dir)
+	con.Say("%s: stopped; go on with: bregman sweep resume %s", s.Dir, job.Quote(s.Dir))
 	return nil
 }
 
@@ -301,7 +305,7 @@ func (r *Retry) Run(ctx context.Context, con *job.Console, lib Library) error {
 		return err
 	}
 	if busy, err := runlog.Busy(r.Dir); err != nil || busy {
-		return errors.Join(err, fmt.Errorf("%s: a process is at work on it: stop it first, with bregman sweep stop", r.Dir))
+		return errors.Join(err, fmt.Errorf("%s: a process is at work on it: stop it first, with: bregman sweep stop %s", r.Dir, job.Quote(r.Dir)))
 	}
 	failed := f.failures(plan)
 	if err := os.RemoveAll(f.path("failed")); err != nil {

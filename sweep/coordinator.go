@@ -100,8 +100,11 @@ func sweep(ctx context.Context, con *job.Console, plan *Plan, dir string, o Opti
 	defer cancel(nil)
 	go c.watchStop(ctx, cancel)
 	err := c.work(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), errStopped) {
-		err = errStopped
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errStopped):
+		err = fmt.Errorf("%w; go on with: bregman sweep resume %s", errStopped, job.Quote(dir))
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not wrapped: this says more than the program would say of an interruption
+		err = fmt.Errorf("interrupted; go on with: bregman sweep resume %s", job.Quote(dir))
 	}
 	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
 	for id, f := range c.failures(plan) {
@@ -158,7 +161,7 @@ func (c *coordinator) report() error {
 }
 
 // errStopped is how a sweep ends that `bregman sweep stop` ended.
-var errStopped = errors.New("stopped: go on with “bregman sweep resume”")
+var errStopped = errors.New("stopped")
 
 // take locks the folder and finds what is done.
 func (c *coordinator) take() (err error) {

@@ -113,7 +113,7 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 		t.Error(out)
 	}
 	start(t, dir, "sweep", "stop", "runs/sweep-s").done()
-	if code := s.wait(); code != 1 || !strings.Contains(s.err.String(), "sweep resume") {
+	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: stopped; go on with: bregman sweep resume runs/sweep-s\n") {
 		t.Errorf("exit %d: %s", code, s.err.String())
 	}
 	n := trials(dir)
@@ -170,5 +170,38 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 	missing := start(t, dir, "sweep", file, "data=nowhere.svm", "trials=1", "--dry-run")
 	if missing.wait() != 0 || !strings.Contains(missing.err.String(), "the first of 3 runs fails: ") {
 		t.Error(missing.err.String())
+	}
+}
+
+// What a sweep prints last can be typed as it is, also where its folder has a space in its name.
+func TestTheCommandToGoOnNamesTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := write(t, dir, slow)
+	const want = "go on with: bregman sweep resume 's t'\n"
+	s := start(t, dir, "sweep", file, "--jobs", "1", "--out", "s t")
+	done := func() int {
+		found, _ := filepath.Glob(filepath.Join(dir, "s t", "trials", "*"))
+		return len(found)
+	}
+	eventually(t, "a run", func() bool { return done() > 0 })
+	s.cmd.Process.Signal(os.Interrupt)
+	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: interrupted; "+want) {
+		t.Errorf("exit %d: %s", code, s.err.String())
+	}
+	n := done()
+	s = start(t, dir, "sweep", "resume", "s t", "--jobs", "1")
+	eventually(t, "another run", func() bool { return done() > n })
+	stop := start(t, dir, "sweep", "stop", "s t")
+	stop.done()
+	if !strings.HasSuffix(stop.err.String(), "s t: stopped; "+want) {
+		t.Error(stop.err.String())
+	}
+	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: stopped; "+want) {
+		t.Errorf("exit %d: %s", code, s.err.String())
+	}
+	bad := start(t, dir, "sweep", file, "data=nowhere.svm", "trials=1", "--out", "b d")
+	if code := bad.wait(); code != 1 || !strings.HasSuffix(bad.err.String(), "bregman sweep retry 'b d'\n") {
+		t.Errorf("exit %d: %s", code, bad.err.String())
 	}
 }
