@@ -299,3 +299,60 @@ func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
 		t.Errorf("%d rows, %d edges", len(col.rows), len(col.edges))
 	}
 }
+
+// scaled makes a run folder of a fit whose model is scaled to margin 1 after the curve's end.
+func scaled(t *testing.T, name string, seed uint64, result map[string]any) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	r, err := runlog.CreateAt(dir, runlog.Info{Command: "fit", Seed: seed, Data: "r100:1", Engine: "go", Settings: map[string]any{"data": "r100", "p": 3.0, "seed": seed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Append(map[string]any{"step": 1, "loss": 0.5, "margin": 1.0, "norm": 1.0, "gap": 1.0})
+	r.Append(map[string]any{"step": 9, "loss": 3.797e-113, "margin": 2.3, "norm": 148.6, "gap": 2.913e-6})
+	if result != nil {
+		if err := r.WriteJSON("tables/result.json", result); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Finish(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// The curve of an accelerated fit ends at weights that are not those of its model: one table has numbers of one of them.
+func TestTablesOfFitsHaveTheNumbersOfTheModelOrOfTheCurveNotBoth(t *testing.T) {
+	model := map[string]any{"loss": 0.3673, "margin": 2.3, "norm": 0.4278, "gap": nil, "train_accuracy": 1.0}
+	tables := func(dirs ...string) (runs, final string) {
+		p, err := NewPage(readAll(t, dirs...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range p.tables {
+			switch n.Name {
+			case "runs":
+				runs = string(n.Table.Markdown())
+			case "final_1":
+				final = string(n.Table.Markdown())
+			}
+		}
+		return runs, final
+	}
+	runs, final := tables(scaled(t, "a", 1, model), scaled(t, "b", 2, model))
+	for name, text := range map[string]string{"the runs": runs, "final numbers": final} {
+		if !strings.Contains(text, "0.3673") || strings.Contains(text, "e-113") || strings.Contains(text, "148.6") {
+			t.Errorf("%s are not those of the models:\n%s", name, text)
+		}
+		if strings.Contains(text, "gap") || strings.Contains(text, "2.913") { // the curve's is that of an objective
+			t.Errorf("%s have a gap that the result does not have:\n%s", name, text)
+		}
+	}
+	if !strings.Contains(final, "0.4278") || !strings.Contains(final, "scaled to margin 1") {
+		t.Errorf("final numbers:\n%s", final)
+	}
+	_, final = tables(scaled(t, "a", 1, model), scaled(t, "b", 2, nil))
+	if strings.Contains(final, "0.3673") || strings.Contains(final, "0.4278") || !strings.Contains(final, "148.6") || !strings.Contains(final, "The end of each curve") {
+		t.Errorf("one run has no result, so all numbers are the curves':\n%s", final)
+	}
+}

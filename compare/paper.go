@@ -63,7 +63,7 @@ func (p *Page) paperAccuracy() report.Table {
 		if mean, deviation, ok := paper.PublishedAccuracy(model, g.P); ok && r.Info.Command == "train" && r.Info.Data == "cifar10" {
 			theirs := report.Number(mean, 2)
 			theirs.Text += fmt.Sprintf(" ± %.2f", deviation)
-			t.Rows = append(t.Rows, []report.Cell{report.Text("%s, %s", model, g.Name), g.final("test_accuracy"), theirs})
+			t.Rows = append(t.Rows, []report.Cell{report.Text("%s, %s", model, g.Name), g.final("test_accuracy", endOfCurve), theirs})
 		}
 	}
 	if len(t.Rows) > 1 {

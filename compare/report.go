@@ -214,6 +214,9 @@ func (p *Page) runTable() report.Table {
 		}
 		t.Rows = append(t.Rows, append(row, report.Short(r.Seconds(), 3)))
 	}
+	if slices.ContainsFunc(p.runs, func(r *Run) bool { return r.Info.Command == "fit" }) {
+		t.Note = "Of the model that a fit wrote; of one without a result: the end of its curve."
+	}
 	return t
 }
 
@@ -265,91 +268,6 @@ func transposed(t report.Table) report.Table {
 		out.Rows = append(out.Rows, row)
 	}
 	return out
-}
-
-// finalTables have a row per group and a column per metric, a table for each part where there are many: the last number, mean ± deviation over trials, the best in bold.
-func finalTables(groups []*Group) []report.Table {
-	var out []report.Table
-	all := slices.DeleteFunc(MetricNames(groups), func(n string) bool { return MetricOf(n).Part == Speed }) // a rate and a speed are no result
-	for _, part := range Parts[:2] {
-		t := report.Table{Title: groups[0].Kind, Header: []string{"", "trials"}}
-		names := all
-		if len(all) > 7 {
-			names = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return MetricOf(n).Part != part })
-			t.Title += ": " + strings.ToLower(string(part))
-		} else if part != Learning { // few have one table
-			break
-		}
-		names = names[:min(len(names), 9)]
-		if len(names) == 0 {
-			continue
-		}
-		for _, n := range names {
-			t.Header = append(t.Header, MetricOf(n).Column)
-		}
-		for _, g := range groups {
-			row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Curves))}
-			for _, n := range names {
-				row = append(row, g.final(n))
-			}
-			t.Rows = append(t.Rows, row)
-		}
-		if len(t.Rows) > 1 {
-			for j, n := range names {
-				switch n {
-				case "accuracy", "test_accuracy": // margins in different norms do not compare
-					t.MarkMost(j + 2)
-				case "loss", "test_loss", "gap", "divergence", "angle":
-					t.MarkLeastOf(j + 2)
-				}
-			}
-		}
-		t.Note = "The last number of each curve; mean ± one standard deviation over trials."
-		if len(t.Rows) > 1 {
-			t.Note += " The best of a column is bold where its numbers compare."
-		}
-		out = append(out, t)
-	}
-	return out
-}
-
-func (g *Group) final(metric string) report.Cell {
-	scale := MetricOf(metric).Scale
-	var last []float64
-	for _, c := range g.Curves {
-		for _, v := range slices.Backward(c.Column(metric)) {
-			if v-v == 0 {
-				last = append(last, scale*v)
-				break
-			}
-		}
-	}
-	if len(last) == 0 {
-		return report.Short(math.NaN(), 0)
-	}
-	mean, deviation := meanDeviation(last)
-	cell := report.Short(mean, 4)
-	if scale == 100 {
-		cell = report.Number(mean, 2)
-	}
-	if len(last) > 1 {
-		if scale == 100 {
-			cell.Text += fmt.Sprintf(" ± %.2f", deviation)
-		} else {
-			cell.Text += fmt.Sprintf(" ± %.2g", deviation)
-		}
-	}
-	return cell
-}
-
-func meanDeviation(v []float64) (mean, deviation float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	for _, x := range v {
-		deviation += (x - mean) * (x - mean)
-	}
-	return mean, math.Sqrt(deviation / float64(max(1, len(v)-1)))
 }
 
 func (p *Page) curves() error {

@@ -121,7 +121,8 @@ func (r *Run) Number(name string) float64 {
 	return math.NaN()
 }
 
-// Own is a number of a run for lists of runs: the first of these names that its result has, or the metrics of a fit or a training.
+// Own is a number of a run for lists of runs: the first of these names that its result has. Only a fit or a training that has no result yet shows the end of its curve:
+// the two are not of the same weights, as a fit may scale those of its model to margin 1.
 type Own struct {
 	Title string
 	Names []string
@@ -138,14 +139,12 @@ var Owns = []Own{
 
 // Own returns it, NaN where the run has none.
 func (r *Run) Own(o Own) float64 {
+	of := r.Number
+	if r.Result == nil && (r.Info.Command == "fit" || r.Info.Command == "train") { // the last line of others is one of many
+		of = r.Last
+	}
 	for _, n := range o.Names {
-		if v := r.Number(n); v-v == 0 {
-			return v
-		}
-		if r.Info.Command != "fit" && r.Info.Command != "train" { // the last line of others is one of many
-			continue
-		}
-		if v := r.Last(n); v-v == 0 {
+		if v := of(n); v-v == 0 {
 			return v
 		}
 	}

@@ -381,6 +381,30 @@ func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
 	shot(t, ctx, "plane")
 }
 
+// The curves of an accelerated fit end at weights of norm 470, its model is scaled to margin 1: the head of the page is about the model alone.
+func TestBrowserTheHeadOfAFitsPageIsAboutItsModel(t *testing.T) {
+	ctx := tab(t, 1200, 900)
+	srv, h := newServer(t)
+	model := makeRun(t, srv.settings.Runs, "a", 3, 1, `{"step":1,"loss":1,"norm":0,"gap":2}`, `{"step":85,"loss":3.797e-113,"norm":472,"gap":0.5}`)
+	if err := model.WriteJSON("tables/result.json", map[string]any{"method": "accelerated", "steps": 85, "loss": 0.3673, "margin": 2.337, "norm": 0.4278, "gap": nil, "train_accuracy": 1}); err != nil {
+		t.Fatal(err)
+	}
+	model.Finish(nil, false)
+	makeRun(t, srv.settings.Runs, "b", 3, 1, losses(40)...).Finish(nil, false)
+	for id, want := range map[string]string{"a": "steps 85 loss 0.3673 accuracy 100.00 % margin 2.337 p-norm at margin 1 0.4278", "b": "step 40 Training loss 0.025 Norm of the weights 39"} {
+		do(t, ctx, chromedp.Navigate(h.URL+"/run?id="+id))
+		until(t, ctx, painted)
+		got := strings.Join(strings.Fields(eval[string](t, ctx, `document.querySelector('dl.numbers').innerText`)), " ")
+		if !strings.HasPrefix(got, want+" time") {
+			t.Errorf("%s: the head says %q, want %q", id, got, want)
+		}
+		if says := eval[bool](t, ctx, `document.querySelector('#of') !== null`); says != (id == "a") {
+			t.Errorf("%s: says whose numbers these are: %v", id, says)
+		}
+		shot(t, ctx, "head-"+id)
+	}
+}
+
 func TestBrowserDownloadsTheMetrics(t *testing.T) {
 	ctx := tab(t, 1000, 700)
 	srv, h := newServer(t)

@@ -454,3 +454,28 @@ func TestResultsAreNoCurves(t *testing.T) {
 		}
 	}
 }
+
+// The curve of a penalised fit has the gap of its objective, its result has none of a margin: no view calls the one the other.
+func TestAllViewsHaveTheSameNumbersOfARun(t *testing.T) {
+	srv, h := newServer(t)
+	r := makeRun(t, srv.settings.Runs, "a", 2, 1, `{"step":1,"loss":1,"gap":2}`, `{"step":9,"loss":0.00278,"margin":1.08,"gap":2.913e-6}`)
+	if err := r.WriteJSON("tables/result.json", map[string]any{"method": "newton", "loss": 0.00278, "excess": 3e-8, "margin": 1.08, "gap": nil}); err != nil {
+		t.Fatal(err)
+	}
+	r.Finish(nil, false)
+	type own struct{ Loss, Margin, Gap *float64 }
+	var list struct{ Runs []own }
+	var page struct{ Summary own }
+	var several struct{ Loss, Margin, Gap []*float64 }
+	ask(t, h, "/api/runs", &list)
+	ask(t, h, "/api/run?id=a", &page)
+	ask(t, h, "/api/compare?run=a", &several)
+	for view, got := range map[string]own{"list": list.Runs[0], "page": page.Summary, "compare": {several.Loss[0], several.Margin[0], several.Gap[0]}} {
+		if got.Loss == nil || *got.Loss != 0.00278 || got.Margin == nil || *got.Margin != 1.08 || got.Gap != nil {
+			t.Errorf("%s: %+v", view, got)
+		}
+	}
+	if _, html := ask(t, h, "/api/report?run=a", nil); strings.Contains(html, "2.913e-06") {
+		t.Error("the report has a gap")
+	}
+}

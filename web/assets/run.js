@@ -14,6 +14,7 @@ export async function showRun(params) {
   const run = await get('/api/run' + query(of));
   const s = run.summary;
   const plain = s.command === 'fit' || s.command === 'train'; // their numbers are curves; of others the tables say most
+  const scaled = s.command === 'fit' && run.result && /^accelerated/.test(run.result.method) && run.result.margin > 0;
   const state = h('span', { id: 'state' }, status(s.status));
   const numbers = h('dl', { class: 'numbers' });
   const charts = h('div', {}), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {}), results = h('div', {}), inner = h('div', {}, ...showInner(run));
@@ -21,7 +22,7 @@ export async function showRun(params) {
     h('h1', {}, name(id)),
     h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
     ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
-    numbers, run.paper ? h('p', { class: 'soft small' }, run.paper) : null,
+    numbers, scaled ? h('p', { class: 'soft small', id: 'of' }, 'Of the model: the weights at margin 1. The curves are of the weights as they grew.') : null, run.paper ? h('p', { class: 'soft small' }, run.paper) : null,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
       run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Its own report') : null),
@@ -29,7 +30,7 @@ export async function showRun(params) {
     ...histograms(run, s), ...showTables(run, id, !plain), ...showFigures(run, id, !plain),
     h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id)].filter(Boolean));
 
-  const view = new Curves(id, charts, legend, note, numbers, s, run.files.some(f => f.name.endsWith('.md')) ? null : results);
+  const view = new Curves(id, charts, legend, note, numbers, s, run.result, run.files.some(f => f.name.endsWith('.md')) ? null : results);
   await view.load();
   performance.mark('painted');
   if (run.replay) showWeights(id, s, weights, view).catch(err => weights.append(h('p', { class: 'note' }, err.message)));
@@ -41,7 +42,7 @@ export async function showRun(params) {
 
 // Curves holds the charts of a run and adds what the server streams.
 class Curves {
-  constructor(id, box, legend, note, numbers, s, results) { Object.assign(this, { id, box, legend, note, numbers, s, results, charts: new Map(), parts: new Map(), heats: new Map(), curves: [], begin: performance.now() }); }
+  constructor(id, box, legend, note, numbers, s, result, results) { Object.assign(this, { id, box, legend, note, numbers, s, result, results, charts: new Map(), parts: new Map(), heats: new Map(), curves: [], begin: performance.now() }); }
 
   async load() {
     const a = await get('/api/metrics' + query([['id', this.id], ['points', sample]]));
@@ -98,21 +99,20 @@ class Curves {
     this.last();
   }
 
-  // last shows the newest numbers, large.
+  // last shows the newest numbers, large: those of the model that a fit wrote, or of the end of a curve. The two are not of the same weights, as a fit may scale its model to margin 1.
   last() {
-    const c = this.curves[this.curves.length - 1], several = this.curves.length > 1, items = [];
-    if (several && this.s.status === 'done') // of all curves together, as in the list
-      for (const [key, write] of [['loss', num], ['accuracy', percent], ['margin', num], ['gap', num]]) if (this.s[key] !== null) items.push([key, write(this.s[key])]);
+    const c = this.curves[this.curves.length - 1], several = this.curves.length > 1, fit = this.s.command === 'fit' && this.result, items = [];
+    if (fit || several && this.s.status === 'done') // of all curves together, as in the list
+      for (const [key, title, write] of [['loss', 'loss', num], ['accuracy', 'accuracy', percent], ['margin', 'margin', num], ['gap', 'certified gap', num]]) if (this.s[key] !== null) items.push([title, write(this.s[key])]);
+    if (fit && typeof fit.norm === 'number') items.push(['p-norm at margin 1', num(fit.norm)]);
+    if (fit && typeof fit.steps === 'number') items.unshift(['steps', num(fit.steps)]);
     if (c && !items.length) {
       if (several) items.push(['the last curve', c.name]);
       const xs = Object.values(c.metrics)[0];
       if (xs && xs.x.length) items.push([axis[c.x] || c.x, num(xs.x[xs.x.length - 1])]);
       for (const m of this.metrics.slice(0, 8)) {
         const y = c.metrics[m.name] && c.metrics[m.name].y, k = y ? y.findLastIndex(v => v !== null) : -1;
-        const result = { loss: 'loss', margin: 'margin', gap: 'gap', test_accuracy: 'accuracy' }; // as in the list
-        let v = k >= 0 ? y[k] : null;
-        if (this.s.status === 'done' && Object.hasOwn(result, m.name) && this.s[result[m.name]] !== null) v = this.s[result[m.name]];
-        if (v !== null) items.push([m.title, m.scale === 100 ? percent(v) : num(v)]);
+        if (k >= 0) items.push([m.title, m.scale === 100 ? percent(y[k]) : num(y[k])]);
       }
     }
     const since = this.s.status === 'running' ? (performance.now() - this.begin) / 1000 : 0;
