@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -133,6 +134,24 @@ func TestServeMakesATokenWhereTheAddressIsNotLoopback(t *testing.T) {
 		n, _ := pr.Read(buf)
 		if got := strings.Contains(string(buf[:n]), "token="); got != want {
 			t.Errorf("%s: %s", addr, buf[:n])
+		}
+		printed, _, _ := strings.Cut(string(buf[:n]), " ")
+		u, err := url.Parse(printed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ip := net.ParseIP(u.Hostname()); ip != nil { // a machine without a network prints its name
+			if ip.IsUnspecified() || ip.IsLoopback() == want {
+				t.Errorf("%s: nobody can open %s from another machine", addr, printed)
+			}
+			jar, _ := cookiejar.New(nil)
+			resp, err := (&http.Client{Jar: jar}).Get(printed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != 200 {
+				t.Errorf("%s answers with %d", printed, resp.StatusCode)
+			}
 		}
 		cancel()
 		if err := <-done; err != nil {

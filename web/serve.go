@@ -13,6 +13,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/bregman-ml/bregman/job"
@@ -104,7 +106,7 @@ func (s *Serve) Run(ctx context.Context, con *job.Console) error {
 		return err
 	}
 	defer srv.Close()
-	address := url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+	address := url.URL{Scheme: "http", Host: openAt(l.Addr()), Path: "/"}
 	if s.Token != "" {
 		address.RawQuery = url.Values{"token": {s.Token}}.Encode()
 	}
@@ -119,6 +121,34 @@ func (s *Serve) Run(ctx context.Context, con *job.Console) error {
 func loopback(a net.Addr) bool {
 	t, ok := a.(*net.TCPAddr)
 	return ok && t.IP.IsLoopback()
+}
+
+// openAt is the host and port that a browser opens. A server that listens on all addresses is reached from another machine by one of this machine's that is not
+// loopback, IPv4 first, or else by its name.
+func openAt(a net.Addr) string {
+	t, ok := a.(*net.TCPAddr)
+	if !ok || !t.IP.IsUnspecified() {
+		return a.String()
+	}
+	host := ""
+	interfaces, _ := net.Interfaces()
+	for _, i := range interfaces {
+		addresses, _ := i.Addrs()
+		for _, a := range addresses {
+			n, ok := a.(*net.IPNet)
+			if !ok || i.Flags&net.FlagUp == 0 || !n.IP.IsGlobalUnicast() {
+				continue
+			}
+			if n.IP.To4() != nil {
+				return net.JoinHostPort(n.IP.String(), strconv.Itoa(t.Port))
+			}
+			host = cmp.Or(host, n.IP.String())
+		}
+	}
+	if name, err := os.Hostname(); err == nil {
+		host = cmp.Or(host, name)
+	}
+	return net.JoinHostPort(cmp.Or(host, "localhost"), strconv.Itoa(t.Port))
 }
 
 // Server answers requests about one folder of runs.
