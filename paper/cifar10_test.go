@@ -96,6 +96,34 @@ func TestFindingsSayWhatTheNumbersSay(t *testing.T) {
 	}
 }
 
+// The only p that has a result is not the best of anything, nor has it the most or the smallest.
+func TestOneResultIsComparedWithNothing(t *testing.T) {
+	for _, waiting := range []bool{true, false} {
+		r, g := results(2, map[float64][]float64{2: {90, 91}})
+		if waiting {
+			g.see(3)
+			g.missing[3] = 2
+		}
+		if table := r.accuracyTable(g); table.Rows[0][1].Text != "90.50 ± 0.71" || table.Rows[0][1].Best || strings.Contains(table.Note, "best") != waiting { // the paper has both
+			t.Errorf("%s\n%s", table.Text(), table.Note)
+		}
+		f := strings.Join(r.findings(), "\n")
+		for _, word := range []string{"best", "most", "smallest"} {
+			if strings.Contains(f, word) {
+				t.Errorf("%q in %q", word, f)
+			}
+		}
+		if !strings.Contains(f, "90.50 % with p = 2, the only one that has a result") {
+			t.Error(f)
+		}
+	}
+	r, g := results(2, map[float64][]float64{2: {90, 91}, 3: {92}})
+	g.missing[3] = 1
+	if f := r.findings(); len(f) != 1 || !strings.Contains(f[0], "p = 3 has the best test accuracy so far, 92.00 %") {
+		t.Errorf("%q", f)
+	}
+}
+
 // A run that diverges is counted, and the rest is reported.
 func TestRunsThatDivergeAreCounted(t *testing.T) {
 	r, g := results(2, map[float64][]float64{2: {90, 91}, 3: {92}})

@@ -51,17 +51,21 @@ func (a accuracy) cell() report.Cell {
 // accuracyTable is ours beside the paper's.
 func (r *networks) accuracyTable(g *group) report.Table {
 	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings), sweep.Count(r.plan.File.Trials, "trial")),
-		Note:   "Accuracies in %, mean ± deviation over the trials; the best in bold. Training loss and accuracy are those of the last epoch, with augmentation.",
+		Note:   "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, with augmentation.",
 		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
 	paper := r.published(g)
-	best, bestPaper := math.Inf(-1), math.Inf(-1)
+	var means, published []float64
 	for _, p := range g.ps {
 		if len(g.runs[p]) > 0 {
-			best = max(best, g.over(p, testAccuracy).mean)
+			means = append(means, g.over(p, testAccuracy).mean)
 		}
 		if a, ok := paper[p]; ok {
-			bestPaper = max(bestPaper, a.mean)
+			published = append(published, a.mean)
 		}
+	}
+	best, bestPaper := bestOf(means), bestOf(published)
+	if !math.IsNaN(best) || !math.IsNaN(bestPaper) {
+		t.Note += " The best in bold."
 	}
 	for _, p := range g.ps {
 		test, theirs := g.over(p, testAccuracy).cell(), report.Text("–")
@@ -84,6 +88,14 @@ func (r *networks) accuracyTable(g *group) report.Table {
 		dropColumn(&t, 2)
 	}
 	return t
+}
+
+// bestOf is the largest of several; NaN where there are fewer than two: the only result is not the best of anything.
+func bestOf(values []float64) float64 {
+	if len(values) < 2 {
+		return math.NaN()
+	}
+	return slices.Max(values)
 }
 
 // dropColumn leaves out a column that has nothing in it.
@@ -198,13 +210,21 @@ func (r *networks) findings() []string {
 			}
 			continue
 		}
-		best := math.NaN()
+		best, soFar := math.NaN(), ""
 		for _, p := range g.ps {
 			if m := g.over(p, testAccuracy).mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, testAccuracy).mean {
 				best = p
 			}
+			if g.missing[p] > 0 {
+				soFar = " so far"
+			}
 		}
-		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy, %.2f %%%s.%s", g.model, g.title, best, g.over(best, testAccuracy).mean, r.besideThePaper(g), g.shape()))
+		mean := g.over(best, testAccuracy).mean
+		if len(g.runs) < 2 {
+			out = append(out, fmt.Sprintf("%s, %s: test accuracy %.2f %% with p = %v, the only one that has a result: nothing is compared.", g.model, g.title, mean, best))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy%s, %.2f %%%s.%s", g.model, g.title, best, soFar, mean, r.besideThePaper(g), g.shape()))
 	}
 	return out
 }
@@ -232,7 +252,7 @@ func (r *networks) besideThePaper(g *group) string {
 // shape says which p has the most small weights, and which the flattest ones.
 func (g *group) shape() string {
 	studies := g.rows()
-	if len(studies) == 0 {
+	if len(studies) < 2 {
 		return ""
 	}
 	sparse, flat := studies[0].P, studies[0].P
@@ -306,7 +326,9 @@ func (r *networks) Write(run *runlog.Run) error {
 	if err := doc.AddFigure("accuracy", "Test accuracy against p: ours solid, the paper's dashed, at 400 epochs.", r.accuracyFigures()...); err != nil {
 		return err
 	}
-	doc.Section("The order of the p")
+	if slices.ContainsFunc(r.groups, func(g *group) bool { return len(g.runs) > 1 }) {
+		doc.Section("The order of the p")
+	}
 	for _, g := range r.groups {
 		if len(g.runs) < 2 {
 			continue

@@ -120,7 +120,7 @@ func (r *results) Write(run *runlog.Run) error {
 }
 
 // paired says whether there are differences to show.
-func (r *results) paired() bool { return len(r.rows) > 1 && r.plan.File.Trials > 1 && r.comparable() }
+func (r *results) paired() bool { return r.plan.File.Trials > 1 && r.hasBest() }
 
 // fixed is what does not vary.
 func (r *results) fixed() report.Table {

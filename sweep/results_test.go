@@ -128,6 +128,24 @@ func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
 	}
 }
 
+// One result is not the best of anything: neither of a sweep with one row, nor of one that was stopped after its first.
+func TestTheOnlyResultIsNotTheBest(t *testing.T) {
+	const fit = "job = \"fit\"\nmetric = \"nonzero\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n"
+	for _, text := range []string{fit + "[grid]\np = [2, 3]\n", fit + "[grid]\np = [2]\n", fit,
+		strings.Replace(fit, "[settings]", "draws = 20\n[settings]", 1) + "[random]\nlr = { from = 0.1, to = 1 }\nsteps = [20, 30, 40]\n"} {
+		p := planOf(t, text)
+		f := Folder{filepath.Join(t.TempDir(), "s")}
+		if err := runlog.WriteFile(filepath.Join(f.Trial(p.Runs[0]), "tables", "result.json"), []byte(`{"nonzero": 7}`)); err != nil {
+			t.Fatal(err)
+		}
+		r := collect(f, p)
+		md := string(r.table().Markdown())
+		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") || strings.Contains(md, "the best") || r.paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
+			t.Errorf("%s\npaired %v, %v\n%s", text, r.paired(), rows, md)
+		}
+	}
+}
+
 // A diverged run is an answer: counted and named, in no mean, and no failure.
 func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 	p := planOf(t, "job = \"train\"\ntrials = 2\n[grid]\np = [2, 3]")

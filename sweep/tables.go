@@ -47,9 +47,12 @@ func (r *results) table() report.Table {
 	if len(r.cols) > wide || 2*len(r.cells) < len(r.rows)*len(r.cols) { // many columns, or draws, which fill few places of a grid
 		return r.long(t)
 	}
-	if r.comparable() {
+	switch {
+	case r.hasBest():
 		t.Note += "; the best of each column in bold."
-	} else {
+	case r.comparable():
+		t.Note += "."
+	default:
 		t.Note += fmt.Sprintf(". %s for one %s says nothing beside that for another: no best.", capital(r.metricName()), r.rowKey)
 	}
 	t.Header = []string{r.rowKey}
@@ -68,7 +71,7 @@ func (r *results) table() report.Table {
 		for _, col := range r.cols {
 			x := r.cells[[2]string{row, col}]
 			c := r.cellOf(x)
-			c.Best = r.comparable() && len(r.rows) > 1 && !math.IsNaN(c.Value) && c.Value == r.best(col)
+			c.Best = r.comparable() && c.Value == r.best(col)
 			cells = append(cells, c)
 			if r.hasPublished(col) {
 				theirs := report.Text("–")
@@ -83,15 +86,27 @@ func (r *results) table() report.Table {
 	return t
 }
 
-// best is the best mean of a column, NaN where it has none.
+// best is the best mean of a column; NaN where fewer than two rows have one: the only result is not the best of anything.
 func (r *results) best(col string) float64 {
-	best := math.NaN()
+	best, n := math.NaN(), 0
 	for _, row := range r.rows {
-		if m := r.cells[[2]string{row, col}].stat().Mean; math.IsNaN(best) || r.better(m, best) {
+		m := r.cells[[2]string{row, col}].stat().Mean
+		if math.IsNaN(m) {
+			continue
+		}
+		if n++; n == 1 || r.better(m, best) {
 			best = m
 		}
 	}
+	if n < 2 {
+		return math.NaN()
+	}
 	return best
+}
+
+// hasBest says whether rows of some column are there to be compared.
+func (r *results) hasBest() bool {
+	return r.comparable() && slices.ContainsFunc(r.cols, func(col string) bool { return !math.IsNaN(r.best(col)) })
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -134,7 +149,6 @@ func (r *results) long(t report.Table) report.Table {
 		t.Note += fmt.Sprintf(". %s is not comparable between all of these: no best.", capital(r.metricName()))
 		return t
 	}
-	t.Note += "; the best first."
 	last := len(keys)
 	slices.SortStableFunc(t.Rows, func(a, b []report.Cell) int {
 		va, vb := a[last].Value, b[last].Value
@@ -148,9 +162,12 @@ func (r *results) long(t report.Table) report.Table {
 		}
 		return 0
 	})
-	if len(t.Rows) > 0 && !math.IsNaN(t.Rows[0][last].Value) {
-		t.Rows[0][last].Best = true
+	if len(t.Rows) < 2 || math.IsNaN(t.Rows[1][last].Value) { // one result is not the best of anything
+		t.Note += "."
+		return t
 	}
+	t.Note += "; the best first."
+	t.Rows[0][last].Best = true
 	return t
 }
 
