@@ -136,10 +136,19 @@ func (x *normRow) mean() []float64 {
 	return out
 }
 
+// several says whether at least two rows have results: the only one has the least of nothing.
+func (g *normGroup) several() bool {
+	n := 0
+	for _, x := range g.rows {
+		n += min(1, len(x.norms))
+	}
+	return n > 1
+}
+
 // least counts the data sets in which the classifier of p has the least ℓₚ norm of all rows, of those that all rows have.
 func (g *normGroup) least(x *normRow) (n, of int) {
 	j := slices.Index(Norms, x.p)
-	if j < 0 {
+	if j < 0 || !g.several() {
 		return 0, 0
 	}
 	for k, seed := range x.seeds {
@@ -163,7 +172,7 @@ func (g *normGroup) least(x *normRow) (n, of int) {
 // table is like the paper's: a row per p, a column per norm, the least of each column bold and the diagonal marked.
 func (r *norms) table(g *normGroup) report.Table {
 	t := report.Table{Title: fmt.Sprintf("%s: norms at margin 1, mean over %s", r.plan.File.Name, sweep.Count(r.plan.File.Trials, "trial")), Header: []string{""},
-		Note: "The least of each column in bold; shaded, the norm of the row's own p. The last column: in how many trials that is the least of all rows."}
+		Note: "Shaded: the norm of the row's own p."}
 	if g.title != "" {
 		t.Title += ", " + g.title
 	}
@@ -186,9 +195,11 @@ func (r *norms) table(g *normGroup) report.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	if len(t.Rows) > 1 {
-		t.MarkLeast()
+	if !g.several() {
+		return t
 	}
+	t.MarkLeast()
+	t.Note = "The least of each column in bold; shaded, the norm of the row's own p. The last column: in how many trials that is the least of all rows."
 	t.Header = append(t.Header, "own norm least")
 	for i, x := range g.rows {
 		cell := report.Text("–")

@@ -106,6 +106,23 @@ func TestTheBiasSweepPrintsTheEightNorms(t *testing.T) {
 	}
 }
 
+// The norms of one p are the least of nothing, also while the other p have no result.
+func TestTheOnlyRowOfNormsHasNoLeast(t *testing.T) {
+	f, p, _ := swept(t, "margins", false, "trials=1", "p=2")
+	waiting := &sweep.Plan{File: p.File, Version: p.Version, Runs: append(slices.Clone(p.Runs), &sweep.Spec{Job: "margin", Settings: map[string]string{"p": "3"}, Seed: 1})}
+	for _, p := range []*sweep.Plan{p, waiting} {
+		view, err := newNorms(f, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := view.(*norms).groups[0]
+		table := view.(*norms).table(g)
+		if n, of := g.least(g.rows[0]); n != 0 || of != 0 || strings.Contains(table.Text(), "*") || strings.Contains(table.Note, "least") || len(table.Header) != 1+len(Norms) {
+			t.Errorf("%d of %d\n%s\n%s", n, of, table.Text(), table.Note)
+		}
+	}
+}
+
 func TestReportsAreForTheirJobs(t *testing.T) {
 	for report, text := range map[string]string{"networks": "job = \"fit\"\n[settings]\ndata = \"r100\"", "norms": "job = \"train\"\n[settings]\np = 2"} {
 		f, err := sweep.ReadFile("x.toml", []byte("report = \""+report+"\"\n"+text), nil)
