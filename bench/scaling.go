@@ -135,11 +135,11 @@ func scaleFigures(points []scalePoint) []report.Figure {
 	ends := []float64{x[0], x[len(x)-1]}
 	return []report.Figure{
 		{Title: "Time", X: "nonzeros", Y: "seconds", LogX: true, LogY: true, LegendLeft: true, Series: []report.Series{
-			{Name: "reading the file", X: x, Y: read, Color: report.Color(3)}, {X: x, Y: read, Color: report.Color(3), Style: report.Discs},
-			{Name: "one iteration, p = 2", X: x, Y: iteration, Color: report.Color(1.1)}, {X: x, Y: iteration, Color: report.Color(1.1), Style: report.Discs},
+			{Name: "reading the file", X: x, Y: read}, {X: x, Y: read, Style: report.Discs},
+			{Name: "one iteration, p = 2", X: x, Y: iteration, Color: report.Color(2)}, {X: x, Y: iteration, Color: report.Color(2), Style: report.Discs},
 			{Name: "in proportion", X: ends, Y: line, Style: report.Dotted}}},
 		{Title: "Memory", X: "nonzeros", Y: "MB", LogX: true, LogY: true, LegendLeft: true, Series: []report.Series{
-			{Name: "heap while fitting", X: x, Y: heap, Color: report.Color(3)}, {X: x, Y: heap, Color: report.Color(3), Style: report.Discs},
+			{Name: "heap while fitting", X: x, Y: heap}, {X: x, Y: heap, Style: report.Discs},
 			{Name: "the arrays alone", X: x, Y: arrays, Style: report.Dotted}}},
 	}
 }

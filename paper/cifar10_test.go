@@ -124,6 +124,15 @@ func TestOneResultIsComparedWithNothing(t *testing.T) {
 	}
 }
 
+// Colours mean p: the line of accuracies against p has none of them.
+func TestAccuraciesAgainstPAreInk(t *testing.T) {
+	r, _ := results(2, map[float64][]float64{2: {90, 91}, 3: {92, 93}})
+	f := r.accuracyFigures()
+	if len(f) != 1 || len(f[0].Series) != 2 || f[0].Series[0].Color != nil || f[0].Series[1].Color != nil || f[0].Series[0].Style == f[0].Series[1].Style {
+		t.Errorf("%+v", f)
+	}
+}
+
 // A run that diverges is counted, and the rest is reported.
 func TestRunsThatDivergeAreCounted(t *testing.T) {
 	r, g := results(2, map[float64][]float64{2: {90, 91}, 3: {92}})

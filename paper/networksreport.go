@@ -378,8 +378,7 @@ func (r *networks) accuracyFigures() []report.Figure {
 			if len(x) == 0 {
 				continue // not there yet
 			}
-			color := report.Color([]float64{3, 1.1, 10, 6, 2}[k%5])
-			f.Series = append(f.Series, report.Series{Name: g.title, X: x, Y: y, Color: color})
+			f.Series = append(f.Series, report.Series{Name: g.title, X: x, Y: y, Color: sweep.SeriesColor(k)})
 			if paper := r.published(g); paper != nil && k == 0 {
 				var px, py []float64
 				for _, p := range g.ps {

@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -76,6 +78,27 @@ deviation = 0.14
 	}
 	if fig, ok := r.figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
 		t.Errorf("figure %+v", fig)
+	}
+}
+
+// Colours mean p: a single line against p has none of them, and lines that are p have their own.
+func TestTheColoursOfFiguresMeanP(t *testing.T) {
+	const fit = "job = \"fit\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n"
+	for text, want := range map[string][]color.Color{
+		"metric = \"nonzero\"\n" + fit:                                       {nil},
+		"metric = \"nonzero\"\n" + fit + "init = [\"zero\", \"normal:0.1\"]": {nil, report.Color(3)},
+		"metric = \"norm\"\n" + fit + "lr = [0.1, 0.2]":                      {report.Color(2), report.Color(3)},
+	} {
+		p := planOf(t, text)
+		fig, ok := collect(filled(t, p, func(s *Spec) string { return fmt.Sprint(s.Seed) }), p).figure()
+		if !ok || len(fig.Series) != 2*len(want) { // the means and the trials
+			t.Fatalf("%s: %+v", text, fig)
+		}
+		for k, s := range fig.Series {
+			if s.Color != want[k/2] {
+				t.Errorf("%s: series %d, %q, is %v, want %v", text, k, s.Name, s.Color, want[k/2])
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -290,6 +291,23 @@ func Probability(p float64) string {
 	return fmt.Sprintf("%.2g", p)
 }
 
+// SeriesColor is that of the k-th series of a figure whose series are not p. Colours mean p everywhere: the first, often the only one, is ink. There are
+// no others that every reader tells apart, so that further series borrow those of p, and need a legend.
+func SeriesColor(k int) color.Color {
+	if k == 0 {
+		return nil
+	}
+	return report.Color([]float64{3, 1.1, 10, 6, 2, 1.5, 4.5}[(k-1)%7])
+}
+
+// color is that of the k-th column: its p's, where that is what the columns are.
+func (r *results) color(k int, col string) color.Color {
+	if name, ok := strings.CutPrefix(col, "p = "); ok && !math.IsNaN(float(name)) {
+		return report.Color(float(name))
+	}
+	return SeriesColor(k)
+}
+
 // figure is the metric against what the rows are, where those are numbers.
 func (r *results) figure() (report.Figure, bool) {
 	f := report.Figure{Title: r.plan.File.Name, X: r.rowKey, Y: r.metricName(), LegendFree: true}
@@ -305,7 +323,7 @@ func (r *results) figure() (report.Figure, bool) {
 	}
 	f.LogX = !f.ByP && lo > 0 && hi/lo >= 20
 	for k, col := range r.cols[:min(len(r.cols), wide)] {
-		color := report.Color([]float64{3, 1.1, 10, 6, 2, 1.5, 2.4, 4.5}[k%8])
+		color := r.color(k, col)
 		mean := report.Series{Name: col, Color: color}
 		single := report.Series{Color: color, Style: report.Crosses}
 		theirs := report.Series{Name: r.reference(), Color: color, Style: report.Dashed}
