@@ -62,14 +62,21 @@ type marginTask struct {
 	w          []float64 // what the mean loss is measured of
 }
 
+// Check returns the first thing wrong with the settings.
+func (m *Margin) Check() error {
+	switch {
+	case m.Rounds < 1:
+		return fmt.Errorf("--rounds %d: want at least 1", m.Rounds)
+	case !(m.C > 0) || math.IsInf(m.C, 1):
+		return fmt.Errorf("--c %v: want a positive number", m.C)
+	case m.Rows < 1 || m.Cols < 1 || m.Entries < 1:
+		return fmt.Errorf("--rows %d, --cols %d, --entries %d: want at least 1 of each", m.Rows, m.Cols, m.Entries)
+	}
+	return dataset.Synth{Rows: int(m.Rows), Cols: int(m.Cols), Entries: int(m.Entries)}.Check()
+}
+
 // Run measures and prints.
 func (m *Margin) Run(ctx context.Context, con *job.Console) error {
-	if m.Rounds < 1 {
-		return fmt.Errorf("--rounds %d: want at least 1", m.Rounds)
-	}
-	if !(m.C > 0) || math.IsInf(m.C, 1) {
-		return fmt.Errorf("--c %v: want a positive number", m.C)
-	}
 	dir, err := os.MkdirTemp("", "bregman-bench")
 	if err != nil {
 		return err

@@ -35,19 +35,28 @@ func (s Synth) withDefaults() Synth {
 	return s
 }
 
-// Make draws the problem. It depends on the settings alone.
-func (s Synth) Make() (*Set, error) {
+// Check returns the first thing wrong with the settings.
+func (s Synth) Check() error {
 	s = s.withDefaults()
 	switch {
 	case s.Rows < 1 || s.Cols < 1 || s.Entries < 1:
-		return nil, fmt.Errorf("%d rows, %d columns, %d entries a row: want at least 1 of each", s.Rows, s.Cols, s.Entries)
+		return fmt.Errorf("%d rows, %d columns, %d entries a row: want at least 1 of each", s.Rows, s.Cols, s.Entries)
 	case s.Entries > s.Cols:
-		return nil, fmt.Errorf("%d entries a row do not fit into %d columns", s.Entries, s.Cols)
+		return fmt.Errorf("%d entries a row do not fit into %d columns", s.Entries, s.Cols)
 	case s.Cols > math.MaxInt32:
-		return nil, fmt.Errorf("%d columns: at most %d are possible", s.Cols, math.MaxInt32)
+		return fmt.Errorf("%d columns: at most %d are possible", s.Cols, math.MaxInt32)
 	case s.Digits < 1 || s.Digits > 15:
-		return nil, fmt.Errorf("%d decimals: want 1 to 15", s.Digits)
+		return fmt.Errorf("%d decimals: want 1 to 15", s.Digits)
 	}
+	return nil
+}
+
+// Make draws the problem. It depends on the settings alone.
+func (s Synth) Make() (*Set, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	s = s.withDefaults()
 	rng := rand.New(rand.NewPCG(s.Seed, streamSynth))
 	u := make([]float64, s.Cols)
 	for j := range u {

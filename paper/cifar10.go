@@ -22,7 +22,7 @@ type Cifar10 struct {
 	Trials        int        `kong:"default='3',help='Runs of each network and p, with seeds seed, seed+1, …; the paper makes 5.'" toml:"trials" json:"trials"`
 	Epochs        int        `kong:"default='60',help='Epochs of each run; the paper makes 400.'" toml:"epochs" json:"epochs"`
 	Batch         int        `kong:"default='512',help='Images per step.'" toml:"batch" json:"batch"`
-	LR            []job.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is the papers, auto chooses one for each p.'" toml:"lr" json:"lr"`
+	LR            []job.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is that of the paper, auto chooses one for each p.'" toml:"lr" json:"lr"`
 	WeightDecay   float64    `kong:"default='0',help='Add runs with this decay of w, at the first learning rate.'" toml:"weight_decay" json:"weight_decay,omitempty"`
 	Adaptive      float64    `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by short runs.'" toml:"adaptive" json:"adaptive,omitempty"`
 	Seed          uint64     `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`

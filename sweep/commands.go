@@ -28,7 +28,7 @@ type Commands struct {
 
 // Start is `bregman sweep FILE.toml`.
 type Start struct {
-	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of one of the papers tables: cifar10, bias or margins.'" json:"file"`
+	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of a table of the paper: cifar10, bias or margins.'" json:"file"`
 	Overrides []string `kong:"arg,optional,name='key=value',help='Settings to replace, such as p=1.1,2,3 or trials=5.'" json:"overrides"`
 	DryRun    bool     `kong:"help='Print the plan and its estimated time only.'" json:"-"`
 	Out       string   `kong:"placeholder='DIR',help='Folder of the sweep; default RUNS/sweep-NAME. One that is there goes on: what is done is kept.'" json:"out"`

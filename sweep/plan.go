@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -193,6 +194,9 @@ func (f *File) spec(k kind, fixed map[string]string, vary []pair, seed uint64) (
 	if err == nil {
 		err = settings.(interface{ Check() error }).Check()
 	}
+	if err == nil {
+		err = zeros(s.Settings, canonical(settings))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %v: %w", f.blame(err, vary), s, err)
 	}
@@ -205,6 +209,16 @@ func (f *File) spec(k kind, fixed map[string]string, vary []pair, seed uint64) (
 	}
 	s.ID = s.identity()
 	return s, nil
+}
+
+// zeros returns an error for a 0 that was said and that the job took for nothing said, in whose place it has a default of its own.
+func zeros(said, taken map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(said)) {
+		if float(said[key]) == 0 && taken[key] != "" && float(taken[key]) != 0 {
+			return fmt.Errorf("--%s 0: want more, or leave it out for %s", strings.ReplaceAll(key, "_", "-"), taken[key])
+		}
+	}
+	return nil
 }
 
 // blame finds the key that an error of the settings names, to say where it stands.

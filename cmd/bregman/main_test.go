@@ -121,8 +121,10 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"sweep t.toml --jobs 0 --out z", "--jobs 0: nobody would make the runs: say --nats or --listen, or --jobs 1"}, {"sweep resume z --jobs 0", "--jobs 0: nobody"},
 		{"reproduce cifar10 --jobs 0", "--jobs 0: nobody"}, {"reproduce cifar10 --resume z --jobs 0", "--jobs 0: nobody"},
 		{"sweep t.toml --listen 0.0.0.0:4333 --out z", "set --user and --password"}, {"sweep t.toml --listen 4333 --out z", "want HOST:PORT"}, {"sweep t.toml --listen 127.0.0.1:70000 --out z", "want HOST:PORT"},
+		{"reproduce cifar10 --epochs 0", "--epochs 0"}, {"reproduce cifar10 --batch 0", "--batch 0"}, {"sweep cifar10 epochs=0 --out z", "epochs: model = vgg11, p = 1.1, seed 1: --epochs 0"},
+		{"sweep cifar10 batch=0 --out z", "--batch 0"}, {"bench margin --cols 5 --entries 50", "50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"}, {"bench margin --rounds 0", "--rounds 0"},
 		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
-		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"reproduce cifar10 --epochs 0", "--epochs 0"}, {"fit --resume x --top 2", "--top beside --resume"},
+		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"fit --resume x --top 2", "--top beside --resume"},
 	} {
 		dir := t.TempDir()
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
@@ -148,6 +150,16 @@ func TestLabelsThatAreAllTheSameAreSaid(t *testing.T) {
 	write(t, dir, "one.svm", "3 1:1\n3 1:2\n")
 	if _, stderr, code := bregman(t, dir, "fit", "--data", "one.svm"); code != 0 || !strings.Contains(stderr, "all labels are 3") {
 		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// The tags that help texts are in have no apostrophes: a text that needs one loses it.
+func TestHelpTextsLoseNoApostrophe(t *testing.T) {
+	for _, args := range []string{"sweep start --help", "reproduce cifar10 --help"} {
+		stdout, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...)
+		if text := strings.Join(strings.Fields(stdout), " "); code != 0 || !strings.Contains(text, "of the paper") || strings.Contains(text, "papers") {
+			t.Errorf("%s: exit %d, %s\n%s", args, code, stdout, stderr)
+		}
 	}
 }
 
