@@ -22,10 +22,10 @@ type command struct {
 	make       func() any
 }
 
-// commands are what the page can start, with their settings.
+// commands are what the page can start, with their settings and the command line's words for them.
 var commands = []command{
-	{"fit", "Train a linear model by p-GD, with a certificate on its margin.", func() any { return new(job.Fit) }},
-	{"margin", "The exact maximum ℓₚ margin, with certificate.", func() any { return new(job.Margin) }},
+	{"fit", "Train a linear classifier in a chosen geometry, with a certificate on its margin.", func() any { return new(job.Fit) }},
+	{"margin", "The exact maximum lp margin, with certificate.", func() any { return new(job.Margin) }},
 	{"train", "Train a network by stochastic p-GD.", func() any { return new(job.Train) }},
 }
 

@@ -3,10 +3,13 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -136,6 +139,19 @@ func TestTheFormHasTheSettingsOfTheCommandLine(t *testing.T) {
 					t.Errorf("the page has --%s of %s", no, f.Command)
 				}
 			}
+		}
+	}
+}
+
+func TestTheFormDescribesCommandsAsTheCommandLineDoes(t *testing.T) {
+	source, err := os.ReadFile("../cmd/bregman/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands {
+		line := regexp.MustCompile(`(?m)^\s+\w+\s+job\.` + reflect.TypeOf(c.make()).Elem().Name() + `\s.*$`).Find(source)
+		if !strings.Contains(string(line), fmt.Sprintf("help:%q", c.help)) {
+			t.Errorf("%s: the form says %q, the command line %s", c.name, c.help, line)
 		}
 	}
 }
