@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -297,6 +298,15 @@ func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
 	col, ok := sizesColumn(&log)
 	if !ok || len(col.rows) != 1002 || &col.rows[0][0] != &col.rows[999][0] || !math.IsNaN(col.rows[0][0]) || col.rows[1000][1] != 1 || col.rows[1001][len(col.edges)-1] != 1 {
 		t.Errorf("%d rows, %d edges", len(col.rows), len(col.edges))
+	}
+}
+
+func TestAReportIntoAFolderIsRefusedAsUsage(t *testing.T) {
+	out := t.TempDir()
+	err := job.CheckUsage(&Report{Runs: []string{run(t, "a", 3, 1, 0.1)}, Out: out})
+	var usage *job.UsageError // exit status 2
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "is a folder") || !strings.Contains(err.Error(), filepath.Join(out, "report.html")) {
+		t.Errorf("%v", err)
 	}
 }
 

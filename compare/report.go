@@ -39,6 +39,9 @@ func (r *Report) Check() error {
 	if r.Out == "-" && r.JSON {
 		return errors.New("--out - and --json both want standard output: choose one")
 	}
+	if st, err := os.Stat(r.Out); err == nil && st.IsDir() && r.Out != "-" {
+		return fmt.Errorf("--out %s is a folder: name the file to write, such as %s", r.Out, filepath.Join(r.Out, "report.html"))
+	}
 	return nil
 }
 
