@@ -229,6 +229,32 @@ func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
 	until(t, ctx, fmt.Sprintf(`document.querySelectorAll('path.curve').length < %d`, before))
 }
 
+// A long name gives way before a column is cut off.
+func TestBrowserTheListFitsItsPageWhateverTheNames(t *testing.T) {
+	ctx := tab(t, 1200, 700)
+	srv, h := newServer(t)
+	fits(t, srv.settings.Runs, 1.5)
+	long := "20261115-212103-fit-p3-" + strings.Repeat("measurements-of-the-second-laboratory-", 4) + "1"
+	makeRun(t, srv.settings.Runs, long, 3, 1, `{"step":1,"loss":1}`, `{"step":900,"loss":3.797e-113,"accuracy":0.98765,"margin":0.0123456,"gap":1.234567e-10}`).Finish(nil, false)
+	makeNetwork(t, srv.settings.Runs, "20261115-212104-train-resnet18-fashion-mnist-p1.1-1", 1.1, 1, epochs(1, 4)...).Finish(nil, false)
+	makeRun(t, srv.settings.Runs, "20261115-212105-live", 3, 1, losses(400)...)
+	do(t, ctx, chromedp.Navigate(h.URL))
+	for _, width := range []int64{1200, 1000, 400, 1600} {
+		do(t, ctx, size(width, 700))
+		until(t, ctx, fmt.Sprintf(`innerWidth === %d && document.querySelectorAll('tbody tr').length === 4`, width))
+		shot(t, ctx, fmt.Sprintf("names-%d", width))
+		if over := eval[int](t, ctx, `document.querySelector('.scroll').scrollWidth - document.querySelector('.scroll').clientWidth`); over > 0 {
+			t.Errorf("%d pixels of the list are cut off at %d", over, width)
+		}
+		if least := eval[float64](t, ctx, `Math.min(...[...document.querySelectorAll('tbody th.name')].map(e => e.getBoundingClientRect().width))`); least < 90 {
+			t.Errorf("names have %v pixels at %d", least, width)
+		}
+	}
+	if title := eval[string](t, ctx, `document.querySelector('a[href*="laboratory"]').title`); title != long {
+		t.Errorf("the title is %s", title)
+	}
+}
+
 func TestBrowserACurveGrowsWhileItsRunRuns(t *testing.T) {
 	ctx := tab(t, 1280, 900)
 	srv, h := newServer(t)

@@ -3,7 +3,7 @@ import { h, get, main, num, percent, time, date, name, ps, status, query, say } 
 
 const columns = [
   ['run', r => name(r.id), 'name'], ['command', r => r.command, 'wide said'], ['data', r => r.data, 'wide'], ['p', r => r.p && r.p[0]], ['status', r => r.status],
-  ['loss', r => r.loss, 'n'], ['accuracy', r => r.accuracy, 'n'], ['margin', r => r.margin, 'n wide'], ['gap', r => r.gap, 'n wide'],
+  ['loss', r => r.loss, 'n wide'], ['accuracy', r => r.accuracy, 'n'], ['margin', r => r.margin, 'n wide'], ['gap', r => r.gap, 'n wide'],
   ['started', r => r.started || '', 'wide'], ['time', r => r.seconds, 'n wide'],
 ];
 const firstRows = 200;
@@ -79,10 +79,10 @@ export async function showList(params) {
     const running = r.status === 'running' && r.progress !== null;
     return h('tr', {}, h('td', {}, box),
       h('th', { scope: 'row', class: 'name' }, r.inside ? h('span', { class: 'soft' }, name(r.inside).replace(/^\d{8}-\d{6}-(?=.)/, '') + ' › ') : null, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, ...stamped(name(r.id) === 'run' ? name(r.id.slice(0, -4)) : name(r.id)))),
-      h('td', { class: 'wide said' }, r.command || '–'), h('td', { class: 'wide' }, (r.model ? r.model + ' on ' : '') + (r.data || '–')),
+      h('td', { class: 'wide said' }, r.command || '–'), h('td', { class: 'wide data', title: r.data || null }, (r.model ? r.model + ' on ' : '') + (r.data || '–')),
       h('td', {}, r.p && r.p.length === 1 ? h('span', { class: 'dot', color: r.color }) : null, ps(r.p)),
       h('td', { title: r.error || null }, status(r.status), running ? h('progress', { max: 1, value: r.progress, 'aria-label': 'Progress' }) : null),
-      h('td', { class: 'n' }, num(r.loss)), h('td', { class: 'n' }, percent(r.accuracy)), h('td', { class: 'n wide' }, num(r.margin)), h('td', { class: 'n wide' }, num(r.gap)),
+      h('td', { class: 'n wide' }, num(r.loss)), h('td', { class: 'n' }, percent(r.accuracy)), h('td', { class: 'n wide' }, num(r.margin)), h('td', { class: 'n wide' }, num(r.gap)),
       h('td', { class: 'wide' }, date(r.started)), h('td', { class: 'n wide' }, time(r.seconds)));
   }
 
