@@ -35,6 +35,7 @@ type coordinator struct {
 	given   int      // given up
 	torn    bool     // metrics.jsonl has lost lines to a full disk
 	corrupt sync.Map // names of results that did not arrive whole: which version of them
+	coming  sync.Map // runs whose results are being fetched
 	bar     *job.Bar
 }
 

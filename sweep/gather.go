@@ -184,8 +184,12 @@ func (c *coordinator) failure(s *Spec, p progress) *failure {
 	return &failure{ID: s.ID, Run: s.String(), Error: p.Error, Attempts: p.Attempts, Worker: p.Worker, When: p.Since}
 }
 
-// fetch brings a run of another machine here.
+// fetch brings a run of another machine here, unless that is under way.
 func (c *coordinator) fetch(ctx context.Context, s *Spec) {
+	if _, busy := c.coming.LoadOrStore(s.ID, true); busy {
+		return
+	}
+	defer c.coming.Delete(s.ID)
 	if !c.has(s) {
 		dir, err := os.MkdirTemp(c.path(), ".incoming-*")
 		if err == nil {
@@ -212,7 +216,7 @@ func (c *coordinator) discard(ctx context.Context, bad *corrupt) {
 	if before, again := c.corrupt.Swap(bad.name, bad.id); !again || before != bad.id {
 		return
 	}
-	if err := c.q.results.Delete(ctx, bad.name); err != nil {
+	if err := c.q.remove(ctx, bad.name, func(o *jetstream.ObjectInfo) bool { return o.NUID == bad.id }); err != nil {
 		c.con.Say("%s: %v", bad.name, err)
 	}
 }

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +87,9 @@ const (
 	keepResults  = 14 * 24 * time.Hour // on the server, after which only the sweep's folder has them
 )
 
+// answerWithin is how long a request of the server waits for its answer.
+var answerWithin = 5 * time.Second
+
 func versionToken(version string) string {
 	sum := sha256.Sum256([]byte(version))
 	return hex.EncodeToString(sum[:5])
@@ -102,6 +103,7 @@ type queue struct {
 	stream  jetstream.Stream
 	state   jetstream.KeyValue
 	results jetstream.ObjectStore
+	pieces  jetstream.Stream // what the results are kept in
 	runs    jetstream.Consumer
 	version string
 	back    chan struct{} // the server was gone and is there again
@@ -206,7 +208,7 @@ func connect(ctx context.Context, embedded *server.Server, c *Connection, versio
 			return nil, ctx.Err()
 		}
 	}
-	if q.js, err = jetstream.New(q.nc, jetstream.WithPublishAsyncMaxPending(256)); err != nil {
+	if q.js, err = jetstream.New(q.nc, jetstream.WithPublishAsyncMaxPending(256), jetstream.WithDefaultTimeout(answerWithin)); err != nil {
 		q.close()
 		return nil, err
 	}
@@ -254,6 +256,9 @@ func (q *queue) make(ctx context.Context, replicas int, wait time.Duration) (err
 	if q.results, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: resultBucket, TTL: keepResults, Replicas: replicas}); err != nil {
 		return fmt.Errorf("the results on the NATS server: %w", err)
 	}
+	if q.pieces, err = q.js.Stream(ctx, "OBJ_"+resultBucket); err != nil {
+		return fmt.Errorf("the results on the NATS server: %w", err)
+	}
 	q.runs, err = q.stream.CreateOrUpdateConsumer(ctx, q.consumer(wait))
 	q.wait = wait
 	return err
@@ -283,7 +288,9 @@ func (q *queue) find(ctx context.Context, say func(string, ...any)) (err error) 
 			}
 			if q.runs, err = q.stream.Consumer(ctx, q.consumer(0).Name); err == nil {
 				if q.state, err = q.js.KeyValue(ctx, stateBucket); err == nil {
-					q.results, err = q.js.ObjectStore(ctx, resultBucket)
+					if q.results, err = q.js.ObjectStore(ctx, resultBucket); err == nil {
+						q.pieces, err = q.js.Stream(ctx, "OBJ_"+resultBucket)
+					}
 				}
 			}
 		}
@@ -390,83 +397,6 @@ func (q *queue) queued(ctx context.Context, p *Plan) (map[string]bool, error) {
 		out[s[strings.LastIndex(s, ".")+1:]] = true
 	}
 	return out, nil
-}
-
-// object and checkpoint name what workers of other machines send.
-func object(plan, run string) string     { return plan + "/" + run }
-func checkpoint(plan, run string) string { return plan + "/" + run + "/checkpoint" }
-
-// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one. It is read back: a cluster that loses its leader
-// meanwhile may keep a piece twice, or not at all.
-func (q *queue) send(ctx context.Context, name, dir, latest string) error {
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(pack(w, dir)) }()
-	_, err := q.results.Put(ctx, jetstream.ObjectMeta{Name: name, Description: q.version, Metadata: map[string]string{"checkpoint": latest}}, r)
-	r.CloseWithError(err)
-	if err == nil {
-		err = q.read(ctx, name, func(io.Reader) error { return nil })
-	}
-	if bad := (*corrupt)(nil); errors.As(err, &bad) {
-		err = errors.Join(err, q.results.Delete(ctx, name)) // else the next attempt would take it for delivered
-	}
-	return err
-}
-
-// receive gets a folder from the object store; it is whole or not there.
-func (q *queue) receive(ctx context.Context, name, dir string) error {
-	err := q.read(ctx, name, func(r io.Reader) error { return unpack(r, dir) })
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	return nil
-}
-
-// read reads an object to its end, where its checksum is compared.
-func (q *queue) read(ctx context.Context, name string, use func(io.Reader) error) error {
-	o, err := q.results.Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer o.Close()
-	err = use(o)
-	_, late := io.Copy(io.Discard, o)
-	if late == nil {
-		late = o.Error()
-	}
-	if errors.Is(late, jetstream.ErrDigestMismatch) { // whatever else is wrong comes from that
-		info, _ := o.Info()
-		return &corrupt{name, info.NUID}
-	}
-	if err = errors.Join(err, late); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// corrupt is the error of an object that is not what was sent; id is that of this version of it.
-type corrupt struct{ name, id string }
-
-func (c *corrupt) Error() string { return c.name + ": it did not arrive whole on the server" }
-
-// latest names the newest checkpoint in an object; it is empty where there is none.
-func (q *queue) latest(ctx context.Context, name string) (string, error) {
-	info, err := q.results.GetInfo(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return info.Metadata["checkpoint"], nil
-}
-
-// has says whether an object is there.
-func (q *queue) has(ctx context.Context, name string) (bool, error) {
-	_, err := q.results.GetInfo(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // progress is what is known of a run on the server.

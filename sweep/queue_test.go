@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
 	"os"
@@ -24,7 +23,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
-	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -303,18 +301,7 @@ func TestMessagesThatNameOtherFoldersAreRefused(t *testing.T) {
 
 // Of a worker's own checkpoint and that on the server the newer one counts, whoever comes later.
 func TestTheNewerCheckpointCounts(t *testing.T) {
-	server, err := startServer(t.TempDir(), "", &Connection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := connect(t.Context(), server, &Connection{}, "test", t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.close()
-	if err := q.make(t.Context(), 1, time.Second); err != nil {
-		t.Fatal(err)
-	}
+	q := ownQueue(t)
 	run := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}
 	at := func(r remote, epoch string) string {
 		dir := filepath.Join(r.work(run), "run", "checkpoints")
@@ -356,49 +343,5 @@ func TestTheNewerCheckpointCounts(t *testing.T) {
 	step("b is given it again, and is further", b.fetch(t.Context(), run, at(b, "00051")))
 	if newest(b) != "epoch-00051.safetensors" {
 		t.Errorf("b has %s", newest(b))
-	}
-}
-
-// A result that lies on the server with a piece too many is not had, and not for ever: it goes, and the run is made again.
-func TestACorruptResultIsDiscarded(t *testing.T) {
-	server, err := startServer(t.TempDir(), "", &Connection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := connect(t.Context(), server, &Connection{}, "test", t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.close()
-	if err := q.make(t.Context(), 1, time.Second); err != nil {
-		t.Fatal(err)
-	}
-	p := planOf(t, quick)
-	name, dir := object(p.ID, p.Runs[0].ID), t.TempDir()
-	if err := runlog.WriteFile(filepath.Join(dir, "tables", "result.json"), []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
-	if err := q.send(t.Context(), name, dir, ""); err != nil {
-		t.Fatal(err)
-	}
-	info, err := q.results.GetInfo(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := q.js.Publish(t.Context(), "$O."+resultBucket+".C."+info.NUID, []byte("a piece too many")); err != nil {
-		t.Fatal(err)
-	}
-	c := &coordinator{Folder: Folder{t.TempDir()}, plan: p, q: q, con: &job.Console{Out: io.Discard, Err: io.Discard}, events: make(chan event, 1)}
-	for n, there := range []bool{true, false} { // the worker that sent it has the first word
-		c.fetch(t.Context(), p.Runs[0])
-		if got, err := q.has(t.Context(), name); err != nil || got != there || c.has(p.Runs[0]) {
-			t.Errorf("after %d attempts it is there: %v, %v", n+1, got, err)
-		}
-	}
-	if err := q.send(t.Context(), name, dir, ""); err != nil {
-		t.Fatal(err)
-	}
-	if c.fetch(t.Context(), p.Runs[0]); !c.has(p.Runs[0]) {
-		t.Error("sent again, it is not had")
 	}
 }

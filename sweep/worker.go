@@ -155,15 +155,28 @@ func (w *worker) beat(ctx context.Context, t task, msg jetstream.Msg) (done chan
 		before := w.q.progress(ctx, t.Plan, t.Run.ID)
 		p := progress{State: "running", Worker: w.name, Since: began, Attempts: before.Attempts, Error: before.Error}
 		every := min(10*time.Second, w.q.wait/3)
-		for saved := ""; ; {
+		saved, busy, sent := "", false, make(chan string, 1)
+		for {
 			msg.InProgress()
 			w.q.report(ctx, t.Plan, t.Run.ID, p)
-			if now := newestCheckpoint(w.store.work(t)); now != saved {
-				if err := w.store.checkpoint(ctx, t, w.store.work(t)); err == nil {
-					saved = now
-				}
+			select {
+			case saved = <-sent:
+				busy = false
+			default:
+			}
+			if now := newestCheckpoint(w.store.work(t)); now != saved && !busy {
+				busy = true
+				go func(before string) { // not here: on a slow line it takes longer than the queue waits for a word
+					if w.store.checkpoint(ctx, t, w.store.work(t)) != nil {
+						now = before
+					}
+					sent <- now
+				}(saved)
 			}
 			if sleep(ctx, every) != nil {
+				if busy {
+					<-sent
+				}
 				p.State = "waiting" // whoever takes it next says more
 				late, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 				w.q.report(late, t.Plan, t.Run.ID, p)
