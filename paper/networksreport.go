@@ -108,53 +108,44 @@ func dropColumn(t *report.Table, j int) {
 
 // compared is the order of two p in a group.
 type compared struct {
-	p, q             float64      // p < q
-	ours             sweep.Sample // accuracy of p − accuracy of q, over the seeds that both have
-	theirs           float64
-	known            bool    // the paper has both
-	chance, theirsBy float64 // probabilities that it is chance, corrected for the number of pairs: ours, the paper's
+	p, q     float64    // p < q
+	ours     sweep.Pair // accuracy of p − accuracy of q, over the seeds that both have
+	theirs   float64
+	known    bool    // the paper has both
+	theirsBy float64 // the probability that the paper's is chance, corrected for the number of pairs
 }
 
-func (c compared) sure() bool    { return c.chance < sweep.Sure }
+func (c compared) sure() bool    { return c.ours.Chance < sweep.Sure }
 func (c compared) certain() bool { return c.theirsBy < sweep.Sure }
 
 // compare says for all pairs of p how they are ordered here and in the paper, which has both. Ours are paired by seed, Student's t; of the paper's only
 // means and deviations are known, Welch's t. Both are corrected by Holm's method over the pairs of the group.
 func (r *networks) compare(g *group) []compared {
 	paper := r.published(g)
-	var out []compared
-	var ours, theirs []float64
+	values := make([]map[uint64]float64, len(g.ps))
 	for i, p := range g.ps {
-		for _, q := range g.ps[i+1:] {
-			c := compared{p: p, q: q, ours: g.difference(p, q)}
-			x, ok := paper[p]
-			y, both := paper[q]
-			chance := math.NaN()
-			if ok && both {
-				c.known, c.theirs = true, x.mean-y.mean
-				chance = sweep.Welch(sweep.Sample{N: publishedTrials, Mean: x.mean, Deviation: x.deviation}, sweep.Sample{N: publishedTrials, Mean: y.mean, Deviation: y.deviation})
-			}
-			out, ours, theirs = append(out, c), append(ours, c.ours.Student()), append(theirs, chance)
+		values[i] = map[uint64]float64{}
+		for _, x := range g.runs[p] {
+			values[i][x.Seed] = testAccuracy(x)
 		}
 	}
-	ours, theirs = sweep.Holm(ours), sweep.Holm(theirs)
-	for k := range out {
-		out[k].chance, out[k].theirsBy = ours[k], theirs[k]
+	var out []compared
+	var theirs []float64
+	for _, d := range sweep.Pairs(values) {
+		c := compared{p: g.ps[d.I], q: g.ps[d.J], ours: d}
+		x, ok := paper[c.p]
+		y, both := paper[c.q]
+		chance := math.NaN()
+		if ok && both {
+			c.known, c.theirs = true, x.mean-y.mean
+			chance = sweep.Welch(sweep.Sample{N: publishedTrials, Mean: x.mean, Deviation: x.deviation}, sweep.Sample{N: publishedTrials, Mean: y.mean, Deviation: y.deviation})
+		}
+		out, theirs = append(out, c), append(theirs, chance)
+	}
+	for k, p := range sweep.Holm(theirs) {
+		out[k].theirsBy = p
 	}
 	return out
-}
-
-// difference is the test accuracy of p − that of q over the seeds that both have.
-func (g *group) difference(p, q float64) sweep.Sample {
-	var all []float64
-	for _, x := range g.runs[p] {
-		for _, y := range g.runs[q] {
-			if x.Seed == y.Seed {
-				all = append(all, testAccuracy(x)-testAccuracy(y))
-			}
-		}
-	}
-	return sweep.SampleOf(all)
 }
 
 // verdict is what a comparison says about the paper's order.
@@ -177,12 +168,12 @@ func (c compared) verdict() string {
 func (r *networks) orderTable(g *group) report.Table {
 	t := report.Table{Title: fmt.Sprintf("%s, %s: the order of the p", g.model, g.title),
 		Note: "Differences of test accuracy in points; ours over the seeds that both have, ± standard error. In brackets the probability that it is chance: Student's t for our pairs, " +
-			"Welch's for the paper's means, both corrected by Holm's method for the pairs of this table. In bold: below 0.05. One trial has none.",
+			"Welch's for the paper's means, both corrected by Holm's method for the pairs of this table. In bold: below 0.05. No test (–) below three seeds, nor where all differences are equal.",
 		Header: []string{"pair", "ours", "the paper", "verdict"}}
 	for _, c := range r.compare(g) {
 		ours, theirs := report.Number(c.ours.Mean, 2), report.Text("–")
 		if se := c.ours.Error(); !math.IsNaN(se) {
-			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, sweep.Probability(c.chance))
+			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, sweep.Probability(c.ours.Chance))
 		}
 		ours.Best = c.sure()
 		if c.known {

@@ -184,7 +184,7 @@ func (r *results) JSON(o Outcome) any {
 		}
 		if r.paired() {
 			for _, d := range r.differences(r.rows[:min(len(r.rows), maxPairs)], col) {
-				pairs = append(pairs, map[string]any{"column": col, r.rowKey: []string{d.a, d.b}, "difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.chance), "trials": d.N})
+				pairs = append(pairs, map[string]any{"column": col, r.rowKey: []string{r.rows[d.I], r.rows[d.J]}, "difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.Chance), "trials": d.N})
 			}
 		}
 	}

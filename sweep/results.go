@@ -190,22 +190,6 @@ func (c *cell) stat() Sample {
 	return SampleOf(all)
 }
 
-// difference is a − b over the seeds that both have.
-func difference(a, b *cell) Sample {
-	if a == nil || b == nil {
-		return SampleOf(nil)
-	}
-	var all []float64
-	for _, s := range a.runs {
-		x, ok := a.values[s.Seed]
-		y, both := b.values[s.Seed]
-		if ok && both {
-			all = append(all, x-y)
-		}
-	}
-	return SampleOf(all)
-}
-
 // warnings are what a reader must know before the numbers.
 func (r *results) warnings() []string {
 	var out []string

@@ -53,6 +53,9 @@ deviation = 0.14
 				return "" // not there
 			}
 		}
+		if s.Settings["model"] == "cnn" && s.Settings["p"] == "3" {
+			base += []float64{0.001, -0.001, 0}[s.Seed-1]
+		}
 		return number(base + 0.02*float64(s.Seed)) // the seeds differ by more than the p
 	})
 	r := collect(f, p)
@@ -60,20 +63,20 @@ deviation = 0.14
 	for _, want := range []string{
 		"| p | cnn | the paper | resnet18 |",
 		"| 2 | 84.00 ± 2.00 | 93.90 ± 0.14 | **94.00 ± 2.00** |",
-		"| 3 | **87.00 ± 2.00** | – | 91.00 ± 2.83 (1 not done) |"} {
+		"| 3 | **87.00 ± 1.95** | – | 91.00 ± 2.83 (1 not done) |"} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)
 		}
 	}
-	// Paired by seed the difference is exact, though the deviations overlap.
+	// Paired by seed the difference is sure, though the deviations overlap. Two seeds, whose differences are equal, are no test.
 	pairs := r.pairs()
-	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || math.Abs(row[2].Value-3) > 1e-9 {
+	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || row[2].Text != "3 ± 0 (–)" || row[2].Best {
 		t.Errorf("%+v", pairs.Rows)
 	}
 	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done, and in no mean: “model = resnet18, p = 3, seed 2”." {
 		t.Errorf("%q", w)
 	}
-	if tex := string(r.table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 2.00}`) || !strings.Contains(r.table().Text(), "87.00 ± 2.00*") {
+	if tex := string(r.table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) || !strings.Contains(r.table().Text(), "87.00 ± 1.95*") {
 		t.Errorf("the best is not marked in %s", tex)
 	}
 	if fig, ok := r.figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -36,25 +37,64 @@ func SampleOf(values []float64) Sample {
 func (s Sample) Error() float64 { return s.Deviation / math.Sqrt(float64(s.N)) }
 
 // Student is the probability of a mean as far from 0 as this one if the values were normal around 0: Student's t with n − 1 degrees of freedom, both
-// sides. NaN below two values.
-func (s Sample) Student() float64 { return student(s.Mean, s.Error(), float64(s.N-1)) }
+// sides. NaN, no test, below three values, and where they do not differ: accuracies are multiples of 1/n, so that a few differences are easily equal by
+// chance, and then say nothing of their deviation.
+func (s Sample) Student() float64 {
+	if s.N < 3 {
+		return math.NaN()
+	}
+	return student(s.Mean, s.Error(), float64(s.N-1))
+}
 
-// Welch is the probability of means as far apart as these if both samples had one mean, for deviations that need not be equal, by Welch's t.
+// Welch is the probability of means as far apart as these if both samples had one mean, for deviations that need not be equal, by Welch's t. NaN where both are 0.
 func Welch(a, b Sample) float64 {
 	u, v := a.Error()*a.Error(), b.Error()*b.Error()
 	return student(a.Mean-b.Mean, math.Sqrt(u+v), (u+v)*(u+v)/(u*u/float64(a.N-1)+v*v/float64(b.N-1)))
 }
 
 func student(mean, deviation, freedom float64) float64 {
-	switch {
-	case math.IsNaN(mean) || math.IsNaN(deviation):
+	if math.IsNaN(mean) || !(deviation > 0) {
 		return math.NaN()
-	case mean == 0:
-		return 1
-	case deviation <= 1e-12*math.Abs(mean): // the same every time, but for rounding
-		return 0
 	}
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(math.Abs(mean/deviation))
+}
+
+// Pair is the difference of two settings over the seeds that both have: what is the same in a seed, its data or its start, cancels.
+type Pair struct {
+	I, J   int
+	Sample         // of values[I] − values[J]
+	Chance float64 // by Student's t, corrected by Holm's method over all pairs
+}
+
+// Pairs are those of all settings, I < J, from their values by seed.
+func Pairs(values []map[uint64]float64) []Pair {
+	var out []Pair
+	var chances []float64
+	for i := range values {
+		for j := i + 1; j < len(values); j++ {
+			d := paired(values[i], values[j])
+			out, chances = append(out, Pair{I: i, J: j, Sample: d}), append(chances, d.Student())
+		}
+	}
+	for k, p := range Holm(chances) {
+		out[k].Chance = p
+	}
+	return out
+}
+
+func paired(a, b map[uint64]float64) Sample {
+	var all []float64
+	var size float64
+	for _, seed := range slices.Sorted(maps.Keys(a)) { // sums do not depend on chance
+		if y, both := b[seed]; both {
+			all, size = append(all, a[seed]-y), max(size, math.Abs(a[seed]), math.Abs(y))
+		}
+	}
+	s := SampleOf(all)
+	if s.Deviation <= 1e-13*size { // differences are equal, but for some hundred roundings of 1e-16
+		s.Deviation = 0
+	}
+	return s
 }
 
 // Holm corrects probabilities for their number: the k-th least of n is multiplied by n − k + 1, and none is below one before it. Comparing each with

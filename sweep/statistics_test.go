@@ -2,10 +2,12 @@ package sweep
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// With one, two and three degrees of freedom the distribution has a closed form.
+// With two and three degrees of freedom the distribution has a closed form.
 func TestStudentAndWelchByHand(t *testing.T) {
 	s := SampleOf([]float64{1, 2, 3, 4.5})
 	// For three degrees of freedom P(|t| > x) = 1 − (2/π)(atan(x/√3) + (x/√3)/(1 + x²/3)).
@@ -13,9 +15,10 @@ func TestStudentAndWelchByHand(t *testing.T) {
 	if want := 1 - 2/math.Pi*(math.Atan(x)+x/(1+x*x)); math.Abs(s.Student()-want) > 1e-12 {
 		t.Errorf("Student %v, want %v", s.Student(), want)
 	}
-	// One degree of freedom is Cauchy: P(|t| > x) = 1 − (2/π) atan x. Two seeds that differ by 3 and 5 are not sure.
-	if got, want := SampleOf([]float64{3, 5}).Student(), 1-2/math.Pi*math.Atan(4); math.Abs(got-want) > 1e-12 || got < Sure {
-		t.Errorf("two values: %v, want %v", got, want)
+	// For two it is 1 − x/√(2 + x²).
+	three := SampleOf([]float64{3, 5, 4.2})
+	if x := three.Mean / three.Error(); math.Abs(three.Student()-(1-x/math.Sqrt(2+x*x))) > 1e-12 {
+		t.Errorf("three values: %v", three.Student())
 	}
 	// Equal deviations and sizes: Welch has 2(n − 1) = 2 degrees of freedom, P(|t| > x) = 1 − x/√(2 + x²).
 	a, b := SampleOf([]float64{1, 2}), SampleOf([]float64{4, 5})
@@ -25,9 +28,47 @@ func TestStudentAndWelchByHand(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   float64
-	}{{[]float64{0.1 + 0.2, 0.3}, 0}, {[]float64{0, 0}, 1}, {[]float64{1, -1}, 1}, {[]float64{7}, math.NaN()}, {nil, math.NaN()}} {
+	}{{[]float64{1, -1, 0}, 1}, {[]float64{2, 2, 2}, math.NaN()}, {[]float64{0, 0, 0}, math.NaN()}, {[]float64{3, 5}, math.NaN()}, {[]float64{7}, math.NaN()}, {nil, math.NaN()}} {
 		if got := SampleOf(c.values).Student(); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%v: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// Equal differences are no proof: of six equal settings with two seeds and accuracies that are multiples of 1/100, every fifth sweep would have called some
+// difference sure. That they are equal must not hang on rounding.
+func TestEqualDifferencesAreNotSure(t *testing.T) {
+	a, b := map[uint64]float64{}, map[uint64]float64{}
+	for seed, x := range []float64{3.3, 50.7, 90.1} {
+		a[uint64(seed)], b[uint64(seed)] = x, x-0.01
+	}
+	if d := paired(a, b); d.N != 3 || math.Abs(d.Mean-0.01) > 1e-12 || d.Deviation != 0 || a[2]-b[2] == a[1]-b[1] {
+		t.Errorf("%+v", d)
+	}
+	delete(b, 1)
+	b[7] = 1
+	two := Pairs([]map[uint64]float64{a, b, nil})
+	if d := two[0]; len(two) != 3 || d.N != 2 || !math.IsNaN(d.Chance) || two[1].N != 0 || Probability(d.Chance) != "–" {
+		t.Errorf("%+v", two)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, seeds := range []int{2, 3, 5} {
+		sure, sweeps := 0, 400
+		for range sweeps {
+			values := make([]map[uint64]float64, 6)
+			for i := range values {
+				values[i] = map[uint64]float64{}
+				for s := range seeds {
+					values[i][uint64(s)] = 90 + math.Round(rng.NormFloat64()*4)
+				}
+			}
+			if slices.ContainsFunc(Pairs(values), func(p Pair) bool { return p.Chance < Sure }) {
+				sure++
+			}
+		}
+		// 5 % at most are expected, with a deviation of √(0.05·0.95/400) = 1.1 %: four of them above is no chance.
+		if share := float64(sure) / float64(sweeps); share > 0.094 {
+			t.Errorf("%d seeds: %.1f %% of sweeps of equal settings call a difference sure", seeds, 100*share)
 		}
 	}
 }

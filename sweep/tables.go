@@ -227,7 +227,7 @@ const maxPairs = 10
 func (r *results) pairs() report.Table {
 	t := report.Table{Title: fmt.Sprintf("Paired differences of %s, by %s", r.metricName(), r.rowKey), Header: []string{"pair"},
 		Note: "Mean ± standard error of the difference over seeds that both have; in brackets its probability by chance, Student's t on both sides, corrected by Holm's " +
-			"method for the pairs of its column. In bold: below 0.05."}
+			"method for the pairs of its column. In bold: below 0.05. No test (–) below three seeds, nor where all differences are equal."}
 	if r.percent() {
 		t.Note += " In points of a percent."
 	}
@@ -250,42 +250,32 @@ func (r *results) pairs() report.Table {
 		for k, d := range r.differences(rows, col) {
 			c := report.Short(d.Mean, 3)
 			if se := d.Error(); !math.IsNaN(se) {
-				c.Text += fmt.Sprintf(" ± %.2g (%s)", se, Probability(d.chance))
+				c.Text += fmt.Sprintf(" ± %.2g (%s)", se, Probability(d.Chance))
 			}
-			c.Best = d.chance < Sure
+			c.Best = d.Chance < Sure
 			t.Rows[k] = append(t.Rows[k], c)
 		}
 	}
 	return t
 }
 
-// compared is the difference of two rows in a column.
-type compared struct {
-	a, b   string
-	Sample         // of a − b
-	chance float64 // corrected
-}
-
 // differences are those of all pairs of rows in a column, one family for Holm's method.
-func (r *results) differences(rows []string, col string) []compared {
-	var out []compared
-	var chances []float64
-	for i, a := range rows {
-		for _, b := range rows[i+1:] {
-			d := difference(r.cells[[2]string{a, col}], r.cells[[2]string{b, col}])
-			out = append(out, compared{a: a, b: b, Sample: d})
-			chances = append(chances, d.Student())
+func (r *results) differences(rows []string, col string) []Pair {
+	values := make([]map[uint64]float64, len(rows))
+	for i, row := range rows {
+		if x := r.cells[[2]string{row, col}]; x != nil {
+			values[i] = x.values
 		}
 	}
-	for k, p := range Holm(chances) {
-		out[k].chance = p
-	}
-	return out
+	return Pairs(values)
 }
 
-// Probability writes one.
+// Probability writes one: a dash where there is no test.
 func Probability(p float64) string {
-	if p < 0.001 {
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p < 0.001:
 		return "< 0.001"
 	}
 	return fmt.Sprintf("%.2g", p)
