@@ -80,7 +80,7 @@ func (k kind) metrics() []string {
 }
 
 // lowIsBetter are the metrics one wants small.
-var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "seconds", "total_seconds", "angle", "divergence", "steps", "iterations", "nonzero", "upper"}
+var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "seconds", "total_seconds", "angle", "divergence", "steps", "iterations", "nonzero", "upper", "objective", "excess"}
 
 // parser reads flags into a settings struct, again and again: making one is slow beside a run of a millisecond.
 type parser struct {

@@ -124,11 +124,11 @@ func rowKey(metric string, keys []string) string {
 func compares(metric, key string) bool {
 	switch key {
 	case "p":
-		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence"}, metric)
-	case "l2", "soft":
-		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "excess"}, metric)
+		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence", "objective", "excess"}, metric)
+	case "l2", "lp", "soft":
+		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "objective", "excess"}, metric)
 	case "loss":
-		return !slices.Contains([]string{"loss", "excess", "gap", "test_loss"}, metric)
+		return !slices.Contains([]string{"loss", "objective", "excess", "gap", "test_loss"}, metric)
 	case "data", "test", "label":
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,7 @@ func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
 		{"metric = \"norm\"\n" + fit + "lr = [0.1, 0.2]", "lr", true},
 		{"metric = \"nonzero\"\n" + fit + "lr = [0.1, 0.2]", "p", true},
 		{"metric = \"excess\"\n" + strings.Replace(fit, "p = [2, 3]", "l2 = [1e-3, 1e-4]", 1), "l2", false},
+		{"metric = \"objective\"\n" + strings.Replace(fit, "p = [2, 3]", "lp = [1e-3, 1e-4]", 1), "lp", false},
 		{"metric = \"nonzero\"\n" + strings.Replace(fit, "p = [2, 3]", "init = [\"zero\", \"normal:0.1\"]", 1), "init", true},
 	} {
 		p := planOf(t, c.text)
@@ -169,6 +171,29 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") || strings.Contains(md, "the best") || r.paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
 			t.Errorf("%s\npaired %v, %v\n%s", text, r.paired(), rows, md)
 		}
+	}
+}
+
+// Every metric of fit is here: whether less of it is better, and over which of p, penalties and losses it can be compared. Who adds one says so.
+func TestEveryMetricOfFitIsKnown(t *testing.T) {
+	type known struct{ low, p, penalty, loss bool }
+	want := map[string]known{
+		"lr": {false, true, true, true}, "l2": {false, true, true, true}, "lp": {false, true, true, true}, "soft": {false, true, true, true}, // settings
+		"steps": {true, true, true, true}, "seconds": {true, true, true, true}, "total_seconds": {true, true, true, true}, "nonzero": {true, true, true, true},
+		"train_accuracy": {false, true, true, true}, "test_accuracy": {false, true, true, true}, "test_loss": {true, true, true, false}, "loss": {true, true, true, false},
+		"objective": {true, false, false, false}, "excess": {true, false, false, false}, "gap": {true, false, false, false},
+		"margin": {false, false, false, true}, "norm": {true, false, false, true}, "lower": {false, false, false, true}, "upper": {true, false, false, true},
+	}
+	metrics := kinds["fit"].metrics()
+	for _, m := range metrics {
+		w, ok := want[m]
+		got := known{slices.Contains(lowIsBetter, m), compares(m, "p"), compares(m, "l2"), compares(m, "loss")}
+		if !ok || got != w || compares(m, "lp") != got.penalty || compares(m, "soft") != got.penalty || compares(m, "data") {
+			t.Errorf("%s: %+v, want %+v (known: %v)", m, got, w, ok)
+		}
+	}
+	if len(metrics) != len(want) {
+		t.Errorf("%d metrics, want %d: %q", len(metrics), len(want), metrics)
 	}
 }
 
