@@ -174,11 +174,14 @@ func (c *coordinator) take() (err error) {
 		return fmt.Errorf("%s: a run of %q is there: choose another folder with --out", c.Dir, info.Command)
 	}
 	var lines []any
+	var without []*Spec
 	for _, s := range c.plan.Runs {
 		c.byID[s.ID] = s
 		if r, ok := c.Result(s); ok {
 			lines = append(lines, metricLine(s, r))
 			c.done++
+		} else {
+			without = append(without, s)
 		}
 	}
 	for try := 0; ; try++ { // somebody may be looking at the lock for an instant
@@ -208,6 +211,11 @@ func (c *coordinator) take() (err error) {
 	c.run.Info.Settings, c.run.Info.Version = c.plan.File, c.plan.Version
 	if err := c.writePlan(c.plan); err != nil {
 		return errors.Join(err, c.run.Finish(err, false))
+	}
+	for _, s := range without {
+		if err := c.mend(s); err != nil {
+			return errors.Join(err, c.run.Finish(err, false))
+		}
 	}
 	failed := c.failures(c.plan)
 	for _, s := range c.plan.Runs {

@@ -49,17 +49,31 @@ func (r Result) number(key string) (float64, bool) {
 	return v, ok
 }
 
-// Result reads a run that is done. A folder whose result cannot be read, which a power cut may leave, is removed: the run is made again.
+// Result reads a run that is done.
 func (f Folder) Result(s *Spec) (Result, bool) {
+	r, err := f.read(s)
+	return r, err == nil
+}
+
+// errTorn is that of a result that is no JSON.
+var errTorn = errors.New("not a result")
+
+func (f Folder) read(s *Spec) (r Result, err error) {
 	data, err := os.ReadFile(filepath.Join(f.Trial(s), "tables", "result.json"))
-	var r Result
-	if err == nil && json.Unmarshal(data, &r) == nil {
-		return r, true
+	if err == nil && json.Unmarshal(data, &r) != nil {
+		err = errTorn
 	}
-	if _, err := os.Stat(f.Trial(s)); err == nil {
-		os.RemoveAll(f.Trial(s))
+	return r, err
+}
+
+// mend removes the folder of a run that has no result, or half of one, as a power cut may leave it: the run is made again. A result that is there and cannot
+// be read is an error and stays. Only who holds the folder's lock may mend it.
+func (f Folder) mend(s *Spec) error {
+	_, err := f.read(s)
+	if err == nil || !errors.Is(err, errTorn) && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return nil, false
+	return os.RemoveAll(f.Trial(s))
 }
 
 // has says whether a run is done.

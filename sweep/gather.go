@@ -89,7 +89,7 @@ func (c *coordinator) ended(e event) error {
 	}
 	r, ok := c.Result(e.run)
 	if !ok {
-		return nil // it is still open, and reconcile queues it again
+		return c.mend(e.run) // it is still open, and reconcile queues it again
 	}
 	delete(c.open, e.run.ID)
 	c.done++

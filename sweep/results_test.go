@@ -216,6 +216,29 @@ func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 	}
 }
 
+// Who only looks changes nothing: another process may be at work in the folder, or its disk may fail for a moment.
+func TestOnlyWhoHoldsTheFolderRemovesATornResult(t *testing.T) {
+	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [2, 3, 4, 5]")
+	f := filled(t, p, func(s *Spec) string { return map[string]string{"2": "1", "3": "{"}[s.Settings["p"]] }) // whole, torn, absent
+	empty, unreadable := p.Runs[2], p.Runs[3]
+	for _, dir := range []string{f.Trial(empty), filepath.Join(f.Trial(unreadable), "tables", "result.json")} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := collect(f, p); r.done != 1 || len(r.missing) != 3 || len(f.names("trials")) != 4 {
+		t.Errorf("a view: %d done, %d missing, folders %q", r.done, len(r.missing), f.names("trials"))
+	}
+	for i, s := range p.Runs {
+		if err := f.mend(s); (err != nil) != (s == unreadable) {
+			t.Errorf("%v: %v", s, err)
+		}
+		if _, err := os.Stat(f.Trial(s)); (err == nil) != (i == 0 || s == unreadable) {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+}
+
 func TestDifferentDataUnderOneNameIsSaid(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"a.svm\"\n[grid]\np = [2, 3]")
 	f := filled(t, p, func(*Spec) string { return "1" })
