@@ -194,6 +194,19 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// How a run is gone on with is checked as how it is begun.
+func TestAReproductionThatGoesOnChecksItsOptions(t *testing.T) {
+	good := sweep.Options{LostAfter: time.Minute, Connection: sweep.Connection{Replicas: 1}}
+	for flag, change := range map[string]func(*sweep.Options){"": func(*sweep.Options) {}, "--lost-after": func(o *sweep.Options) { o.LostAfter = time.Millisecond },
+		"--replicas": func(o *sweep.Options) { o.Replicas = 2 }, "--jobs": func(o *sweep.Options) { o.Jobs = -2 }, "engine": func(o *sweep.Options) { o.Engine = "abacus" }} {
+		c := Cifar10{Resume: "runs/x", Options: good}
+		change(&c.Options)
+		if err := c.Check(); (err == nil) != (flag == "") || err != nil && !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+}
+
 // A reproduction goes on with its own settings, folder of data and images, and two processes do not share its folder.
 func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
 	settings := Cifar10{Models: []string{"cnn"}, P: []float64{2, 3}, Trials: 1, Epochs: 1, Batch: 100, LR: []job.Rate{0.1}, Seed: 1, Data: "fashion-sample", Precision: "auto"}
