@@ -207,6 +207,38 @@ func TestAReproductionThatGoesOnChecksItsOptions(t *testing.T) {
 	}
 }
 
+// What the report says of the training is what the plan says, and the paper's only where that ran.
+func TestTheReportSaysHowItWasTrained(t *testing.T) {
+	for _, c := range []struct {
+		overrides []string
+		want, not string
+	}{
+		{nil, "400 epochs, batch 512, a triangular learning rate with its peak at 5/24 of the run, no momentum, flips, shifts and cut-outs", "400 in the paper"},
+		{[]string{"schedule=cosine", "momentum=0.9", "epochs=60"}, "60 epochs, batch 512, a cosine learning rate, momentum 0.9", "5/24"},
+		{[]string{"peak=0.5", "no_augment=true"}, "its peak at 0.5 of the run, no momentum, no augmentation", "5/24"},
+		{[]string{"schedule=step,constant"}, "a learning rate that falls to a tenth after each third of the run or a constant learning rate", "5/24"},
+	} {
+		f, err := sweep.ReadFile("cifar10.toml", Sweeps()["cifar10"], c.overrides)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := sweep.NewPlan(f, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Command = "bregman sweep cifar10 " + strings.Join(c.overrides, " ")
+		view, err := newNetworks(sweep.Folder{Dir: t.TempDir()}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := view.(*networks)
+		text := r.recipe() + "\n" + strings.Join(r.otherwise(), "\n")
+		if !strings.Contains(text, c.want) || strings.Contains(text, c.not) || r.command() != "bregman sweep cifar10" {
+			t.Errorf("%s, %q: want %q and not %q in\n%s", r.command(), c.overrides, c.want, c.not, text)
+		}
+	}
+}
+
 // A reproduction goes on with its own settings, folder of data and images, and two processes do not share its folder.
 func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
 	settings := Cifar10{Models: []string{"cnn"}, P: []float64{2, 3}, Trials: 1, Epochs: 1, Batch: 100, LR: []job.Rate{0.1}, Seed: 1, Data: "fashion-sample", Precision: "auto"}

@@ -51,7 +51,7 @@ func (a accuracy) cell() report.Cell {
 // accuracyTable is ours beside the paper's.
 func (r *networks) accuracyTable(g *group) report.Table {
 	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings), sweep.Count(r.plan.File.Trials, "trial")),
-		Note:   "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, with augmentation.",
+		Note:   "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, on the images as they were trained on.",
 		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
 	paper := r.published(g)
 	var means, published []float64
@@ -296,16 +296,15 @@ func (g *group) file() string {
 
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
-	first := r.plan.Runs[0].Settings
 	doc := job.NewDocument(run, "Deep networks: the paper's experiments, run again",
-		fmt.Sprintf("bregman reproduce cifar10 · %s · %d of %d runs on the %s engine", run.Info.Started.Format("2 January 2006 15:04"), r.done, len(r.plan.Runs), r.engine))
+		fmt.Sprintf("%s · %s · %d of %d runs on the %s engine", r.command(), run.Info.Started.Format("2 January 2006 15:04"), r.done, len(r.plan.Runs), r.engine))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Mind")
 		doc.List(w...)
 	}
-	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s, batch %s, a triangular learning rate with its peak at 5/24 of the run, no momentum, no label smoothing. "+
+	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. "+
 		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs at 0.1 for every p; one rate means something different for every p, so --lr auto "+
-		"chooses one for each by short runs.", r.set, sweep.Count(r.plan.File.Trials, "trial"), epochs(first), first["batch"])
+		"chooses one for each by short runs.", r.set, sweep.Count(r.plan.File.Trials, "trial"), r.recipe())
 	doc.Section("What came out")
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")
@@ -336,12 +335,81 @@ func (r *networks) Write(run *runlog.Run) error {
 		}
 	}
 	doc.Section("Where paper and measurement differ")
-	doc.List(fmt.Sprintf("%s here, 400 in the paper: the order of the p shows early, the accuracies rise with more.", epochs(first)),
-		"The paper says that the largest weight is smallest for p = 10. The first steps throw every weight to about 0.3 there, because |w|⁹ is far below η|g|; behind batch norm only the shape counts, and max/median says what is meant.",
-		"The paper does not say which forms of the networks for small pictures it takes, nor where the learning rate peaks; here they are those of the pytorch-cifar collection, and 5/24 as in the recipe it starts from.")
+	doc.List(r.otherwise()...)
 	doc.Section("How to get these numbers")
 	doc.Say("Run “%s”. Every number is in tables/*.csv beside this page, every run in trials/, with its own report. A seed decides everything on one engine.", r.plan.Command)
 	return doc.Save()
+}
+
+// command is the command of the reproduction, without what was set.
+func (r *networks) command() string {
+	words := strings.Fields(r.plan.Command)
+	if len(words) < 3 {
+		return "bregman sweep"
+	}
+	return strings.Join(words[:3], " ")
+}
+
+// each says something of the settings of every run, once, in the order of the runs.
+func (r *networks) each(say func(map[string]string) string) string {
+	var all []string
+	for _, s := range r.plan.Runs {
+		if text := say(s.Settings); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+// recipe is how the runs were trained.
+func (r *networks) recipe() string {
+	return strings.Join([]string{r.each(epochs), r.each(func(s map[string]string) string { return "batch " + s["batch"] }), r.each(schedule), r.each(func(s map[string]string) string {
+		if m := s["momentum"]; m != "" && m != "0" {
+			return "momentum " + m
+		}
+		return "no momentum"
+	}), r.each(func(s map[string]string) string {
+		if s["no_augment"] == "true" {
+			return "no augmentation"
+		}
+		return "flips, shifts and cut-outs"
+	}), "no label smoothing"}, ", ")
+}
+
+// schedule says how the learning rate goes.
+func schedule(settings map[string]string) string {
+	switch settings["schedule"] {
+	case "triangular":
+		return "a triangular learning rate with its peak at " + peak(settings) + " of the run"
+	case "step":
+		return "a learning rate that falls to a tenth after each third of the run"
+	}
+	return "a " + settings["schedule"] + " learning rate"
+}
+
+func peak(settings map[string]string) string {
+	if v, err := strconv.ParseFloat(settings["peak"], 64); err == nil && math.Abs(v-5./24) < 1e-6 {
+		return "5/24"
+	}
+	return settings["peak"]
+}
+
+// otherwise is where the runs differ from the paper's.
+func (r *networks) otherwise() []string {
+	var out []string
+	if n := r.each(epochs); n != "400 epochs" {
+		out = append(out, n+" here, 400 in the paper: the order of the p shows early, the accuracies rise with more.")
+	}
+	if m := r.each(schedule); !strings.HasPrefix(m, "a triangular") || strings.Contains(m, " or ") {
+		out = append(out, "Here "+m+", in the paper a triangular one.")
+	}
+	where := "It does not say where the learning rate peaks, either"
+	if r.each(schedule) == "a triangular learning rate with its peak at 5/24 of the run" {
+		where = "Nor does it say where the learning rate peaks: here at 5/24, as in the recipe it starts from"
+	}
+	return append(out,
+		"The paper says that the largest weight is smallest for p = 10. The first steps throw every weight to about 0.3 there, because |w|⁹ is far below η|g|; behind batch norm only the shape counts, and max/median says what is meant.",
+		"The paper does not say which forms of the networks for small pictures it takes; here they are those of the pytorch-cifar collection. "+where+".")
 }
 
 // accuracyFigures is a panel per network.
