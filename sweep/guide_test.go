@@ -91,7 +91,7 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	first.cmd.Process.Signal(syscall.SIGTERM) // to the batch shell alone, as B: says
 	select {
 	case <-first.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("the job does not end: %s", first.err.String())
 	}
 	if n := trials(dir); n == 2 {

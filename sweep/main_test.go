@@ -121,7 +121,7 @@ func (p *proc) wait() int {
 	p.t.Helper()
 	select {
 	case <-p.exited:
-	case <-time.After(time.Minute + time.Duration(*kills)*10*time.Second):
+	case <-time.After(patience + time.Duration(*kills)*10*time.Second):
 		p.kill()
 		p.t.Fatalf("%v does not end:\n%s", p.cmd.Args[1:], p.err.String())
 	}
@@ -159,9 +159,12 @@ func natsServer(t *testing.T, dir, addr string) (*proc, string) {
 	return p, addr
 }
 
+// patience is how long a test waits for what must come: long, for it says that something hangs, not that it is slow.
+const patience = time.Minute
+
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(40 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}

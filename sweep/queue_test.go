@@ -68,7 +68,7 @@ func begun(t *testing.T, opts *server.Options) *server.Server {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(patience) {
 		t.Fatal("no server")
 	}
 	return s
@@ -252,7 +252,7 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 		"token":    {Connection{NATS: token, User: "token"}, Connection{NATS: token}},
 		"nkey":     {Connection{NATS: nkey, NKey: seedFile}, Connection{NATS: nkey}},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		q, err := connect(ctx, nil, &c.right, "test", t.Logf)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
