@@ -38,13 +38,16 @@ type Curve struct {
 	Rows   int
 	Sizes  []SizesAt // of the points that have a histogram, in their order
 	Old    bool      // another with its name took its place: it began again at an earlier step
+
+	columns [][]float64 // by the place of their names: Values, which Read brings up to date at its end
 }
 
 // goesBack says whether a point lies before the curve's last.
 func (c *Curve) goesBack(names []string, values []float64) bool {
 	for k, name := range names {
 		if name == "step" || name == "epoch" {
-			return c.Rows > 0 && values[k] < c.At(name, c.Rows-1)
+			at := slices.Index(c.Names, name)
+			return at >= 0 && c.Rows > 0 && len(c.columns[at]) == c.Rows && values[k] < c.columns[at][c.Rows-1]
 		}
 	}
 	return false
@@ -71,6 +74,13 @@ var labels = []string{"experiment", "name", "model", "variant", "p", "class", "s
 // Read reads the whole lines from where it stopped up to size. A last line without its newline waits for the next call.
 func (l *Log) Read(f io.ReaderAt, size int64) error {
 	buf := make([]byte, min(1<<20+maxLine, max(size-l.Offset, 0)))
+	defer func() {
+		for _, c := range l.Curves {
+			for k, name := range c.Names {
+				c.Values[name] = c.columns[k]
+			}
+		}
+	}()
 	for l.Offset < size {
 		n, err := f.ReadAt(buf[:min(int64(len(buf)), size-l.Offset)], l.Offset)
 		data := buf[:n]
@@ -336,19 +346,23 @@ func (l *Log) add(pt *point, names []string, values []float64, end int64) {
 	}
 	c := l.Curves[at]
 	for k, name := range names {
-		col, ok := c.Values[name]
-		if !ok {
+		at := k // most lines have the names of the line before
+		if at >= len(c.Names) || c.Names[at] != name {
+			at = slices.Index(c.Names, name)
+		}
+		if at < 0 {
 			if len(c.Names) >= maxColumns || len(name) > maxName {
 				continue
 			}
-			c.Names = append(c.Names, name)
-			col = make([]float64, 0, 16)
+			at = len(c.Names)
+			c.Names, c.columns = append(c.Names, name), append(c.columns, make([]float64, 0, 16))
 		}
+		col := c.columns[at]
 		for len(col) < c.Rows {
 			col = append(col, math.NaN())
 		}
 		if len(col) == c.Rows { // a name twice in a line: the first counts
-			c.Values[name] = append(col, values[k])
+			c.columns[at] = append(col, values[k])
 		}
 	}
 	if pt.sizes != nil && l.counts < maxCounts {

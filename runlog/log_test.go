@@ -227,6 +227,18 @@ func TestWhoLooksWhetherARunIsBusyDoesNotStopIt(t *testing.T) {
 	}
 }
 
+func TestNumbersFindTheirColumnInAnyOrder(t *testing.T) {
+	var l Log
+	read(t, &l, `{"step":1,"loss":5,"gap":7}`+"\n"+`{"gap":8,"step":2}`+"\n"+`{"loss":6,"margin":9,"step":3,"loss":0}`+"\n"+`{"step":4,"gap":3}`+"\n")
+	c := l.Curves[0]
+	if got := fmt.Sprint(c.Names, c.Column("step"), c.Column("loss"), c.Column("gap"), c.Column("margin")); got != "[step loss gap margin] [1 2 3 4] [5 NaN 6 NaN] [7 8 NaN 3] [NaN NaN 9 NaN]" {
+		t.Error(got)
+	}
+	if read(t, &l, strings.Repeat(" ", int(l.Offset)-1)+"\n"+`{"gap":1,"step":2}`+"\n"); len(l.Curves) != 2 || !c.Old { // a step back, wherever it stands in the line
+		t.Errorf("%d curves", len(l.Curves))
+	}
+}
+
 func BenchmarkLog(b *testing.B) {
 	var text strings.Builder
 	for k := range 100_000 {
