@@ -109,6 +109,9 @@ func TestOneResultIsComparedWithNothing(t *testing.T) {
 		if table := r.accuracyTable(g); table.Rows[0][1].Text != "90.50 ± 0.71" || table.Rows[0][1].Best || strings.Contains(table.Note, "best") != waiting { // the paper has both
 			t.Errorf("%s\n%s", table.Text(), table.Note)
 		}
+		if fig := r.accuracyFigures(); len(fig) != 0 {
+			t.Errorf("one point is no line: %+v", fig)
+		}
 		f := strings.Join(r.findings(), "\n")
 		for _, word := range []string{"best", "most", "smallest"} {
 			if strings.Contains(f, word) {

@@ -313,8 +313,10 @@ func (r *networks) Write(run *runlog.Run) error {
 			return err
 		}
 	}
-	if err := doc.AddFigure("accuracy", "Test accuracy against p: ours solid, the paper's dashed, at 400 epochs.", r.accuracyFigures()...); err != nil {
-		return err
+	if figs := r.accuracyFigures(); len(figs) > 0 {
+		if err := doc.AddFigure("accuracy", "Test accuracy against p: ours solid, the paper's dashed, at 400 epochs.", figs...); err != nil {
+			return err
+		}
 	}
 	if slices.ContainsFunc(r.groups, func(g *group) bool { return len(g.runs) > 1 }) {
 		doc.Section("The order of the p")
@@ -434,8 +436,8 @@ func (r *networks) accuracyFigures() []report.Figure {
 					x, y = append(x, p), append(y, g.over(p, testAccuracy).mean)
 				}
 			}
-			if len(x) == 0 {
-				continue // not there yet
+			if len(x) < 2 {
+				continue // no line yet
 			}
 			f.Series = append(f.Series, report.Series{Name: g.title, X: x, Y: y, Color: sweep.SeriesColor(k)})
 			if paper := r.published(g); paper != nil && k == 0 {
@@ -450,7 +452,7 @@ func (r *networks) accuracyFigures() []report.Figure {
 			k++
 		}
 		if k == 0 {
-			continue // not there yet
+			continue
 		}
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, s := range f.Series {

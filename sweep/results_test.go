@@ -26,7 +26,7 @@ func filled(t *testing.T, p *Plan, value func(*Spec) string) Folder {
 		if v == "" {
 			continue
 		}
-		if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"), fmt.Appendf(nil, `{"norm": %s, "test_accuracy": %s}`, v, v)); err != nil {
+		if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"), fmt.Appendf(nil, `{"norm": %s, "nonzero": %s, "test_accuracy": %s}`, v, v, v)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,6 +167,9 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := collect(f, p)
+		if fig, ok := r.figure(); ok {
+			t.Errorf("one point is no line: %+v", fig.Series)
+		}
 		md := string(r.table().Markdown())
 		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") || strings.Contains(md, "the best") || r.paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
 			t.Errorf("%s\npaired %v, %v\n%s", text, r.paired(), rows, md)

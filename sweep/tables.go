@@ -298,13 +298,18 @@ func (r *results) color(k int, col string) color.Color {
 	return SeriesColor(k)
 }
 
+// any says whether a row has a number: one alone makes no line.
+func (r *results) any(row string) bool {
+	return slices.ContainsFunc(r.cols, func(col string) bool { return r.cells[[2]string{row, col}].stat().N > 0 })
+}
+
 // figure is the metric against what the rows are, where those are numbers.
 func (r *results) figure() (report.Figure, bool) {
 	f := report.Figure{Title: r.plan.File.Name, X: r.rowKey, Y: r.metricName(), LegendFree: true}
 	f.ByP = r.rowKey == "p"
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, row := range r.rows {
-		if v := float(row); !math.IsNaN(v - v) {
+		if v := float(row); !math.IsNaN(v-v) && r.any(row) {
 			lo, hi = min(lo, v), max(hi, v)
 		}
 	}
