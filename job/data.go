@@ -250,6 +250,14 @@ type DataSynth struct {
 	Out     string `kong:"required,placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
 }
 
+// Check returns the first thing wrong with the settings.
+func (g *DataSynth) Check() error {
+	if g.Rows < 1 || g.Cols < 1 || g.Entries < 1 {
+		return fmt.Errorf("--rows %d, --cols %d, --entries %d: want at least 1 of each", g.Rows, g.Cols, g.Entries)
+	}
+	return dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits}.Check()
+}
+
 // Help is shown by --help.
 func (*DataSynth) Help() string {
 	return `Example:

@@ -122,7 +122,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"reproduce cifar10 --jobs 0", "--jobs 0: nobody"}, {"reproduce cifar10 --resume z --jobs 0", "--jobs 0: nobody"},
 		{"sweep t.toml --listen 0.0.0.0:4333 --out z", "set --user and --password"}, {"sweep t.toml --listen 4333 --out z", "want HOST:PORT"}, {"sweep t.toml --listen 127.0.0.1:70000 --out z", "want HOST:PORT"},
 		{"reproduce cifar10 --epochs 0", "--epochs 0"}, {"reproduce cifar10 --batch 0", "--batch 0"}, {"sweep cifar10 epochs=0 --out z", "epochs: model = vgg11, p = 1.1, seed 1: --epochs 0"},
-		{"sweep cifar10 batch=0 --out z", "--batch 0"}, {"bench margin --cols 5 --entries 50", "50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"}, {"bench margin --rounds 0", "--rounds 0"},
+		{"sweep cifar10 batch=0 --out z", "--batch 0"}, {"bench margin --cols 5 --entries 50", "50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"}, {"data synth --cols 5 --entries 50 --out x.svm", "50 entries a row"}, {"data synth --rows 0 --out x.svm", "--rows 0"}, {"bench margin --rounds 0", "--rounds 0"},
 		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
 		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"fit --resume x --top 2", "--top beside --resume"},
 	} {
