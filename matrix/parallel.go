@@ -58,11 +58,7 @@ var cores = sync.OnceValue(func() *team {
 		}
 	}
 	t.addMulT = func(_, k int) {
-		dst := t.dst
-		if k > 0 {
-			dst = t.sums[k-1]
-			clear(dst)
-		}
+		dst := t.sum(k)
 		lo, hi := t.part(k)
 		if t.rows == nil {
 			t.m.addMulTRange(dst, lo, hi, t.src[lo:hi])
@@ -71,20 +67,12 @@ var cores = sync.OnceValue(func() *team {
 		}
 	}
 	t.both = func(_, k int) {
-		dst := t.dst
-		if k > 0 {
-			dst = t.sums[k-1]
-			clear(dst)
-		}
+		dst := t.sum(k)
 		lo, hi := t.part(k)
 		t.m.mulAddT(dst, t.rows, lo, hi, t.src, t.c, t.other, t.weigh)
 	}
 	t.squares = func(_, k int) {
-		dst := t.dst
-		if k > 0 {
-			dst = t.sums[k-1]
-			clear(dst)
-		}
+		dst := t.sum(k)
 		lo, hi := t.part(k)
 		addSquares(dst, t.m, lo, hi, t.src)
 	}
@@ -97,6 +85,15 @@ var cores = sync.OnceValue(func() *team {
 	}
 	return t
 })
+
+// sum is where part k adds up: the first into dst itself, the others beside it.
+func (t *team) sum(k int) []float64 {
+	if k == 0 {
+		return t.dst
+	}
+	clear(t.sums[k-1])
+	return t.sums[k-1]
+}
 
 // part returns the rows of part k, as places in rows where that is not nil.
 func (t *team) part(k int) (lo, hi int) {
