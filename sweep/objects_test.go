@@ -265,6 +265,9 @@ func TestADeliveryThatFailedLeavesNothing(t *testing.T) {
 	if err := q.send(brief, "a/b", finished(t, 2<<20), ""); err == nil {
 		t.Error("two seconds' bytes were sent in less than one")
 	}
+	if err := q.settle(t.Context(), "later"); err != nil { // what was in buffers is there, too
+		t.Fatal(err)
+	}
 	if info, err := q.results.GetInfo(t.Context(), "a/b"); !errors.Is(err, jetstream.ErrObjectNotFound) {
 		t.Errorf("there: %v, %v", info, err)
 	}
