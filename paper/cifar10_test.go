@@ -199,7 +199,7 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 
 // How a run is gone on with is checked as how it is begun.
 func TestAReproductionThatGoesOnChecksItsOptions(t *testing.T) {
-	good := sweep.Options{LostAfter: time.Minute, Connection: sweep.Connection{Replicas: 1}}
+	good := sweep.Options{Jobs: 1, LostAfter: time.Minute, Connection: sweep.Connection{Replicas: 1}}
 	for flag, change := range map[string]func(*sweep.Options){"": func(*sweep.Options) {}, "--lost-after": func(o *sweep.Options) { o.LostAfter = time.Millisecond },
 		"--replicas": func(o *sweep.Options) { o.Replicas = 2 }, "--jobs": func(o *sweep.Options) { o.Jobs = -2 }, "engine": func(o *sweep.Options) { o.Engine = "abacus" }} {
 		c := Cifar10{Resume: "runs/x", Options: good}
