@@ -59,7 +59,8 @@ func (*Train) Help() string {
 
 --lr auto: one rate means something different for every p. Five to eight short runs, each the whole schedule in a thirtieth of the epochs (at least
 two), look for the rate with the least training loss: by factors of ten from the recipe's, then half-way between. That is a sixth to a quarter of
-the time of a run of 60 epochs or more. The first seed decides, for all trials of a p. What was tried is in the run folder.
+the time of a run of 60 epochs or more. The first seed decides, for all trials of a p; for p = 10
+another may find a quite different rate. What was tried is in the run folder.
 
 --init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of pytorch-cifar, and the
 weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out, in].

@@ -17,7 +17,7 @@ import (
 // has seen once or twice, so that no test image has a say.
 //
 // A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of large p apart: there the first steps throw every weight to
-// (η|g|)^(1/(p−1)), and the loss of what follows is as flat over decades of η as that power.
+// (η|g|)^(1/(p−1)), and the loss of what follows is as flat over decades of η as that power. One short run of each rate is noisy there, too: for p = 10 two seeds may find rates that are decades apart.
 type RateSearch struct {
 	P      float64     `json:"p"`
 	Rate   float64     `json:"lr"`     // chosen
