@@ -314,7 +314,13 @@ func (r *networks) Write(run *runlog.Run) error {
 		}
 	}
 	if figs := r.accuracyFigures(); len(figs) > 0 {
-		if err := doc.AddFigure("accuracy", "Test accuracy against p: ours solid, the paper's dashed, at 400 epochs.", figs...); err != nil {
+		caption := "Test accuracy against p: means solid, single trials as crosses."
+		if slices.ContainsFunc(figs, func(f report.Figure) bool {
+			return slices.ContainsFunc(f.Series, func(s report.Series) bool { return s.Style == report.Dashed })
+		}) {
+			caption += " Dashed: the paper, after 400 epochs."
+		}
+		if err := doc.AddFigure("accuracy", caption, figs...); err != nil {
 			return err
 		}
 	}
@@ -430,16 +436,25 @@ func (r *networks) accuracyFigures() []report.Figure {
 			if g.model != model {
 				continue
 			}
-			var x, y []float64
+			mean := report.Series{Name: g.title, Color: sweep.SeriesColor(k)}
+			single := report.Series{Style: report.Crosses, Color: mean.Color}
 			for _, p := range g.ps {
 				if len(g.runs[p]) > 0 {
-					x, y = append(x, p), append(y, g.over(p, testAccuracy).mean)
+					mean.X, mean.Y = append(mean.X, p), append(mean.Y, g.over(p, testAccuracy).mean)
+				}
+				if len(g.runs[p]) > 1 {
+					for _, t := range g.runs[p] {
+						single.X, single.Y = append(single.X, p), append(single.Y, testAccuracy(t))
+					}
 				}
 			}
-			if len(x) < 2 {
+			if len(mean.X) < 2 {
 				continue // no line yet
 			}
-			f.Series = append(f.Series, report.Series{Name: g.title, X: x, Y: y, Color: sweep.SeriesColor(k)})
+			f.Series = append(f.Series, mean)
+			if len(single.X) > 0 {
+				f.Series = append(f.Series, single)
+			}
 			if paper := r.published(g); paper != nil && k == 0 {
 				var px, py []float64
 				for _, p := range g.ps {
@@ -447,21 +462,24 @@ func (r *networks) accuracyFigures() []report.Figure {
 						px, py = append(px, p), append(py, a.mean)
 					}
 				}
-				f.Series = append(f.Series, report.Series{Name: "the paper", X: px, Y: py, Style: report.Dashed})
+				f.Series = append(f.Series, report.Series{Name: "the paper, 400 epochs", X: px, Y: py, Style: report.Dashed})
 			}
 			k++
 		}
 		if k == 0 {
 			continue
 		}
-		lo, hi := math.Inf(1), math.Inf(-1)
+		lo, hi, named := math.Inf(1), math.Inf(-1), 0
 		for _, s := range f.Series {
+			if s.Name != "" {
+				named++
+			}
 			for _, y := range s.Y {
 				lo, hi = min(lo, y), max(hi, y)
 			}
 		}
 		span := max(hi-lo, 1)
-		f.Min[1], f.Max[1] = lo-span*(0.1+0.09*float64(len(f.Series))), hi+0.05*span // room for the legend below
+		f.Min[1], f.Max[1] = lo-span*(0.1+0.09*float64(named)), hi+0.05*span // room for the legend below
 		out = append(out, f)
 	}
 	return out

@@ -75,9 +75,13 @@ func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
 		return &runlog.BusyError{Dir: dir} // before the time is measured
 	}
 	plan.Command = s.command()
-	plan.Describe(con, dir)
+	var takes string
 	if left := (Folder{dir}).left(plan); len(left) > 0 {
-		con.Say("%s", estimate(ctx, plan, left, s.Options, s.Runs))
+		takes = estimate(ctx, plan, left, s.Options, s.Runs) // before a word is said: a GPU's engine may start the process again
+	}
+	plan.Describe(con, dir)
+	if takes != "" {
+		con.Say("%s", takes)
 	}
 	if s.DryRun {
 		if s.JSON {
