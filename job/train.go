@@ -36,6 +36,7 @@ type Train struct {
 	DualDecay   float64   `kong:"default='0',help='Decay of z: regularisation by the p-th power of the lp norm.'" toml:"dual_decay" json:"dual_decay"`
 	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm. For large p it outweighs the gradients: use --dual-decay there.'" toml:"weight_decay" json:"weight_decay"`
 	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
+	Unit        string    `kong:"placeholder='one',help='What weights are measured in: one, as in the paper, or init, the root mean square that each layer begins with. One learning rate then serves every p, and biases and batch norm move by gradient descent.'" toml:"unit" json:"unit,omitempty"`
 	Init        string    `kong:"placeholder='FILE',help='Go on from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
 	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
 	NoStudy     bool      `kong:"help='Do not measure weights, pruning, rounding and margins after training.'" toml:"no_study" json:"no_study,omitempty"`
@@ -51,6 +52,7 @@ func (*Train) Help() string {
 	return `Examples:
   bregman train                              the small network on the built-in images, with p = 2 and p = 3: half a minute on two cores
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --epochs 60 --trials 3
+  bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --unit init
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --lr auto
   bregman train --model resnet18 --data cifar10 --p 3 --init resnet18.safetensors --lr 0.01
   bregman train --resume runs/20261115-120000-train-resnet18-p3-s1
@@ -61,6 +63,10 @@ func (*Train) Help() string {
 two), look for the rate with the least training loss: by factors of ten from the recipe's, then half-way between. That is a sixth to a quarter of
 the time of a run of 60 epochs or more. The first seed decides, for all trials of a p; for p = 10
 another may find a quite different rate. What was tried is in the run folder.
+
+--unit init: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1), so that a rate for p = 2 is far too large for p = 10, whose first steps overwrite the
+initial weights, and for p = 1.1 too small. With |w| measured in the size u that a layer begins with, the rate is η(|w|/u)^(2−p): that of gradient
+descent for a weight of that size, whatever p is.
 
 --init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of pytorch-cifar, and the
 weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out, in].
@@ -79,6 +85,9 @@ func (t *Train) recipe() {
 	t.Epochs, t.Batch = cmp.Or(t.Epochs, epochs), cmp.Or(t.Batch, batch)
 	if t.LR == Recipe {
 		t.LR = t.recipeRate()
+	}
+	if t.Unit == "one" { // what nothing said means
+		t.Unit = ""
 	}
 }
 
@@ -123,6 +132,8 @@ func (t *Train) Check() error {
 		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want at least 0", t.DualDecay, t.WeightDecay)
 	case t.DualDecay > math.MaxFloat32 || t.WeightDecay > math.MaxFloat32:
 		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want finite numbers in float32", t.DualDecay, t.WeightDecay)
+	case t.Unit != "" && t.Unit != "init":
+		return fmt.Errorf("--unit %q: choose one or init", t.Unit)
 	case !slices.Contains([]string{"auto", "bf16", "float32"}, t.Precision):
 		return fmt.Errorf("--precision %q: choose auto, bf16 or float32", t.Precision)
 	case !slices.Contains([]string{"triangular", "cosine", "constant", "step"}, t.Schedule):
@@ -238,8 +249,12 @@ func (t *Train) schedule(perEpoch int) optim.Schedule {
 }
 
 func (t *Train) optimizer(perEpoch int) *optim.Config {
-	return optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(t.Momentum).DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).Adaptive(t.Adaptive).
+	c := optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(t.Momentum).DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).Adaptive(t.Adaptive).
 		Schedule(t.schedule(perEpoch))
+	if t.Unit == "init" {
+		c.Units()
+	}
+	return c
 }
 
 // print shows what was done, also where not all was.

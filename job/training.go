@@ -362,7 +362,7 @@ func (w *Trainer) about(r train.Run) map[string]string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	return map[string]string{"model": w.Model, "data_hash": w.set.Hash, "p": number(r.P), "lr": number(r.LR), "seed": strconv.FormatUint(r.Seed, 10), "epochs": strconv.Itoa(w.Epochs),
 		"batch": strconv.Itoa(w.Batch), "schedule": w.Schedule, "peak": number(w.Peak), "momentum": number(w.Momentum), "dual_decay": number(w.DualDecay),
-		"weight_decay": number(w.WeightDecay), "adaptive": number(w.Adaptive), "no_augment": strconv.FormatBool(w.NoAugment)}
+		"weight_decay": number(w.WeightDecay), "adaptive": number(w.Adaptive), "no_augment": strconv.FormatBool(w.NoAugment), "unit": w.Unit}
 }
 
 func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, lines []epochLine, seconds float64, out *TrainResult) error {

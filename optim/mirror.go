@@ -15,7 +15,7 @@
 //
 // Two powers a step round w by some ε/(p−1) of itself for p < 2, with ε = 6e-8 in float32: by a ten-thousandth for p = 1.001, about the least p that
 // float32 serves. For large p, z underflows where |w| < 1e-38^(1/(p−1)): below 6e-5 for p = 10, below 0.05 for p = 30. Such a z is taken for 0, which
-// changes nothing beside an η·|g| above 1e-31; with DualDecay a weight of gradient 0 goes to 0 there at once.
+// changes nothing beside an η·|g| above 1e-31; with DualDecay a weight of gradient 0 goes to 0 there at once. Units avoids both.
 package optim
 
 import (
@@ -24,6 +24,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
@@ -40,6 +41,7 @@ const (
 	ParamDecay      = "mirror_weight_decay"
 	ParamAdaptive   = "mirror_adaptive"
 	ParamClipByNorm = "mirror_clip_by_norm"
+	ParamUnits      = "mirror_units"
 )
 
 func init() {
@@ -55,6 +57,7 @@ type Config struct {
 	beta2    float64 // of the adaptive variant; 0: off
 	epsilon  float64
 	clip     float64 // largest norm of the whole gradient; 0: none
+	units    bool    // kernels are measured in their initial size
 	schedule Schedule
 }
 
@@ -67,7 +70,10 @@ type group struct {
 	own       bool // whether it has a learning rate of its own; the default group's is then not that of the store
 }
 
-const defaultGroup = "default"
+const (
+	defaultGroup = "default"
+	unitName     = "unit"
+)
 
 // Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the store's
 // parameter "learning_rate", else 0.1.
@@ -131,6 +137,18 @@ func (c *Config) ClipByNorm(norm float64) *Config {
 	return c
 }
 
+// Units measures the weights of each kernel, a tensor of two axes or more, in units of its root mean square u at the first step: the potential is
+//
+//	ψ(w) = Σ u²/(p(p−1)) |w/u|ᵖ,   and the step   z = sign(w)|w/u|^(p−1),   z ← z − η·(p−1)/u·g,   w = u·sign(z)|z|^(1/(p−1)).
+//
+// A weight of size u moves as in gradient descent whatever p is, larger ones slower for p > 2 and faster for p < 2, so that one learning rate serves every p. Without it the unit is 1, and one
+// rate means something else for every p: a step of p = 10 overwrites the initial weights of a deep network. For one tensor both are p-GD, at different learning rates, with the same limit direction.
+// Biases and the like, tensors of one axis, move by gradient descent: they start at 0 or at 1, where p < 2 would freeze the ones and p > 2 throw them. A kernel that starts at 0 has the unit 1/√(inputs of an output).
+func (c *Config) Units() *Config {
+	c.units = true
+	return c
+}
+
 // Schedule sets how the learning rate changes with the step; the default is constant.
 func (c *Config) Schedule(s Schedule) *Config {
 	c.schedule = s
@@ -142,6 +160,7 @@ func (c *Config) FromScope(scope *model.Scope) *Config {
 	if p, found := scope.GetParam(ParamP); found && p != nil {
 		c.P(model.GetParamOr(scope, ParamP, 2.0))
 	}
+	c.units = model.GetParamOr(scope, ParamUnits, c.units)
 	return c.Momentum(model.GetParamOr(scope, ParamMomentum, c.momentum)).
 		DualDecay(model.GetParamOr(scope, ParamDualDecay, c.dual)).WeightDecay(model.GetParamOr(scope, ParamDecay, c.decay)).
 		Adaptive(model.GetParamOr(scope, ParamAdaptive, c.beta2)).ClipByNorm(model.GetParamOr(scope, ParamClipByNorm, c.clip))
@@ -157,6 +176,9 @@ func (c *Config) Done() *Optimizer {
 		seen[g.name] = true
 		if err := g.potential.check(g.potential.value); err != nil {
 			exceptions.Panicf("optim: group %s: %v", g.name, err)
+		}
+		if c.units && !g.potential.isPower() {
+			exceptions.Panicf("optim: group %s: units are for p-GD, not for the %s potential", g.name, g.potential.name)
 		}
 		if !(g.rate >= 0) || math.IsInf(g.rate, 1) {
 			exceptions.Panicf("optim: group %s: learning rate %v: want a number of at least 0", g.name, g.rate)
@@ -263,7 +285,25 @@ func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, fa
 		grad = Add(MulScalar(m.NodeValue(g), o.momentum), grad)
 		m.SetNodeValue(grad)
 	}
-	v.SetNodeValue(gr.potential.step(w, grad, rate, param, o.dual))
+	switch {
+	case !o.units:
+		v.SetNodeValue(gr.potential.step(w, grad, rate, param, o.dual, nil))
+	case w.Rank() < 2:
+		v.SetNodeValue(descend(w, Mul(rate, grad), rate, o.dual))
+	default:
+		v.SetNodeValue(gr.potential.step(w, grad, rate, param, o.dual, unit(scope, v, w, step)))
+	}
+}
+
+// unit is the root mean square of a kernel at the first step. It is measured in every step, a pass over the weights, and kept from the first.
+func unit(scope *model.Scope, v *model.Variable, w, step *Node) *Node {
+	d := w.Shape().Dimensions
+	start := Sqrt(ReduceAllMean(Square(w)))
+	start = Where(Equal(start, ZerosLike(start)), ConstAs(start, math.Sqrt(float64(d[len(d)-1])/float64(w.Shape().Size()))), start)
+	kept := stateOf(scope, v, unitName, shapes.Make(v.DType()))
+	now := Where(Equal(step, ConstAs(step, 1)), start, kept.NodeValue(w.Graph()))
+	kept.SetNodeValue(now)
+	return now
 }
 
 // groupOf returns the first group that takes the path.
@@ -276,10 +316,14 @@ func (o *Optimizer) groupOf(path string) *group {
 	return &o.groups[len(o.groups)-1]
 }
 
-// state is a variable of the optimizer beside a parameter.
+// state is a variable of the optimizer beside a parameter, of its shape.
 func state(scope *model.Scope, v *model.Variable, name string) *model.Variable {
+	return stateOf(scope, v, name, v.Shape())
+}
+
+func stateOf(scope *model.Scope, v *model.Variable, name string, shape shapes.Shape) *model.Variable {
 	path := strings.ReplaceAll(strings.TrimPrefix(v.Path(), model.RootScopePath), model.ScopeSeparator, ".")
-	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", path).WithInitializer(initializer.Zero).VariableWithShape(name, v.Shape()).SetTrainable(false)
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", path).WithInitializer(initializer.Zero).VariableWithShape(name, shape).SetTrainable(false)
 }
 
 // scalar is a scalar variable of a group.

@@ -112,7 +112,7 @@ func TestEntropyIsTheExponentiatedGradient(t *testing.T) {
 	w, g := []float64{0.5, 1, 3}, []float64{0.3, -2, 1}
 	out, err := CallOnce(backend(t), func(w, grad, rate *Node) *Node {
 		psi := Entropy()
-		return psi.step(w, grad, rate, ScalarOne(w.Graph(), w.DType()), 0)
+		return psi.step(w, grad, rate, ScalarOne(w.Graph(), w.DType()), 0, nil)
 	}, w, g, 0.1)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +133,112 @@ func TestPEqualsTwoIsSGDToTheBit(t *testing.T) {
 			if math.Float32bits(a[k][j]) != math.Float32bits(b[k][j]) {
 				t.Fatalf("step %d, weight %d: %v and %v", k, j, a[k][j], b[k][j])
 			}
+		}
+	}
+}
+
+// kernel makes steps with an optimizer on a kernel of one row and on a bias, which start and move alike: the loss of both is quadratic's.
+func kernel[T float32 | float64](t *testing.T, opt optimizer.Interface, from []float64, steps int) (kernels, biases [][]T) {
+	t.Helper()
+	store := model.NewStore()
+	flat := make([]T, len(from))
+	for j, v := range from {
+		flat[j] = T(v)
+	}
+	exec, err := model.NewExec(backend(t), store, func(scope *model.Scope, g *Graph) *Node {
+		in := scope.In("model")
+		k, b := in.VariableWithValue("kernel", [][]T{flat}).NodeValue(g), in.VariableWithValue("bias", flat).NodeValue(g)
+		c := ConstAs(b, coefficients[:len(from)])
+		loss := Add(ReduceAllSum(Mul(c, Square(AddScalar(b, -1)))), ReduceAllSum(Mul(c, Square(AddScalar(Squeeze(k, 0), -1)))))
+		opt.UpdateGraph(scope, g, loss)
+		return loss
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range steps {
+		if _, err := exec.Call(); err != nil {
+			t.Fatal(err)
+		}
+		kernels = append(kernels, tensors.MustCopyFlatData[T](store.GetVariable("/model/kernel").MustValue()))
+		biases = append(biases, tensors.MustCopyFlatData[T](store.GetVariable("/model/bias").MustValue()))
+	}
+	return kernels, biases
+}
+
+func rms(w []float64) float64 {
+	var sum float64
+	for _, v := range w {
+		sum += v * v
+	}
+	return math.Sqrt(sum / float64(len(w)))
+}
+
+// In units a kernel makes the steps of p-GD at the rate η(p−1)u^(p−2), with the u of its start, and a bias those of gradient descent.
+func TestUnitsArePGDAtARateOfTheKernelsOwn(t *testing.T) {
+	const eta = 0.05
+	rate := float64(float32(eta))
+	for _, p := range []float64{1.1, 1.5, 2, 3, 6, 10} {
+		got, bias := kernel[float64](t, Mirror().P(p).LearningRate(eta).Units().Done(), start(), 20)
+		own := rate * (p - 1) * math.Pow(rms(start()), p-2)
+		compare(t, fmt.Sprint("p = ", p), got, twin(mirror.Power(p), constant(own), 20), 1e-9)
+		compare(t, fmt.Sprint("bias, p = ", p), bias, twin(mirror.Power(2), constant(rate), 20), 1e-12)
+	}
+}
+
+// A weight as large as its unit moves by η·g to first order, for every p, at any scale of the kernel, also where |w|^(p−1) would underflow.
+func TestAWeightOfUnitSizeMovesAsInGradientDescent(t *testing.T) {
+	for _, size := range []float64{1e-4, 0.02, 1, 30} {
+		for _, p := range []float64{1.1, 2, 3, 10, 50} {
+			from := []float64{size, -size, size}
+			eta := 1e-3 * size / (p - 1) / (1 + size) // |g| is at most size + 1, so that the step is small beside the weight
+			got, _ := kernel[float32](t, Mirror().P(p).LearningRate(eta).Units().Done(), from, 1)
+			for j, w := range from {
+				moved, want := float64(got[0][j])-w, -eta*2*coefficients[j]*(w-1)
+				// The next order is |p−2|/2·(ηg)²/|w|, taken twice; and the rounding of w and, for p < 2, of its power.
+				if tol := math.Abs(p-2)*want*want/size + 8*0x1p-24*size*max(1, 1/(p-1)); math.Abs(moved-want) > tol {
+					t.Errorf("size %v, p = %v, weight %d: moved by %g, want %g ± %.1g", size, p, j, moved, want, tol)
+				}
+			}
+		}
+	}
+}
+
+func TestUnitsWithPEqualsTwoAreSGDToTheBit(t *testing.T) {
+	a, _ := kernel[float32](t, Mirror().P(2).LearningRate(0.1).Units().Done(), start(), 20)
+	b, _ := kernel[float32](t, optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(), start(), 20)
+	for k := range a {
+		for j := range a[k] {
+			if math.Float32bits(a[k][j]) != math.Float32bits(b[k][j]) {
+				t.Fatalf("step %d, weight %d: %v and %v", k, j, a[k][j], b[k][j])
+			}
+		}
+	}
+}
+
+// Decay of z takes its share of every weight, in any unit.
+func TestDualDecayDoesNotDependOnTheUnit(t *testing.T) {
+	const eta, lambda, p = 0.1, 0.3, 3
+	for _, size := range []float64{0.01, 5} {
+		from := []float64{size, size}
+		plain, _ := kernel[float64](t, Mirror().P(p).LearningRate(eta).Units().Done(), from, 1)
+		decayed, _ := kernel[float64](t, Mirror().P(p).LearningRate(eta).DualDecay(lambda).Units().Done(), from, 1)
+		for j := range from {
+			z := func(w float64) float64 { return w * math.Abs(w) / (size * size) }
+			if got, want := z(plain[0][j])-z(decayed[0][j]), float64(float32(eta))*lambda; math.Abs(got-want) > 1e-6*want {
+				t.Errorf("size %v, weight %d: z fell by %v, want %v", size, j, got, want)
+			}
+		}
+	}
+}
+
+// A kernel that starts at 0 has the unit 1/√(inputs of an output): it leaves 0, and not by far.
+func TestAKernelOfZerosHasAUnit(t *testing.T) {
+	got, _ := kernel[float64](t, Mirror().P(3).LearningRate(0.01).Units().Done(), []float64{0, 0, 0}, 1)
+	for j, w := range got[0] { // one row: one input, the unit is 1; z = −η(p−1)g, g = −2c
+		z := 0.01 * 2 * 2 * coefficients[j]
+		if want := math.Copysign(math.Sqrt(math.Abs(z)), z); math.Abs(w-want) > 1e-6 {
+			t.Errorf("weight %d: %v, want %v", j, w, want)
 		}
 	}
 }
@@ -261,7 +367,7 @@ func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
 			w := weights
 			for range 100 {
 				out, err := CallOnce(backend(t), func(w *Node) *Node {
-					return psi.step(w, MulScalar(OnesLike(w), c.grad), ConstAs(w, c.rate), Const(w.Graph(), psi.value), c.decay)
+					return psi.step(w, MulScalar(OnesLike(w), c.grad), ConstAs(w, c.rate), Const(w.Graph(), psi.value), c.decay, nil)
 				}, w)
 				if err != nil {
 					t.Fatal(err)
@@ -281,7 +387,7 @@ func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
 func TestFloat32ServesExtremeP(t *testing.T) {
 	for _, p := range []float64{1.001, 1.01, 1.1, 3, 10, 30} {
 		w, g := []float32{0.02, -0.02, 1e-5, 0.7, -1.5}, []float32{1e-3, 1e-6, -1e-10, 0.3, 1e-20}
-		out, err := CallOnce(backend(t), func(w, g *Node) *Node { return Power(p).step(w, g, ConstAs(w, 0.1), Const(w.Graph(), p), 0) }, w, g)
+		out, err := CallOnce(backend(t), func(w, g *Node) *Node { return Power(p).step(w, g, ConstAs(w, 0.1), Const(w.Graph(), p), 0, nil) }, w, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,7 +475,7 @@ func TestBadSettingsPanic(t *testing.T) {
 	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
 		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()), "infinite rate": Mirror().LearningRate(math.Inf(1)),
 		"group's rate": Mirror().Group("a", all, Power(2), -1), "β": Mirror().Potential(HyperbolicEntropy(0)), "β that is no number": Mirror().Potential(HyperbolicEntropy(math.NaN())),
-		"second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),
+		"potential for units": Mirror().Potential(Entropy()).Units(), "second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),
 		"group called as the schedule's scope": Mirror().Group("schedule", all, Power(2), 0), "group without a name": Mirror().Group("", all, Power(2), 0)} {
 		func() {
 			defer func() {

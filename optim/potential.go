@@ -70,24 +70,35 @@ func Entropy() Potential {
 		func(z, _ *Node) *Node { return Exp(z) }}
 }
 
-// step returns ∇ψ*((1 − rate·decay)·∇ψ(w) − rate·grad).
-func (p Potential) step(w, grad, rate, param *Node, decay float64) *Node {
-	z, change := p.mirror(w, param), Mul(rate, grad)
+// step returns ∇ψ*((1 − rate·decay)·∇ψ(w) − rate·grad), with w in the given unit where there is one (Config.Units).
+func (p Potential) step(w, grad, rate, param *Node, decay float64, unit *Node) *Node {
+	scaled, dual := w, grad
+	if unit != nil {
+		scaled, dual = Div(w, unit), Mul(grad, Div(ConvertDType(AddScalar(param, -1), w.DType()), unit))
+	}
+	z, change := p.mirror(scaled, param), Mul(rate, dual)
 	// ∇ψ* of ∇ψ rounds, and for large p underflows: a weight that nothing moves is not sent there and back.
 	still := Equal(change, ZerosLike(change))
 	if decay > 0 {
 		z = Mul(z, OneMinus(MulScalar(rate, decay)))
 		still = Equal(rate, ZerosLike(rate))
 	}
-	out := Where(still, w, p.inverse(Sub(z, change), param))
+	out := p.inverse(Sub(z, change), param)
+	if unit != nil {
+		out = Mul(out, unit)
+	}
+	out = Where(still, w, out)
 	if !p.isPower() {
 		return out
 	}
 	// An engine's pow(x, 1) promises nothing: p = 2 has a branch of its own.
-	sgd := w
+	return Where(Equal(param, ConstAs(param, 2)), descend(w, Mul(rate, grad), rate, decay), out)
+}
+
+// descend is a step of gradient descent.
+func descend(w, change, rate *Node, decay float64) *Node {
 	if decay > 0 {
-		sgd = Mul(w, OneMinus(MulScalar(rate, decay)))
+		w = Mul(w, OneMinus(MulScalar(rate, decay)))
 	}
-	sgd = Sub(sgd, change)
-	return Where(Equal(param, ConstAs(param, 2)), sgd, out)
+	return Sub(w, change)
 }

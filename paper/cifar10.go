@@ -25,6 +25,7 @@ type Cifar10 struct {
 	LR            []job.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is that of the paper, auto chooses one for each p.'" toml:"lr" json:"lr"`
 	WeightDecay   float64    `kong:"default='0',help='Add runs with this decay of w, at the first learning rate.'" toml:"weight_decay" json:"weight_decay,omitempty"`
 	Adaptive      float64    `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by short runs.'" toml:"adaptive" json:"adaptive,omitempty"`
+	Unit          string     `kong:"placeholder='init',help='Add runs with weights in units of their initial size, at the first learning rate; see bregman train --help.'" toml:"unit" json:"unit,omitempty"`
 	Seed          uint64     `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
 	Data          string     `kong:"default='cifar10',help='Images: cifar10, or another set to try the whole with; see bregman train --help.'" toml:"data" json:"data"`
 	Precision     string     `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
@@ -38,7 +39,7 @@ type Cifar10 struct {
 func (*Cifar10) Help() string {
 	return `Examples:
   bregman reproduce cifar10 --models resnet18 --p 1.1,2,3,10
-  bregman reproduce cifar10 --lr 0.1,auto --weight-decay 5e-4 --adaptive 0.999
+  bregman reproduce cifar10 --lr 0.1,auto --unit init --weight-decay 5e-4 --adaptive 0.999
   bregman reproduce cifar10 --models cnn --data fashion-sample --p 2,3 --trials 2 --epochs 2 --batch 100
   bregman reproduce cifar10 --nats nats://queue:4222      (and on each machine: bregman worker --nats nats://queue:4222)
   bregman reproduce cifar10 --resume runs/20261115-120000-reproduce-cifar10
@@ -76,24 +77,31 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 		return nil, err
 	}
 	f.Set("settings", "data", job.AbsoluteData(c.Data))
-	var rates, decays, betas []any
+	variants := map[string][]any{} // by setting: its value in each table
+	add := func(lr, decay, beta, unit any) {
+		for key, v := range map[string]any{"lr": lr, "weight_decay": decay, "adaptive": beta, "unit": unit} {
+			variants[key] = append(variants[key], v)
+		}
+	}
 	for _, lr := range c.LR {
-		rates, decays, betas = append(rates, lr.String()), append(decays, 0.), append(betas, 0.)
+		add(lr.String(), 0., 0., "one")
+	}
+	if c.Unit != "" && c.Unit != "one" {
+		add(c.LR[0].String(), 0., 0., c.Unit)
 	}
 	if c.WeightDecay != 0 {
-		rates, decays, betas = append(rates, rates[0]), append(decays, c.WeightDecay), append(betas, 0.)
+		add(c.LR[0].String(), c.WeightDecay, 0., "one")
 	}
 	if c.Adaptive != 0 {
-		rates, decays, betas = append(rates, job.Auto.String()), append(decays, 0.), append(betas, c.Adaptive)
+		add(job.Auto.String(), 0., c.Adaptive, "one")
 	}
-	if f.Set("zip", "lr", rates); len(rates) == 1 {
-		f.Set("settings", "lr", rates[0])
+	if f.Set("zip", "lr", variants["lr"]); len(variants["lr"]) == 1 {
+		f.Set("settings", "lr", variants["lr"][0])
 	}
-	if c.WeightDecay != 0 {
-		f.Set("zip", "weight_decay", decays)
-	}
-	if c.Adaptive != 0 {
-		f.Set("zip", "adaptive", betas)
+	for key, used := range map[string]bool{"unit": c.Unit != "" && c.Unit != "one", "weight_decay": c.WeightDecay != 0, "adaptive": c.Adaptive != 0} {
+		if used {
+			f.Set("zip", key, variants[key])
+		}
 	}
 	p, err := sweep.NewPlan(f, version)
 	if err != nil {
@@ -142,6 +150,9 @@ func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), 
 // command is what to type for this reproduction.
 func (c *Cifar10) command() string {
 	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, job.Quote(c.Data))
+	if c.Unit != "" {
+		s += " --unit " + c.Unit
+	}
 	if c.WeightDecay != 0 {
 		s += fmt.Sprintf(" --weight-decay %v", c.WeightDecay)
 	}

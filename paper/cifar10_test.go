@@ -166,12 +166,12 @@ func TestRunsThatDivergeAreCounted(t *testing.T) {
 // Each learning rate, decay and adaptive variant is a table of its own; learning rates share a compiled step.
 func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 	c := Cifar10{Models: []string{"cnn", "resnet18"}, P: []float64{2, 3}, Trials: 2, Epochs: 1, Batch: 100, Seed: 5, Data: "fashion-sample", Precision: "auto",
-		LR: []job.Rate{0.1, job.Auto}, WeightDecay: 5e-4, Adaptive: 0.999}
+		LR: []job.Rate{0.1, job.Auto}, Unit: "init", WeightDecay: 5e-4, Adaptive: 0.999}
 	p, err := c.plan("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Runs) != 2*2*4*2 || p.Compilations() != 2*3 || p.Runs[0].Seed != 5 {
+	if len(p.Runs) != 2*2*5*2 || p.Compilations() != 2*4 || p.Runs[0].Seed != 5 {
 		t.Errorf("%d runs, %d compilations", len(p.Runs), p.Compilations())
 	}
 	view, err := newNetworks(sweep.Folder{Dir: t.TempDir()}, p)
@@ -185,12 +185,12 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: %v runs are missing", g.file(), g.missing)
 		}
 	}
-	want := []string{"cnn: learning rate 0.1", "cnn_lr_auto: learning rate by short runs", "cnn_lr_0.1_weight_decay_0.0005: learning rate 0.1, weight decay 0.0005",
+	want := []string{"cnn: learning rate 0.1", "cnn_lr_auto: learning rate by short runs", "cnn_lr_0.1_unit_init: learning rate 0.1, in units of the initial size", "cnn_lr_0.1_weight_decay_0.0005: learning rate 0.1, weight decay 0.0005",
 		"cnn_lr_auto_adaptive_0.999: learning rate by short runs, adaptive 0.999"}
-	if len(got) != 8 || !slices.Equal(got[:4], want) {
+	if len(got) != 10 || !slices.Equal(got[:5], want) {
 		t.Errorf("%q", got)
 	}
-	if c.LR, c.WeightDecay, c.Adaptive = []job.Rate{0.1}, 0, 0; true {
+	if c.LR, c.Unit, c.WeightDecay, c.Adaptive = []job.Rate{0.1}, "", 0, 0; true {
 		if p, err = c.plan("test"); err != nil || len(p.Runs) != 8 || p.Compilations() != 2 {
 			t.Errorf("one rate: %v, %v", p, err)
 		}

@@ -97,7 +97,9 @@ func (r *networks) group(s *sweep.Spec) *group {
 			names, titles = append(names, "lr_auto"), append(titles, "learning rate by short runs")
 		case v.Key == "lr":
 			names, titles = append(names, "lr_"+v.Value), append(titles, "learning rate "+v.Value)
-		case v.Value == "0" || v.Value == "false": // without
+		case v.Value == "0" || v.Value == "false" || v.Key == "unit" && v.Value == "one": // without
+		case v.Key == "unit":
+			names, titles = append(names, "unit_"+v.Value), append(titles, "in units of the initial size")
 		default:
 			names, titles = append(names, v.Key+"_"+v.Value), append(titles, strings.ReplaceAll(v.Key, "_", " ")+" "+v.Value)
 		}

@@ -95,6 +95,25 @@ func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {
 	}
 }
 
+// One rate serves every p where weights are measured in their initial size: the small network learns from p = 1.1 to 10.
+func TestInUnitsOneRateServesEveryP(t *testing.T) {
+	s := quick
+	s.Optimizer = optim.Mirror().Units().Schedule(optim.Triangular(1, 1))
+	x := session(t, small(t, 400, 100), s)
+	for _, p := range []float64{1.1, 2, 10} {
+		r := quickRun(x, p)
+		if err := x.Start(r); err != nil {
+			t.Fatal(err)
+		}
+		first := epochs(t, x, r, 0, 1)
+		last := epochs(t, x, r, 1, 4)
+		t.Logf("p = %v: loss %.3f to %.3f", p, first.Loss, last.Loss)
+		if !(last.Loss < first.Loss-0.15) {
+			t.Errorf("p = %v: loss from %v to %v", p, first.Loss, last.Loss)
+		}
+	}
+}
+
 func TestASeedDecidesARun(t *testing.T) {
 	x := session(t, small(t, 120, 40), quick)
 	var all []string
@@ -115,7 +134,7 @@ func TestASeedDecidesARun(t *testing.T) {
 func TestAResumedRunIsTheUnbrokenOneBitForBit(t *testing.T) {
 	set := small(t, 120, 40)
 	s := quick
-	s.Optimizer = optim.Mirror().Momentum(0.9).Schedule(optim.Triangular(1, 1))
+	s.Optimizer = optim.Mirror().Momentum(0.9).Units().Schedule(optim.Triangular(1, 1))
 	x := session(t, set, s)
 	r := quickRun(x, 3)
 	if err := x.Start(r); err != nil {
