@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // run makes a run folder of a fit with three points.
@@ -251,6 +253,43 @@ func TestExports(t *testing.T) {
 	}
 	if err := Write(&b, &l, "xls"); err == nil {
 		t.Error("xls was written")
+	}
+}
+
+// Networks that were pruned and rounded are compared in that, too, row by row of what they differ in; what is off is in no name.
+func TestPruningAndRoundingAreCompared(t *testing.T) {
+	var dirs []string
+	for k, decay := range []float64{0, 5e-4, 5e-4} {
+		dir := filepath.Join(t.TempDir(), fmt.Sprint("n", k))
+		r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Seed: uint64(k), Data: "cifar10", Engine: "go", Settings: map[string]any{"model": "cnn", "p": 3, "seed": k, "weight_decay": decay}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Append(map[string]any{"epoch": 1, "loss": 0.5})
+		pruned := []train.Level{{At: 0, Accuracy: 0.9}, {At: 0.5, Accuracy: 0.1 * float64(k+1)}}
+		study := train.Study{P: 3, Accuracy: 0.9, PrunedEach: pruned, PrunedAll: pruned, Rounded: []train.Level{{At: 8, Accuracy: 0.9}},
+			Histogram: train.Histogram{Limit: 1, Share: []float64{0.5, 0.5}}, ScaledHistogram: train.Histogram{Limit: 2, Share: []float64{0.5, 0.5}}}
+		if k == 2 { // made at other levels: it counts in no mean of the others
+			study.PrunedEach = study.PrunedEach[:1]
+		}
+		b, err := json.Marshal(study)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.WriteFile("tables/study.json", b), r.Finish(nil, false)); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	p, err := NewPage(readAll(t, dirs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := string(p.Bytes())
+	for _, want := range []string{"Pruning and rounding", `<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`, `<th scope="row">p = 3</th><td>90.00</td><td>10.00</td>`, "8 bits"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %q", want)
+		}
 	}
 }
 

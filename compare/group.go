@@ -70,7 +70,11 @@ func groupsOf(runs []*Run, kind string) []*Group {
 			case "data":
 				parts = append(parts, short(d.Values[i]))
 			default:
-				parts = append(parts, short(strings.ReplaceAll(d.Name, "_", " ")+" "+d.Values[i]))
+				if v := d.Values[i]; v == "true" {
+					parts = append(parts, short(strings.ReplaceAll(d.Name, "_", " ")))
+				} else if !slices.Contains([]string{"", "0", "false", "–"}, v) { // what is off is not in a name
+					parts = append(parts, short(strings.ReplaceAll(d.Name, "_", " ")+" "+v))
+				}
 			}
 		}
 		if r.Status != runlog.Done && len(runs) > 1 {
@@ -302,7 +306,7 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 		fig.X, fig.LogX = axisName(x), log
 		keep := report.Thin(b.X, b.Mean, maxDrawn, log)
 		s := report.Series{Name: plain(g.Name), Color: report.Color(g.P)}
-		s.Style = []report.Style{report.Solid, report.Dashed, report.Dotted}[seen[g.P]%3] // one colour a p
+		s.Style = report.LineStyle(seen[g.P]) // one colour a p
 		seen[g.P]++
 		for _, k := range keep {
 			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
@@ -314,11 +318,6 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 		fig.Series = append(fig.Series, s)
 	}
 	fig.LogY = m.Log || wide(fig.Series)
-	if len(fig.Series) > 8 { // a legend of more hides the curves
-		for k := range fig.Series {
-			fig.Series[k].Name = ""
-		}
-	}
 	return fig, len(fig.Series) > 0
 }
 

@@ -165,18 +165,8 @@ func (p *Page) add(ts ...job.Named) {
 }
 
 func (p *Page) figure(name, caption string, figs ...report.Figure) error {
-	var names []string
-	var panels [][]byte
-	for _, f := range figs {
-		svg, err := report.SVG(f)
-		if err != nil {
-			return err
-		}
-		names, panels = append(names, f.Title), append(panels, svg)
-	}
 	p.figures = append(p.figures, namedFigures{name, figs})
-	p.Figure(caption, names, panels)
-	return nil
+	return p.Figure(caption, figs...)
 }
 
 // few writes a list of many by its ends.
@@ -296,34 +286,83 @@ func (p *Page) curves() error {
 	return nil
 }
 
-// weights shows the histograms of networks, and the norms of linear classifiers.
+// studies are the studied networks: a row a group, with its trials.
+func (p *Page) studies() []job.Studies {
+	var out []job.Studies
+	for _, kind := range Kinds(p.groups) {
+		for _, g := range kind {
+			row := job.Studies{Name: g.Name, P: g.P}
+			if len(Kinds(p.groups)) > 1 {
+				row.Name += ", " + g.Kind
+			}
+			for _, c := range g.Curves {
+				if s := c.Run.Study; s != nil && drawable(s.Histogram) && drawable(s.ScaledHistogram) && !slices.ContainsFunc(row.Trials, func(o train.Study) bool { return !sameLevels(o, *s) }) {
+					row.Trials = append(row.Trials, *s)
+				}
+			}
+			if len(row.Trials) > 0 {
+				out = append(out, row)
+			}
+		}
+	}
+	return out
+}
+
+// sameLevels says whether two studies were made at the same shares and bits.
+func sameLevels(a, b train.Study) bool {
+	same := func(x, y []train.Level) bool {
+		return slices.EqualFunc(x, y, func(x, y train.Level) bool { return x.At == y.At })
+	}
+	return same(a.PrunedEach, b.PrunedEach) && same(a.PrunedAll, b.PrunedAll) && same(a.Rounded, b.Rounded)
+}
+
+// weights shows what the studies of networks found: histograms, spreads, pruning and rounding.
 func (p *Page) weights() error {
+	rows := p.studies()
+	if len(rows) == 0 {
+		return nil
+	}
 	sizes := report.Figure{Title: "Sizes of the weights", X: "|w|", Y: "% of the weights"}
 	scaled := report.Figure{Title: "Sizes over the RMS of their layer", X: "|w| / RMS", Y: "density", LogY: true, Min: [2]float64{0, 1e-3}}
 	right, top := 0.0, 0.0
-	named := map[float64]bool{}
-	for _, r := range p.runs {
-		if r.Study == nil || !drawable(r.Study.Histogram) || !drawable(r.Study.ScaledHistogram) {
-			continue
-		}
-		name := ""
-		if !named[r.Study.P] {
-			name = fmt.Sprintf("p = %v", r.Study.P)
-			named[r.Study.P] = true
-		}
-		h := r.Study.ScaledHistogram
-		x, y := outline(r.Study.Histogram, 100)
-		sizes.Series = append(sizes.Series, report.Series{Name: name, X: x, Y: y, Color: report.Color(r.Study.P)})
+	seen := map[float64]int{}
+	for _, r := range rows {
+		style := report.LineStyle(seen[r.P])
+		seen[r.P]++
+		h := r.Trials[0].ScaledHistogram
+		x, y := outline(r.Trials[0].Histogram, 100)
+		sizes.Series = append(sizes.Series, report.Series{Name: plain(r.Name), X: x, Y: y, Color: report.Color(r.P), Style: style})
 		x, y = outline(h, float64(len(h.Share))/h.Limit)
-		scaled.Series = append(scaled.Series, report.Series{Name: name, X: x, Y: y, Color: report.Color(r.Study.P)})
+		scaled.Series = append(scaled.Series, report.Series{Name: plain(r.Name), X: x, Y: y, Color: report.Color(r.P), Style: style})
 		right, top = max(right, h.Limit), max(top, slices.Max(y))
-	}
-	if len(sizes.Series) == 0 {
-		return nil
 	}
 	scaled.Max = [2]float64{right, 10 * top}
 	p.Section("The weights")
-	return p.figure("weights", "Histograms of |w| after training, up to the size that 99.5 % do not exceed.", sizes, scaled)
+	caption := "Histograms of |w| after training, up to the size that 99.5 % do not exceed."
+	if slices.ContainsFunc(rows, func(r job.Studies) bool { return len(r.Trials) > 1 }) {
+		caption += " The first trial of each."
+	}
+	if err := p.figure("weights", caption, sizes, scaled); err != nil {
+		return err
+	}
+	p.add(job.Named{Name: "weights", Table: job.SpreadTable(rows)})
+	rows = slices.DeleteFunc(rows, func(r job.Studies) bool { return !sameLevels(r.Trials[0], rows[0].Trials[0]) })
+	if len(rows[0].Trials[0].PrunedEach) == 0 {
+		return nil
+	}
+	p.Section("Pruning and rounding")
+	p.Say("Test accuracy with the smallest weights set to 0, and with all rounded to a few bits. Nothing is trained after the change.")
+	figs, tables := job.Levels(rows)
+	for _, f := range figs {
+		for k := range f.Series {
+			f.Series[k].Name = plain(f.Series[k].Name)
+		}
+	}
+	if err := p.figure("pruning", job.LevelsCaption, figs...); err != nil {
+		return err
+	}
+	p.add(tables...)
+	return nil
 }
 
 // drawable says whether a histogram, which was read from a file, is one.
@@ -349,7 +388,7 @@ func (p *Page) save(dir string) error {
 		}
 	}
 	for _, f := range p.figures {
-		f.figs = f.figs[:min(len(f.figs), 12)] // side by side: more are no picture
+		f.figs = f.figs[:min(len(f.figs), 24)] // more are no picture
 		for ext, draw := range map[string]func(...report.Figure) ([]byte, error){".svg": report.SVG, ".png": report.PNG} {
 			data, err := draw(f.figs...)
 			if err == nil {

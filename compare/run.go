@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bregman-ml/bregman/job"
@@ -191,6 +192,10 @@ func settingText(v any) string {
 			parts = append(parts, settingText(e))
 		}
 		return strings.Join(parts, ", ")
+	case float64:
+		if v != 0 && math.Abs(v) < 1e-4 {
+			return strconv.FormatFloat(v, 'g', -1, 64) // and not in zeros
+		}
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

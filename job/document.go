@@ -57,16 +57,9 @@ func (d Document) AddFigure(name, caption string, figs ...report.Figure) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	var panels [][]byte
-	for _, f := range figs {
-		panel, err := report.SVG(f)
-		if err != nil {
-			return err
-		}
-		names, panels = append(names, f.Title), append(panels, panel)
+	if err := d.Page.Figure(caption, figs...); err != nil {
+		return err
 	}
-	d.Page.Figure(caption, names, panels)
 	if err := d.Run.WriteFile("figures/"+name+".svg", svg); err != nil {
 		return err
 	}

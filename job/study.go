@@ -63,7 +63,7 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	if err := d.AddFigure(prefix+"weights_scaled", "The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.", scaledHistograms(rows)...); err != nil {
 		return err
 	}
-	if err := d.AddTables(Named{prefix + "weights", spreadTable(rows)}); err != nil {
+	if err := d.AddTables(Named{prefix + "weights", SpreadTable(rows)}); err != nil {
 		return err
 	}
 	if err := d.Run.WriteFile("tables/"+prefix+"histograms.csv", histogramTable(rows).CSV()); err != nil {
@@ -73,11 +73,14 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	d.Page.Section(of + "Pruning and rounding")
 	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, and with all weights rounded: symmetric, one scale per " +
 		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm keeps its statistics.")
-	if err := d.AddFigure(prefix+"pruning", "Test accuracy after magnitude pruning and after rounding.", levelFigures(rows)...); err != nil {
+	figs, tables := Levels(rows)
+	if err := d.AddFigure(prefix+"pruning", LevelsCaption, figs...); err != nil {
 		return err
 	}
-	if err := d.AddTables(Named{prefix + "pruning", prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
-		Named{prefix + "pruning_all", prunedTable("Pruned: of all layers together", rows, allLayers)}, Named{prefix + "rounding", roundedTable(rows)}); err != nil {
+	for k := range tables {
+		tables[k].Name = prefix + tables[k].Name
+	}
+	if err := d.AddTables(tables...); err != nil {
 		return err
 	}
 
@@ -130,8 +133,8 @@ func scaledHistograms(rows []Studies) []report.Figure {
 	return []report.Figure{linear, log}
 }
 
-// spreadTable has a row per p.
-func spreadTable(rows []Studies) report.Table {
+// SpreadTable has a row for each.
+func SpreadTable(rows []Studies) report.Table {
 	t := report.Table{Title: "Sizes of the weights",
 		Note:   "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 where all have one size, 0.36 for a normal distribution. Means over the trials.",
 		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
@@ -179,6 +182,15 @@ func (s Studies) levels(of func(train.Study) []train.Level) (at, accuracy []floa
 	return at, accuracy
 }
 
+// LevelsCaption goes with the figures of Levels.
+const LevelsCaption = "Test accuracy after magnitude pruning and after rounding."
+
+// Levels are the figures and tables of pruning and rounding. A colour is a p; where several rows have one, the second is dashed and the third dotted.
+func Levels(rows []Studies) ([]report.Figure, []Named) {
+	return levelFigures(rows), []Named{{"pruning", prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
+		{"pruning_all", prunedTable("Pruned: of all layers together", rows, allLayers)}, {"rounding", roundedTable(rows)}}
+}
+
 func levelFigures(rows []Studies) []report.Figure {
 	figs := []report.Figure{
 		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
@@ -187,7 +199,10 @@ func levelFigures(rows []Studies) []report.Figure {
 	for k := range figs {
 		figs[k].Min[1], figs[k].Max[1] = 0, 100
 	}
+	seen := map[float64]int{}
 	for _, r := range rows {
+		style := report.LineStyle(seen[r.P])
+		seen[r.P]++
 		for k, of := range []func(train.Study) []train.Level{eachLayer, allLayers, roundings} {
 			at, acc := r.levels(of)
 			if k < 2 {
@@ -195,7 +210,7 @@ func levelFigures(rows []Studies) []report.Figure {
 					at[i] *= 100
 				}
 			}
-			figs[k].Series = append(figs[k].Series, report.Series{Name: r.Name, X: at, Y: acc, Color: report.Color(r.P)})
+			figs[k].Series = append(figs[k].Series, report.Series{Name: r.Name, X: at, Y: acc, Color: report.Color(r.P), Style: style})
 		}
 	}
 	return figs

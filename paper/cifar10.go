@@ -119,7 +119,7 @@ func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
 			return err
 		}
 		dir := c.folder()
-		plan.Describe(con, dir)
+		sweep.Announce(ctx, con, plan, dir, c.Options, c.Runs)
 		return sweep.RunPlan(ctx, con, plan, dir, c.Options, Library(), c.JSON)
 	}
 	plan, err := sweep.ReadPlan(c.Resume, con.Version)

@@ -56,8 +56,9 @@ func TestLaTeXIsBooktabsWithTheBestInBold(t *testing.T) {
 
 func TestFiguresChangeWithThePageInTheDark(t *testing.T) {
 	p := NewPage("t", "")
-	svg, _ := SVG(sample())
-	p.Figure("", []string{"a"}, [][]byte{svg})
+	if err := p.Figure("", sample()); err != nil {
+		t.Fatal(err)
+	}
 	html := string(p.Bytes())
 	hex := strings.TrimPrefix(Hex(Color(3)), "#")
 	if !strings.Contains(html, "stroke:var(--c"+hex+",#"+hex+")") || !strings.Contains(html, "--c"+hex+":"+Hex(Dark(Color(3)))) {

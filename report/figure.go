@@ -54,16 +54,20 @@ const (
 	Crosses
 )
 
+// LineStyle is the style of the k-th curve of one colour.
+func LineStyle(k int) Style { return []Style{Solid, Dashed, Dotted}[k%3] }
+
 // Width and Height are the size of one figure, in points: a third of a wide page.
 const (
 	Width  = 340
 	Height = 290
 )
 
-// SVG draws the figures side by side.
+// SVG draws the figures side by side, more than four in rows of three.
 func SVG(figs ...Figure) ([]byte, error) {
-	c := vgsvg.New(Width*vg.Length(len(figs)), Height)
-	if err := drawRow(draw.New(c), figs); err != nil {
+	l := arrange(figs)
+	c := vgsvg.New(l.width, l.height)
+	if err := l.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
@@ -73,10 +77,11 @@ func SVG(figs ...Figure) ([]byte, error) {
 	return portableSVG(buf.Bytes()), nil
 }
 
-// PNG draws the figures side by side, at twice the resolution of a screen.
+// PNG draws what SVG does, at twice the resolution of a screen.
 func PNG(figs ...Figure) ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(Width*vg.Length(len(figs)), Height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(color.White))
-	if err := drawRow(draw.New(c), figs); err != nil {
+	l := arrange(figs)
+	c := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(color.White))
+	if err := l.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
 	var buf bytes.Buffer
@@ -98,19 +103,48 @@ func portableSVG(svg []byte) []byte {
 	return []byte(out)
 }
 
-func drawRow(c draw.Canvas, figs []Figure) error {
-	tiles := draw.Tiles{Rows: 1, Cols: len(figs)}
-	for i, f := range figs {
+// layout is figures in rows under one legend, or with a legend each.
+type layout struct {
+	figs          []Figure
+	legend        [][]Series // its lines
+	rows, cols    int
+	width, height vg.Length
+}
+
+func arrange(figs []Figure) layout {
+	figs, shared := shareLegend(figs)
+	l := layout{figs: figs, rows: 1, cols: len(figs)}
+	if l.cols > 4 {
+		l.rows, l.cols = (len(figs)+2)/3, 3
+	}
+	l.width = Width * vg.Length(l.cols)
+	l.legend = legendRows(shared, l.width-2*legendSpace)
+	l.height = Height*vg.Length(l.rows) + legendHeight(l.legend)
+	return l
+}
+
+func (l layout) draw(c draw.Canvas) error {
+	tiles := draw.Tiles{Rows: l.rows, Cols: l.cols}
+	below := draw.Crop(c, 0, 0, 0, -legendHeight(l.legend))
+	for i, f := range l.figs {
 		p, err := f.plot()
 		if err != nil {
 			return fmt.Errorf("figure %q: %w", f.Title, err)
 		}
-		tile := draw.Crop(tiles.At(c, i, 0), 4, -12, 4, -6)
+		tile := draw.Crop(tiles.At(below, i%l.cols, i/l.cols), 4, -12, 4, -6)
 		if f.Square {
 			tile = f.square(tile)
 		}
 		p.Draw(tile)
 	}
+	for _, row := range l.legend {
+		for _, s := range row {
+			if err := checkGlyphs(s.Name); err != nil {
+				return err
+			}
+		}
+	}
+	drawLegend(c, l.legend)
 	return nil
 }
 
@@ -135,7 +169,11 @@ var (
 )
 
 func (f Figure) plot() (*plot.Plot, error) {
-	if err := f.checkGlyphs(); err != nil {
+	texts := []string{f.Title, f.X, f.Y}
+	for _, s := range f.Series {
+		texts = append(texts, s.Name)
+	}
+	if err := checkGlyphs(texts...); err != nil {
 		return nil, err
 	}
 	p := plot.New()
@@ -167,6 +205,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 	p.Add(g)
 
 	f.scale(&p.Y, 1, f.LogY)
+	legend := len(f.named()) <= 8 // one of more hides the curves
 	bottom := p.Y.Min
 	for _, s := range f.Series {
 		s.shade(p, f, bottom)
@@ -174,7 +213,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 		for _, xy := range f.visible(s) {
 			thumb = s.plotTo(p, xy)
 		}
-		if s.Name != "" && thumb != nil {
+		if s.Name != "" && thumb != nil && legend {
 			p.Legend.Add(s.Name+"  ", thumb) // room for a font that is wider than ours, beside the line
 		}
 	}
@@ -315,10 +354,7 @@ func (f Figure) shows(x, y float64) bool {
 }
 
 func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
-	col := s.Color
-	if col == nil {
-		col = ink
-	}
+	col := s.color()
 	if s.Style == Discs || s.Style == Crosses {
 		sc := &plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: col, Radius: 3.2, Shape: draw.CircleGlyph{}}}
 		if s.Style == Crosses {
@@ -340,10 +376,7 @@ func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 	if len(s.Low) != len(s.X) || len(s.High) != len(s.X) {
 		return
 	}
-	col := s.Color
-	if col == nil {
-		col = ink
-	}
+	col := s.color()
 	r, g, b, _ := col.RGBA()
 	var low, high plotter.XYs
 	flush := func() {
@@ -368,12 +401,8 @@ func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 }
 
 // checkGlyphs returns an error for a text the font cannot show: in a PNG it would silently be missing.
-func (f Figure) checkGlyphs() error {
+func checkGlyphs(texts ...string) error {
 	face := font.DefaultCache.Lookup(sans, 10).Face
-	texts := []string{f.Title, f.X, f.Y}
-	for _, s := range f.Series {
-		texts = append(texts, s.Name)
-	}
 	for _, t := range texts {
 		for _, r := range t {
 			if i, err := face.GlyphIndex(nil, r); err != nil || i == 0 {

@@ -66,13 +66,23 @@ func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`</div>`)
 }
 
-// Figure adds panels side by side where there is room, under one caption. The names describe them to screen readers.
-func (p *Page) Figure(caption string, names []string, panels [][]byte) {
-	p.body.WriteString(`<figure class="plot"><div class="panels">`)
-	for i, svg := range panels {
-		p.body.WriteString(strings.Replace(p.bothModes(string(svg)), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(names[i])), 1))
+// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it.
+func (p *Page) Figure(caption string, figs ...Figure) error {
+	own, shared := shareLegend(figs)
+	var panels strings.Builder
+	for _, f := range own {
+		svg, err := SVG(f)
+		if err != nil {
+			return err
+		}
+		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(f.Title)), 1))
 	}
-	fmt.Fprintf(&p.body, `</div><figcaption>%s</figcaption></figure>`, html.EscapeString(caption))
+	p.body.WriteString(`<figure class="plot"><div class="panels">`)
+	if len(shared) > 0 {
+		p.body.WriteString(p.bothModes(legendHTML(shared)))
+	}
+	fmt.Fprintf(&p.body, `%s</div><figcaption>%s</figcaption></figure>`, p.bothModes(panels.String()), html.EscapeString(caption))
+	return nil
 }
 
 var hexColor = regexp.MustCompile(`(fill|stroke):#([0-9A-Fa-f]{6})`)

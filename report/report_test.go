@@ -161,8 +161,11 @@ func TestPageIsSelfContainedAndEscaped(t *testing.T) {
 	p.Say("a < %d", 3)
 	p.List("x & y")
 	p.Tables(table())
-	svg, _ := SVG(sample())
-	p.Figure("a caption", []string{`cap "tion"`}, [][]byte{svg})
+	f := sample()
+	f.Title = `cap "tion"`
+	if err := p.Figure("a caption", f); err != nil {
+		t.Fatal(err)
+	}
 	html := string(p.Bytes())
 	for _, bad := range []string{"<script", "http://", "https://", "src="} {
 		if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(html, "http://www.w3.org", ""), "https://www.w3.org", ""), bad) {

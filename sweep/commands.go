@@ -75,14 +75,7 @@ func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
 		return &runlog.BusyError{Dir: dir} // before the time is measured
 	}
 	plan.Command = s.command()
-	var takes string
-	if left := (Folder{dir}).left(plan); len(left) > 0 {
-		takes = estimate(ctx, plan, left, s.Options, s.Runs) // before a word is said: a GPU's engine may start the process again
-	}
-	plan.Describe(con, dir)
-	if takes != "" {
-		con.Say("%s", takes)
-	}
+	Announce(ctx, con, plan, dir, s.Options, s.Runs)
 	if s.DryRun {
 		if s.JSON {
 			return con.PrintJSON(plan)
@@ -90,6 +83,18 @@ func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
 		return nil
 	}
 	return RunPlan(ctx, con, plan, dir, s.Options, lib, s.JSON)
+}
+
+// Announce prints the plan and how long what is left of it will take.
+func Announce(ctx context.Context, con *job.Console, plan *Plan, dir string, o Options, runs string) {
+	var takes string
+	if left := (Folder{dir}).left(plan); len(left) > 0 {
+		takes = estimate(ctx, plan, left, o, runs) // before a word is said: a GPU's engine may start the process again
+	}
+	plan.Describe(con, dir)
+	if takes != "" {
+		con.Say("%s", takes)
+	}
 }
 
 // command is what was typed.
