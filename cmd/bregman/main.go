@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -74,6 +76,17 @@ func guard(run func() int) (code int) {
 	return run()
 }
 
+// command is the command that was not understood, as far as it was.
+func command(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context != nil {
+		if node := wrong.Context.Selected(); node != nil {
+			return strings.TrimSpace(node.FullPath())
+		}
+	}
+	return "bregman"
+}
+
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -89,12 +102,12 @@ func run(args []string) (code int) {
 	if err != nil {
 		panic(err)
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
+	if len(args) == 0 || args[0] == "help" { // help COMMAND is COMMAND --help
+		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: bregman --help\n", err)
+		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: %s --help\n", err, command(err))
 		return 2
 	}
 	if err = job.CheckResume(given(k)); err == nil {

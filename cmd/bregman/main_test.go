@@ -105,6 +105,19 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 	}
 }
 
+func TestHelpIsACommandAndErrorsNameTheirs(t *testing.T) {
+	for args, want := range map[string]string{"help": "Usage: bregman <command>", "": "Usage: bregman <command>", "help train": "Usage: bregman train", "help reproduce cifar10": "Usage: bregman reproduce cifar10"} {
+		if stdout, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 0 || !strings.HasPrefix(stdout, want) {
+			t.Errorf("%s: exit %d, %.80q, %q", args, code, stdout, stderr)
+		}
+	}
+	for args, want := range map[string]string{"train --foo": "Try: bregman train --help\n", "fly": "Try: bregman --help\n", "help fly": "Try: bregman --help\n", "reproduce": "Try: bregman reproduce --help\n"} {
+		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || !strings.HasSuffix(stderr, want) {
+			t.Errorf("%s: exit %d, %q", args, code, stderr)
+		}
+	}
+}
+
 func TestBadUsageExitsWithTwo(t *testing.T) {
 	for _, args := range []string{"fly", "fit", "fit --data x --p three", "fit --data x --loss hinge", "reproduce", "fit --nonsense"} {
 		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || stderr == "" {
