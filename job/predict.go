@@ -23,7 +23,7 @@ type Predict struct {
 	Unlabeled bool   `kong:"help='The labels in the data mean nothing: predict only.'" json:"unlabeled"`
 	Scores    bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
 	Out       string `kong:"default='-',placeholder='FILE',help='Where the labels go, one a line; - is standard output.'" json:"out"`
-	JSON      bool   `kong:"name='json',help='Print one JSON object with the accuracy; labels only go to --out FILE.'" json:"-"`
+	JSON      bool   `kong:"name='json',help='Print one JSON object: the accuracy, and the labels where they do not go to --out FILE.'" json:"-"`
 }
 
 // Help is shown by --help.
@@ -69,16 +69,36 @@ func (p *Predict) Run(ctx context.Context, con *Console) error {
 			return err
 		}
 	}
+	if p.JSON {
+		out := map[string]any{"n": len(labels), "accuracy": acc}
+		if p.Out != "-" {
+			out["out"] = p.Out
+		} else if out["labels"] = labels; p.Scores {
+			out["scores"] = byExample(scores)
+		}
+		return errors.Join(con.PrintJSON(out), noAccuracy)
+	}
 	if noAccuracy != nil {
 		return noAccuracy
-	}
-	if p.JSON {
-		return con.PrintJSON(map[string]any{"n": len(labels), "accuracy": acc, "out": p.Out})
 	}
 	if acc != nil {
 		con.Say("accuracy %.4f (%d examples)", *acc, len(labels))
 	}
 	return nil
+}
+
+// byExample are the scores as a file has them: of each example one, or one for each class.
+func byExample(scores [][]float64) any {
+	if len(scores) == 1 {
+		return scores[0]
+	}
+	out := make([][]float64, len(scores[0]))
+	for _, of := range scores {
+		for i, s := range of {
+			out[i] = append(out[i], s)
+		}
+	}
+	return out
 }
 
 // load reads a model, or npy weights.

@@ -81,6 +81,17 @@ type Outcome struct {
 	Seconds float64
 }
 
+// again is what to say after "sweep resume" for the same place. A password in an address is not repeated.
+func (o Options) again(dir string) string {
+	switch {
+	case o.NATS == "":
+		return job.Quote(dir)
+	case strings.Contains(o.NATS, "@"):
+		return job.Quote(dir) + " --nats URL"
+	}
+	return job.Quote(dir) + " --nats " + job.Quote(o.NATS)
+}
+
 // sweep runs a plan in a folder, which is locked for this process, until every run is done or given up.
 func sweep(ctx context.Context, con *job.Console, plan *Plan, dir string, o Options, lib Library) (Outcome, error) {
 	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, con: con, byID: map[string]*Spec{}, events: make(chan event, 256), open: map[string]bool{}}
@@ -103,9 +114,9 @@ func sweep(ctx context.Context, con *job.Console, plan *Plan, dir string, o Opti
 	err := c.work(ctx)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
-		err = fmt.Errorf("%w; go on with: bregman sweep resume %s", errStopped, job.Quote(dir))
+		err = fmt.Errorf("%w; go on with: bregman sweep resume %s", errStopped, o.again(dir))
 	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not wrapped: this says more than the program would say of an interruption
-		err = fmt.Errorf("interrupted; go on with: bregman sweep resume %s", job.Quote(dir))
+		err = fmt.Errorf("interrupted; go on with: bregman sweep resume %s", o.again(dir))
 	}
 	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
 	for id, f := range c.failures(plan) {

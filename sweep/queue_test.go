@@ -345,3 +345,11 @@ func TestTheNewerCheckpointCounts(t *testing.T) {
 		t.Errorf("b has %s", newest(b))
 	}
 }
+
+func TestGoingOnRepeatsTheServerAndNoPassword(t *testing.T) {
+	for url, want := range map[string]string{"": "a", "nats://q:4222": "a --nats nats://q:4222", "nats://me:secret@q:4222": "a --nats URL"} {
+		if got := (Options{Connection: Connection{NATS: url}}).again("a"); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -227,6 +228,11 @@ func TestFitPredictRoundTrip(t *testing.T) {
 	}
 	if l, _ := os.ReadFile(filepath.Join(dir, "l.txt")); len(strings.Fields(string(l))) != 6 {
 		t.Errorf("labels with scores: %q", l)
+	}
+	stdout, _, _ = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv --scores --json")...)
+	var said struct{ Labels, Scores []float64 }
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || !slices.Equal(said.Labels, []float64{7, 3, 7}) || len(said.Scores) != 3 || strings.Contains(stdout, `"out"`) {
+		t.Errorf("--json printed %q, %v", stdout, err)
 	}
 	// data of one label has no accuracy to speak of, but its labels are not lost
 	write(t, dir, "one.csv", "x,y,label\n1,1,0\n-2,-2,0\n")
