@@ -23,9 +23,12 @@ type Curve struct {
 // Group is the trials of one p and otherwise equal settings.
 type Group struct {
 	Name   string
-	P      float64 // NaN where there is none
-	Kind   string  // command, network and data, and what the curves are drawn over: curves of different kinds do not go into one figure
+	P      float64      // NaN where there is none
+	Style  report.Style // of its curves: one for each variant of the settings, the same for every p
+	Kind   string       // command, network and data, and what the curves are drawn over: curves of different kinds do not go into one figure
 	Curves []Curve
+
+	variant string // what it differs in beside p and the learning rate
 }
 
 // Groups sorts the curves of runs by kind and p. Runs that are done and differ only in their seed are trials of one group; one that is not done is a group by itself,
@@ -57,24 +60,24 @@ func groupsOf(runs []*Run, kind string) []*Group {
 	var out []*Group
 	byKey := map[string]*Group{}
 	for i, r := range runs {
-		var parts []string
+		var parts, variant []string
 		own := "" // what a short name may not tell
 		for _, d := range differ {
-			switch d.Name {
-			case "p", "seed", "trials", "version", "engine", "engine used":
-			default:
-				own += d.Values[i] + "\x00"
+			v := d.Values[i]
+			if slices.Contains([]string{"p", "seed", "trials", "version", "engine", "engine used"}, d.Name) || off(d.Name, v) {
+				own += "\x00" // p is the curve's
+				continue
 			}
-			switch d.Name {
-			case "p", "seed", "trials", "version", "engine", "engine used": // p is the curve's
-			case "data":
-				parts = append(parts, short(d.Values[i]))
-			default:
-				if v := d.Values[i]; v == "true" {
-					parts = append(parts, short(strings.ReplaceAll(d.Name, "_", " ")))
-				} else if !slices.Contains([]string{"", "0", "false", "–"}, v) { // what is off is not in a name
-					parts = append(parts, short(strings.ReplaceAll(d.Name, "_", " ")+" "+v))
-				}
+			own += v + "\x00"
+			text := strings.ReplaceAll(d.Name, "_", " ")
+			switch {
+			case d.Name == "data":
+				text = v
+			case v != "true":
+				text += " " + v
+			}
+			if parts = append(parts, short(text)); d.Name != "lr" {
+				variant = append(variant, text)
 			}
 		}
 		if r.Status != runlog.Done && len(runs) > 1 {
@@ -102,7 +105,7 @@ func groupsOf(runs []*Run, kind string) []*Group {
 			}
 			g := byKey[key]
 			if g == nil {
-				g = &Group{Name: name, P: p, Kind: kind}
+				g = &Group{Name: name, P: p, Kind: kind, variant: strings.Join(variant, ", ")}
 				byKey[key], out = g, append(out, g)
 			}
 			g.Curves = append(g.Curves, Curve{c, r})
@@ -116,7 +119,40 @@ func groupsOf(runs []*Run, kind string) []*Group {
 	slices.SortStableFunc(out, func(a, b *Group) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.P, b.P), strings.Compare(a.Name, b.Name))
 	})
+	for _, kind := range Kinds(out) {
+		style(kind)
+	}
 	return out
+}
+
+// off says whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a name, and what an earlier version did not have is off.
+func off(name, value string) bool {
+	return slices.Contains([]string{"", "0", "false", "–"}, value) &&
+		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "no_study", "bias", "l2", "lp", "cv"}, name)
+}
+
+// style gives the groups of a kind their styles: a variant has the same for every p, the plain one is solid. Where a p has several of one style, the later take another.
+func style(groups []*Group) {
+	variants := []string{""}
+	used := map[float64][]report.Style{}
+	for _, g := range groups {
+		if !slices.Contains(variants, g.variant) {
+			variants = append(variants, g.variant)
+		}
+	}
+	if !slices.ContainsFunc(groups, func(g *Group) bool { return g.variant == "" }) {
+		variants = variants[1:]
+	}
+	for _, g := range groups {
+		k := slices.Index(variants, g.variant)
+		for range 2 {
+			if slices.Contains(used[g.P], report.LineStyle(k)) {
+				k++
+			}
+		}
+		g.Style = report.LineStyle(k)
+		used[g.P] = append(used[g.P], g.Style)
+	}
 }
 
 // short cuts a text to what a legend has room for.
@@ -296,7 +332,6 @@ const maxDrawn = 2000
 func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 	m := MetricOf(metric)
 	fig = report.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
-	seen := map[float64]int{}
 	for _, g := range groups {
 		b := g.Band(metric)
 		if len(b.X) == 0 {
@@ -305,9 +340,7 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 		x, log := g.X()
 		fig.X, fig.LogX = axisName(x), log
 		keep := report.Thin(b.X, b.Mean, maxDrawn, log)
-		s := report.Series{Name: plain(g.Name), Color: report.Color(g.P)}
-		s.Style = report.LineStyle(seen[g.P]) // one colour a p
-		seen[g.P]++
+		s := report.Series{Name: plain(g.Name), Color: report.Color(g.P), Style: g.Style}
 		for _, k := range keep {
 			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
 			s.Low, s.High = append(s.Low, b.Low[k]), append(s.High, b.High[k])

@@ -286,54 +286,81 @@ func (p *Page) curves() error {
 	return nil
 }
 
-// studies are the studied networks: a row a group, with its trials.
-func (p *Page) studies() []job.Studies {
-	var out []job.Studies
-	for _, kind := range Kinds(p.groups) {
-		for _, g := range kind {
-			row := job.Studies{Name: g.Name, P: g.P}
-			if len(Kinds(p.groups)) > 1 {
-				row.Name += ", " + g.Kind
-			}
-			for _, c := range g.Curves {
-				if s := c.Run.Study; s != nil && drawable(s.Histogram) && drawable(s.ScaledHistogram) && !slices.ContainsFunc(row.Trials, func(o train.Study) bool { return !sameLevels(o, *s) }) {
-					row.Trials = append(row.Trials, *s)
-				}
-			}
-			if len(row.Trials) > 0 {
-				out = append(out, row)
-			}
+// studied is a network whose weights were studied.
+type studied struct {
+	run   *Run
+	group *Group // nil: it has no curves
+}
+
+// studies are the networks whose weights were studied, in the order of the groups.
+func (p *Page) studies() []studied {
+	of := map[*Run]*Group{}
+	at := map[*Run]int{} // 0 for those without
+	for k, g := range p.groups {
+		for _, c := range g.Curves {
+			of[c.Run], at[c.Run] = g, k+1
 		}
+	}
+	var out []studied
+	for _, r := range p.runs {
+		if r.Study != nil && drawable(r.Study.Histogram) && drawable(r.Study.ScaledHistogram) {
+			out = append(out, studied{r, of[r]})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b studied) int { return at[a.run] - at[b.run] })
+	return out
+}
+
+// rows puts the trials of a group into one row.
+func (p *Page) rows(all []studied) []job.Studies {
+	var out []job.Studies
+	var last *Group
+	kinds := len(Kinds(p.groups)) > 1
+	for _, s := range all {
+		if s.group == nil {
+			out = append(out, job.Studies{Name: s.run.Name(), P: s.run.Study.P, Trials: []train.Study{*s.run.Study}})
+			continue
+		}
+		if s.group != last {
+			row := job.Studies{Name: s.group.Name, P: s.group.P, Style: s.group.Style}
+			if kinds {
+				row.Name += ", " + s.group.Kind
+			}
+			out, last = append(out, row), s.group
+		}
+		out[len(out)-1].Trials = append(out[len(out)-1].Trials, *s.run.Study)
 	}
 	return out
 }
 
-// sameLevels says whether two studies were made at the same shares and bits.
-func sameLevels(a, b train.Study) bool {
-	same := func(x, y []train.Level) bool {
-		return slices.EqualFunc(x, y, func(x, y train.Level) bool { return x.At == y.At })
+// levels names the shares and bits that a study was made at.
+func levels(s *train.Study) string {
+	var b strings.Builder
+	for _, of := range [][]train.Level{s.PrunedEach, s.PrunedAll, s.Rounded} {
+		for _, l := range of {
+			fmt.Fprintf(&b, "%v ", l.At)
+		}
+		b.WriteByte(';')
 	}
-	return same(a.PrunedEach, b.PrunedEach) && same(a.PrunedAll, b.PrunedAll) && same(a.Rounded, b.Rounded)
+	return b.String()
 }
 
 // weights shows what the studies of networks found: histograms, spreads, pruning and rounding.
 func (p *Page) weights() error {
-	rows := p.studies()
+	all := p.studies()
+	rows := p.rows(all)
 	if len(rows) == 0 {
 		return nil
 	}
 	sizes := report.Figure{Title: "Sizes of the weights", X: "|w|", Y: "% of the weights"}
 	scaled := report.Figure{Title: "Sizes over the RMS of their layer", X: "|w| / RMS", Y: "density", LogY: true, Min: [2]float64{0, 1e-3}}
 	right, top := 0.0, 0.0
-	seen := map[float64]int{}
 	for _, r := range rows {
-		style := report.LineStyle(seen[r.P])
-		seen[r.P]++
 		h := r.Trials[0].ScaledHistogram
 		x, y := outline(r.Trials[0].Histogram, 100)
-		sizes.Series = append(sizes.Series, report.Series{Name: plain(r.Name), X: x, Y: y, Color: report.Color(r.P), Style: style})
+		sizes.Series = append(sizes.Series, report.Series{Name: plain(r.Name), X: x, Y: y, Color: report.Color(r.P), Style: r.Style})
 		x, y = outline(h, float64(len(h.Share))/h.Limit)
-		scaled.Series = append(scaled.Series, report.Series{Name: plain(r.Name), X: x, Y: y, Color: report.Color(r.P), Style: style})
+		scaled.Series = append(scaled.Series, report.Series{Name: plain(r.Name), X: x, Y: y, Color: report.Color(r.P), Style: r.Style})
 		right, top = max(right, h.Limit), max(top, slices.Max(y))
 	}
 	scaled.Max = [2]float64{right, 10 * top}
@@ -346,12 +373,38 @@ func (p *Page) weights() error {
 		return err
 	}
 	p.add(job.Named{Name: "weights", Table: job.SpreadTable(rows)})
-	rows = slices.DeleteFunc(rows, func(r job.Studies) bool { return !sameLevels(r.Trials[0], rows[0].Trials[0]) })
-	if len(rows[0].Trials[0].PrunedEach) == 0 {
+	return p.pruning(all)
+}
+
+// pruning compares the accuracies after pruning and rounding, of the networks that were studied at the levels that most were.
+func (p *Page) pruning(all []studied) error {
+	count := map[string]int{}
+	usual := ""
+	for _, s := range all {
+		if l := levels(s.run.Study); len(s.run.Study.PrunedEach) > 0 && len(s.run.Study.PrunedAll) > 0 && len(s.run.Study.Rounded) > 0 {
+			if count[l]++; count[l] > count[usual] {
+				usual = l
+			}
+		}
+	}
+	if usual == "" {
 		return nil
+	}
+	var alike []studied
+	var others []string
+	for _, s := range all {
+		if levels(s.run.Study) == usual {
+			alike = append(alike, s)
+		} else {
+			others = append(others, s.run.Name())
+		}
 	}
 	p.Section("Pruning and rounding")
 	p.Say("Test accuracy with the smallest weights set to 0, and with all rounded to a few bits. Nothing is trained after the change.")
+	if len(others) > 0 {
+		p.Say("Studied at other shares or bits, or not, and left out: %s.", strings.Join(others, ", "))
+	}
+	rows := p.rows(alike)
 	figs, tables := job.Levels(rows)
 	for _, f := range figs {
 		for k := range f.Series {

@@ -73,7 +73,7 @@ func (p *Predict) Run(ctx context.Context, con *Console) error {
 		out := map[string]any{"n": len(labels), "accuracy": acc}
 		if p.Out != "-" {
 			out["out"] = p.Out
-		} else if out["labels"] = labels; p.Scores {
+		} else if out["labels"] = finite(labels); p.Scores {
 			out["scores"] = byExample(scores)
 		}
 		return errors.Join(con.PrintJSON(out), noAccuracy)
@@ -90,12 +90,23 @@ func (p *Predict) Run(ctx context.Context, con *Console) error {
 // byExample are the scores as a file has them: of each example one, or one for each class.
 func byExample(scores [][]float64) any {
 	if len(scores) == 1 {
-		return scores[0]
+		return finite(scores[0])
 	}
-	out := make([][]float64, len(scores[0]))
+	out := make([][]any, len(scores[0]))
 	for _, of := range scores {
-		for i, s := range of {
+		for i, s := range finite(of) {
 			out[i] = append(out[i], s)
+		}
+	}
+	return out
+}
+
+// finite writes numbers for JSON, which has no infinity: null.
+func finite(v []float64) []any {
+	out := make([]any, len(v))
+	for i, x := range v {
+		if x-x == 0 {
+			out[i] = x
 		}
 	}
 	return out

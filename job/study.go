@@ -22,6 +22,7 @@ func ReadStudy(dir string) (s train.Study, err error) {
 type Studies struct {
 	Name   string
 	P      float64
+	Style  report.Style // of its curves, where several rows have one p
 	Trials []train.Study
 }
 
@@ -185,7 +186,7 @@ func (s Studies) levels(of func(train.Study) []train.Level) (at, accuracy []floa
 // LevelsCaption goes with the figures of Levels.
 const LevelsCaption = "Test accuracy after magnitude pruning and after rounding."
 
-// Levels are the figures and tables of pruning and rounding. A colour is a p; where several rows have one, the second is dashed and the third dotted.
+// Levels are the figures and tables of pruning and rounding.
 func Levels(rows []Studies) ([]report.Figure, []Named) {
 	return levelFigures(rows), []Named{{"pruning", prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
 		{"pruning_all", prunedTable("Pruned: of all layers together", rows, allLayers)}, {"rounding", roundedTable(rows)}}
@@ -199,10 +200,7 @@ func levelFigures(rows []Studies) []report.Figure {
 	for k := range figs {
 		figs[k].Min[1], figs[k].Max[1] = 0, 100
 	}
-	seen := map[float64]int{}
 	for _, r := range rows {
-		style := report.LineStyle(seen[r.P])
-		seen[r.P]++
 		for k, of := range []func(train.Study) []train.Level{eachLayer, allLayers, roundings} {
 			at, acc := r.levels(of)
 			if k < 2 {
@@ -210,7 +208,7 @@ func levelFigures(rows []Studies) []report.Figure {
 					at[i] *= 100
 				}
 			}
-			figs[k].Series = append(figs[k].Series, report.Series{Name: r.Name, X: at, Y: acc, Color: report.Color(r.P), Style: style})
+			figs[k].Series = append(figs[k].Series, report.Series{Name: r.Name, X: at, Y: acc, Color: report.Color(r.P), Style: r.Style})
 		}
 	}
 	return figs

@@ -36,7 +36,7 @@ type Train struct {
 	DualDecay   float64   `kong:"default='0',help='Decay of z: regularisation by the p-th power of the lp norm.'" toml:"dual_decay" json:"dual_decay"`
 	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm. For large p it outweighs the gradients: use --dual-decay there.'" toml:"weight_decay" json:"weight_decay"`
 	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
-	Unit        string    `kong:"placeholder='one',help='What weights are measured in: one, as in the paper, or init, the root mean square that each layer begins with. One learning rate then serves every p, and biases and batch norm move by gradient descent.'" toml:"unit" json:"unit,omitempty"`
+	Unit        string    `kong:"placeholder='one',help='What weights are measured in: one, as in the paper, or init, the root mean square that each layer begins with. One learning rate then means much the same for every p, and biases and batch norm move by gradient descent.'" toml:"unit" json:"unit,omitempty"`
 	Init        string    `kong:"placeholder='FILE',help='Go on from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
 	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
 	NoStudy     bool      `kong:"help='Do not measure weights, pruning, rounding and margins after training.'" toml:"no_study" json:"no_study,omitempty"`
@@ -132,6 +132,8 @@ func (t *Train) Check() error {
 		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want at least 0", t.DualDecay, t.WeightDecay)
 	case t.DualDecay > math.MaxFloat32 || t.WeightDecay > math.MaxFloat32:
 		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want finite numbers in float32", t.DualDecay, t.WeightDecay)
+	case t.Unit == "init" && slices.Max(t.P) > optim.MaxUnitP:
+		return fmt.Errorf("--unit init: want p of at most %d", optim.MaxUnitP)
 	case t.Unit != "" && t.Unit != "init":
 		return fmt.Errorf("--unit %q: choose one or init", t.Unit)
 	case !slices.Contains([]string{"auto", "bf16", "float32"}, t.Precision):

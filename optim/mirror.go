@@ -15,10 +15,12 @@
 //
 // Two powers a step round w by some ε/(p−1) of itself for p < 2, with ε = 6e-8 in float32: by a ten-thousandth for p = 1.001, about the least p that
 // float32 serves. For large p, z underflows where |w| < 1e-38^(1/(p−1)): below 6e-5 for p = 10, below 0.05 for p = 30. Such a z is taken for 0, which
-// changes nothing beside an η·|g| above 1e-31; with DualDecay a weight of gradient 0 goes to 0 there at once. Units avoids both.
+// changes nothing beside an η·|g| above 1e-31; with DualDecay a weight of gradient 0 goes to 0 there at once. With Units it is |w|/u, u the unit, that
+// must not be so small, and not larger than 1e38^(1/(p−1)) either: 21 for p = 30, 6 for p = 50, the largest p that Units takes.
 package optim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -141,9 +143,11 @@ func (c *Config) ClipByNorm(norm float64) *Config {
 //
 //	ψ(w) = Σ u²/(p(p−1)) |w/u|ᵖ,   and the step   z = sign(w)|w/u|^(p−1),   z ← z − η·(p−1)/u·g,   w = u·sign(z)|z|^(1/(p−1)).
 //
-// A weight of size u moves as in gradient descent whatever p is, larger ones slower for p > 2 and faster for p < 2, so that one learning rate serves every p. Without it the unit is 1, and one
-// rate means something else for every p: a step of p = 10 overwrites the initial weights of a deep network. For one tensor both are p-GD, at different learning rates, with the same limit direction.
+// A weight of size u moves as in gradient descent whatever p is, for p > 2 larger ones slower and smaller ones faster, for p < 2 the other way round. So one learning rate means much the same for every p. It does not
+// without units, where a weight moves at the rate η|w|^(2−p)/(p−1): a step of p = 10 overwrites the initial weights of a deep network. A tensor makes the steps of plain p-GD at the rate η(p−1)u^(p−2), so that its limit direction is the same.
+//
 // Biases and the like, tensors of one axis, move by gradient descent: they start at 0 or at 1, where p < 2 would freeze the ones and p > 2 throw them. A kernel that starts at 0 has the unit 1/√(inputs of an output).
+// DualDecay is then the gradient of λψ, of ½λ‖w‖₂² for biases.
 func (c *Config) Units() *Config {
 	c.units = true
 	return c
@@ -177,8 +181,8 @@ func (c *Config) Done() *Optimizer {
 		if err := g.potential.check(g.potential.value); err != nil {
 			exceptions.Panicf("optim: group %s: %v", g.name, err)
 		}
-		if c.units && !g.potential.isPower() {
-			exceptions.Panicf("optim: group %s: units are for p-GD, not for the %s potential", g.name, g.potential.name)
+		if err := c.checkUnits(g.potential, g.potential.value); err != nil {
+			exceptions.Panicf("optim: group %s: %v", g.name, err)
 		}
 		if !(g.rate >= 0) || math.IsInf(g.rate, 1) {
 			exceptions.Panicf("optim: group %s: learning rate %v: want a number of at least 0", g.name, g.rate)
@@ -195,6 +199,19 @@ func (c *Config) Done() *Optimizer {
 		}
 	}
 	return &Optimizer{*c}
+}
+
+// MaxUnitP is the largest p that Units takes: there |w|^(p−1) of a weight of six units is the largest number of float32.
+const MaxUnitP = 50
+
+func (c *Config) checkUnits(psi Potential, parameter float64) error {
+	switch {
+	case c.units && !psi.isPower():
+		return fmt.Errorf("units are for p-GD, not for the %s potential", psi.name)
+	case c.units && parameter > MaxUnitP:
+		return fmt.Errorf("p = %v in units: want at most %d", parameter, MaxUnitP)
+	}
+	return nil
 }
 
 // Optimizer is mirror descent. It is a GoMLX optimizer, also for accumulated gradients.
@@ -291,17 +308,18 @@ func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, fa
 	case w.Rank() < 2:
 		v.SetNodeValue(descend(w, Mul(rate, grad), rate, o.dual))
 	default:
-		v.SetNodeValue(gr.potential.step(w, grad, rate, param, o.dual, unit(scope, v, w, step)))
+		v.SetNodeValue(gr.potential.step(w, grad, rate, param, o.dual, unit(scope, v, w)))
 	}
 }
 
-// unit is the root mean square of a kernel at the first step. It is measured in every step, a pass over the weights, and kept from the first.
-func unit(scope *model.Scope, v *model.Variable, w, step *Node) *Node {
+// unit is the root mean square of a kernel when it is first asked for. It is measured in every step, a pass over the weights, and kept from the first.
+func unit(scope *model.Scope, v *model.Variable, w *Node) *Node {
 	d := w.Shape().Dimensions
-	start := Sqrt(ReduceAllMean(Square(w)))
-	start = Where(Equal(start, ZerosLike(start)), ConstAs(start, math.Sqrt(float64(d[len(d)-1])/float64(w.Shape().Size()))), start)
+	now := Sqrt(ReduceAllMean(Square(w)))
+	now = Where(Equal(now, ZerosLike(now)), ConstAs(now, math.Sqrt(float64(d[len(d)-1])/float64(w.Shape().Size()))), now)
 	kept := stateOf(scope, v, unitName, shapes.Make(v.DType()))
-	now := Where(Equal(step, ConstAs(step, 1)), start, kept.NodeValue(w.Graph()))
+	before := kept.NodeValue(w.Graph())
+	now = Where(Equal(before, ZerosLike(before)), now, before)
 	kept.SetNodeValue(now)
 	return now
 }
@@ -361,7 +379,7 @@ func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64
 		if g.name != name {
 			continue
 		}
-		if err := g.potential.check(parameter); err != nil {
+		if err := errors.Join(g.potential.check(parameter), o.checkUnits(g.potential, parameter)); err != nil {
 			return err
 		}
 		switch {
@@ -389,7 +407,7 @@ func (o *Optimizer) Clear(scope *model.Scope) error {
 		paths = append(paths, v.Path())
 	}
 	for _, p := range paths {
-		if err := scope.Store().RootScope().DeleteVariable(p); err != nil {
+		if err := scope.Store().DeleteVariable(p); err != nil {
 			return err
 		}
 	}

@@ -232,6 +232,63 @@ func TestDualDecayDoesNotDependOnTheUnit(t *testing.T) {
 	}
 }
 
+// The unit is that of the optimizer's own first step, whatever the global step is, and of the first step after a restart. Clear forgets it.
+func TestTheUnitIsMeasuredAtTheOptimizersFirstStep(t *testing.T) {
+	store := model.NewStore()
+	from := [][]float32{{0.5, -0.8, 1.2, -0.05, 2}}
+	psi := Mirror().P(3).LearningRate(0.01).Units().Done()
+	engine := backend(t)
+	step := func(opt optimizer.Interface) {
+		t.Helper()
+		exec, err := model.NewExec(engine, store, func(scope *model.Scope, g *Graph) *Node {
+			w := scope.In("model").VariableWithValue("w", from).NodeValue(g)
+			loss := ReduceAllSum(Square(AddScalar(w, -1)))
+			opt.UpdateGraph(scope, g, loss)
+			return loss
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := exec.Call(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size := func() float64 {
+		var w []float64
+		for _, v := range tensors.MustCopyFlatData[float32](store.GetVariable("/model/w").MustValue()) {
+			w = append(w, float64(v))
+		}
+		return rms(w)
+	}
+	kept := func() float64 {
+		t.Helper()
+		for v := range store.RootScope().At(optimizer.Scope).At(Name).IterVariables() {
+			if v.Name() == unitName {
+				return float64(tensors.MustCopyFlatData[float32](v.MustValue())[0])
+			}
+		}
+		return 0
+	}
+	step(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done())
+	first := size()
+	step(psi)
+	step(psi)
+	if got := kept(); math.Abs(got-first) > 1e-6 || size()-size() != 0 {
+		t.Errorf("unit %v, want %v; the weights now %v", got, first, size())
+	}
+	if err := psi.Restart(store.RootScope(), Constant()); err != nil {
+		t.Fatal(err)
+	}
+	again := size()
+	step(psi)
+	if got := kept(); math.Abs(got-again) > 1e-6 {
+		t.Errorf("after a restart: unit %v, want %v", got, again)
+	}
+	if err := psi.Clear(store.RootScope()); err != nil || kept() != 0 {
+		t.Errorf("cleared: %v, and the unit is %v", err, kept())
+	}
+}
+
 // A kernel that starts at 0 has the unit 1/√(inputs of an output): it leaves 0, and not by far.
 func TestAKernelOfZerosHasAUnit(t *testing.T) {
 	got, _ := kernel[float64](t, Mirror().P(3).LearningRate(0.01).Units().Done(), []float64{0, 0, 0}, 1)
@@ -475,7 +532,7 @@ func TestBadSettingsPanic(t *testing.T) {
 	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
 		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()), "infinite rate": Mirror().LearningRate(math.Inf(1)),
 		"group's rate": Mirror().Group("a", all, Power(2), -1), "β": Mirror().Potential(HyperbolicEntropy(0)), "β that is no number": Mirror().Potential(HyperbolicEntropy(math.NaN())),
-		"potential for units": Mirror().Potential(Entropy()).Units(), "second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),
+		"p for units": Mirror().P(51).Units(), "potential for units": Mirror().Potential(Entropy()).Units(), "second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),
 		"group called as the schedule's scope": Mirror().Group("schedule", all, Power(2), 0), "group without a name": Mirror().Group("", all, Power(2), 0)} {
 		func() {
 			defer func() {

@@ -96,7 +96,7 @@ func (o *Optimizer) Restart(scope *model.Scope, s Schedule) error {
 		}
 	}
 	for v := range scope.Store().RootScope().At(optimizer.Scope).At(Name).IterVariables() {
-		if n := v.Name(); n == "momentum" || n == "second_moment" {
+		if n := v.Name(); n == "momentum" || n == "second_moment" || n == unitName {
 			if err := v.SetValue(tensors.FromShape(v.Shape())); err != nil {
 				return err
 			}

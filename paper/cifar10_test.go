@@ -197,6 +197,19 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// The paper has numbers for its own recipe, and none for the variants.
+func TestVariantsHaveNoNumbersOfThePaper(t *testing.T) {
+	r := &networks{set: "cifar10"}
+	for _, c := range []struct {
+		settings map[string]string
+		has      bool
+	}{{nil, true}, {map[string]string{"weight_decay": "0", "unit": ""}, true}, {map[string]string{"unit": "init"}, false}, {map[string]string{"weight_decay": "0.0005"}, false}, {map[string]string{"adaptive": "0.9"}, false}} {
+		if got := r.published(newGroup("resnet18", "", c.settings)); (got != nil) != c.has {
+			t.Errorf("%v: %v", c.settings, got)
+		}
+	}
+}
+
 // How a run is gone on with is checked as how it is begun.
 func TestAReproductionThatGoesOnChecksItsOptions(t *testing.T) {
 	good := sweep.Options{Jobs: 1, LostAfter: time.Minute, Connection: sweep.Connection{Replicas: 1}}

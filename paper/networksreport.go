@@ -21,7 +21,7 @@ func (r *networks) published(g *group) map[float64]accuracy {
 			return nil
 		}
 	}
-	if r.set != "cifar10" || g.settings["init"] != "" {
+	if r.set != "cifar10" || g.settings["init"] != "" || g.settings["unit"] != "" {
 		return nil
 	}
 	return publishedAccuracy()[g.model]
@@ -381,7 +381,24 @@ func (r *networks) recipe() string {
 			return "no augmentation"
 		}
 		return "flips, shifts and cut-outs"
-	}), "no label smoothing"}, ", ")
+	}), "no label smoothing"}, ", ") + r.units()
+}
+
+// units says where weights are measured in their initial size: everywhere, in some tables, or nowhere.
+func (r *networks) units() string {
+	n := 0
+	for _, g := range r.groups {
+		if g.settings["unit"] != "" {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case len(r.groups):
+		return ", weights in units of their initial size"
+	}
+	return ", in some tables weights in units of their initial size"
 }
 
 // schedule says how the learning rate goes.
@@ -415,8 +432,11 @@ func (r *networks) otherwise() []string {
 	if r.each(schedule) == "a triangular learning rate with its peak at 5/24 of the run" {
 		where = "Nor does it say where the learning rate peaks: here at 5/24, as in the recipe it starts from"
 	}
+	if r.units() != "" {
+		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of its own beside them.")
+	}
 	return append(out,
-		"The paper says that the largest weight is smallest for p = 10. The first steps throw every weight to about 0.3 there, because |w|⁹ is far below η|g|; behind batch norm only the shape counts, and max/median says what is meant.",
+		"The paper says that the largest weight is smallest for p = 10. At its unit the first steps throw every weight to about 0.3 there, because |w|⁹ is far below η|g|; behind batch norm only the shape counts, and max/median says what is meant.",
 		"The paper does not say which forms of the networks for small pictures it takes; here they are those of the pytorch-cifar collection. "+where+".")
 }
 

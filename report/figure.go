@@ -365,7 +365,7 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 	}
 	l := &plotter.Line{XYs: xy, LineStyle: draw.LineStyle{Color: col, Width: 1.6, Dashes: dashes[s.Style]}}
 	if s.Style != Solid {
-		l.LineStyle.Width = 1.1
+		l.LineStyle.Width = 1.4
 	}
 	p.Add(l)
 	return l

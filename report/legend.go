@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// shareLegend takes the legends out of figures that stand side by side and returns one for all of them, where all of a figure's series are in that of the longest legend,
-// drawn alike; else the figures keep their own, and nothing is returned.
+// shareLegend takes the legends out of figures that stand side by side and returns one for all of them, where all of a figure's curves are in that of the longest legend,
+// drawn alike; else the figures keep their own, and nothing is returned. Marks without a name go with a curve.
 func shareLegend(figs []Figure) (own []Figure, shared []Series) {
 	for _, f := range figs {
 		if n := f.named(); len(n) > len(shared) {
@@ -27,7 +27,10 @@ func shareLegend(figs []Figure) (own []Figure, shared []Series) {
 		return figs, nil
 	}
 	for _, f := range figs {
-		for _, s := range f.named() {
+		for _, s := range f.Series {
+			if len(f.visible(s)) == 0 || s.Name == "" && (s.Style == Discs || s.Style == Crosses) {
+				continue
+			}
 			if !slices.ContainsFunc(shared, func(o Series) bool { return o.Name == s.Name && o.Style == s.Style && o.color() == s.color() }) {
 				return figs, nil
 			}

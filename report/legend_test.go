@@ -18,6 +18,9 @@ func named(names ...string) Figure {
 func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 	dashed := named("a", "b")
 	dashed.Series[1].Style = Dashed
+	nameless, marks := named("a", "b"), named("a", "b")
+	nameless.Series[0].Name, nameless.Series[1].Name = "", ""
+	marks.Series = append(marks.Series, Series{Style: Crosses, X: []float64{1}, Y: []float64{1}})
 	for _, c := range []struct {
 		what   string
 		figs   []Figure
@@ -26,6 +29,8 @@ func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 		{"equal", []Figure{named("a", "b"), named("a", "b")}, 2},
 		{"one has less", []Figure{named("a"), named("a", "b"), {Title: "none"}}, 2},
 		{"other names", []Figure{named("a", "b"), named("a", "c")}, 0},
+		{"a curve without a name", []Figure{named("a", "b"), nameless}, 0},
+		{"marks without a name", []Figure{named("a", "b"), marks}, 2},
 		{"another style", []Figure{named("a", "b"), dashed}, 0},
 		{"a single figure", []Figure{named("a", "b")}, 0},
 		{"a single name", []Figure{named("a"), named("a")}, 0},

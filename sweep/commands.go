@@ -209,7 +209,7 @@ func RunPlan(ctx context.Context, con *job.Console, plan *Plan, dir string, o Op
 		return err
 	}
 	if n := len(out.Failed); n > 0 {
-		return fmt.Errorf("%d of %d runs were given up, the first (%s): %s. When that is mended: bregman sweep retry %s", n, out.Runs, out.Failed[0].Run, out.Failed[0].Error, job.Quote(dir))
+		return fmt.Errorf("%d of %d runs were given up, the first (%s): %s. When that is mended: bregman sweep retry %s", n, out.Runs, out.Failed[0].Run, out.Failed[0].Error, o.again(dir))
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (s *Stop) Run(ctx context.Context, con *job.Console) error {
 			return err
 		}
 	}
-	con.Say("%s: stopped; go on with: bregman sweep resume %s", s.Dir, job.Quote(s.Dir))
+	con.Say("%s: stopped; go on with: bregman sweep resume %s (and --nats or --listen, where it had one)", s.Dir, job.Quote(s.Dir))
 	return nil
 }
 

@@ -81,15 +81,18 @@ type Outcome struct {
 	Seconds float64
 }
 
-// again is what to say after "sweep resume" for the same place. A password in an address is not repeated.
+// again is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not repeated.
 func (o Options) again(dir string) string {
+	line := job.Quote(dir)
 	switch {
-	case o.NATS == "":
-		return job.Quote(dir)
 	case strings.Contains(o.NATS, "@"):
-		return job.Quote(dir) + " --nats URL"
+		line += " --nats URL"
+	case o.NATS != "":
+		line += " --nats " + job.Quote(o.NATS)
+	case o.Listen != "":
+		line += " --listen " + job.Quote(o.Listen)
 	}
-	return job.Quote(dir) + " --nats " + job.Quote(o.NATS)
+	return line
 }
 
 // sweep runs a plan in a folder, which is locked for this process, until every run is done or given up.

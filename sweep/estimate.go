@@ -95,7 +95,7 @@ func probe(ctx context.Context, s *Spec) (time.Duration, error) {
 // estimateTraining goes by the speed of earlier runs on this machine, else by what was measured for docs/measurements.md.
 func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 	var total time.Duration
-	graphs, from := map[string]bool{}, ""
+	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""
 	sizes := map[string]int{}
 	for _, s := range left {
 		data := s.Settings["data"]
@@ -117,8 +117,15 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])
 		total += time.Duration(float64(epochs*sizes[data]) / rate * float64(time.Second))
 		graphs[s.graph()] = true
+		if s.Settings["lr"] == "auto" {
+			searches[s.rates()+" "+s.Settings["p"]] = true // one for all seeds
+		}
 	}
-	return fmt.Sprintf("  time       about %s and %d compilation%s, %d at a time, by %s", brief(total/time.Duration(jobs)), len(graphs), plural(len(graphs)), jobs, from)
+	search := ""
+	if n := len(searches); n > 0 {
+		search = fmt.Sprintf(", without %d search%s for a learning rate by five to eight short runs each", n, map[bool]string{true: "", false: "es"}[n == 1])
+	}
+	return fmt.Sprintf("  time       about %s and %d compilation%s, %d at a time%s, by %s", brief(total/time.Duration(jobs)), len(graphs), plural(len(graphs)), jobs, search, from)
 }
 
 // h200 are images a second on one H200, with the study left out: what a GPU server may do.

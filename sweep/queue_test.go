@@ -352,4 +352,7 @@ func TestGoingOnRepeatsTheServerAndNoPassword(t *testing.T) {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
+	if got := (Options{Listen: "0.0.0.0:4333"}).again("a b"); got != "'a b' --listen 0.0.0.0:4333" {
+		t.Errorf("%q", got)
+	}
 }

@@ -24,7 +24,7 @@ type Geometry struct {
 	NormP   float64 `json:"norm"` // of the run's own p
 	NormInf float64 `json:"norm_inf"`
 
-	// Divergence is D_ψ(w, w₀) to the weights that the run began with, for ψ(w) = (1/p)‖w‖ₚᵖ. Nil where they are not known, or where it overflows.
+	// Divergence is D_ψ(w, w₀) to the weights that the run began with, for ψ(w) = (1/p)‖w‖ₚᵖ, also where the optimizer measures in other units. Nil where they are not known, or where it overflows.
 	Divergence *float64 `json:"divergence_start,omitempty"`
 
 	// Quantiles of logit_y − max other on the test images, over ‖W‖ₚ of the last layer.
