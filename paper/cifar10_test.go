@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/sweep"
 	"github.com/bregman-ml/bregman/train"
@@ -133,8 +134,13 @@ func TestOneResultIsComparedWithNothing(t *testing.T) {
 func TestAccuraciesAgainstPAreInk(t *testing.T) {
 	r, _ := results(2, map[float64][]float64{2: {90, 91}, 3: {92, 93}})
 	f := r.accuracyFigures()
-	if len(f) != 1 || len(f[0].Series) != 2 || f[0].Series[0].Color != nil || f[0].Series[1].Color != nil || f[0].Series[0].Style == f[0].Series[1].Style {
-		t.Errorf("%+v", f)
+	if len(f) != 1 || len(f[0].Series) != 3 {
+		t.Fatalf("%+v", f)
+	}
+	for k, style := range []report.Style{report.Solid, report.Crosses, report.Dashed} { // means, trials, the paper's
+		if s := f[0].Series[k]; s.Color != nil || s.Style != style {
+			t.Errorf("series %d: %+v", k, s)
+		}
 	}
 }
 

@@ -283,7 +283,7 @@ func (s *Stop) Run(ctx context.Context, con *job.Console) error {
 			return err
 		}
 	}
-	con.Say("%s: stopped; go on with: bregman sweep resume %s (and --nats or --listen, where it had one)", s.Dir, job.Quote(s.Dir))
+	con.Say("%s: stopped; go on with: bregman sweep resume %s", s.Dir, Options{Connection: s.Connection}.again(s.Dir))
 	return nil
 }
 
