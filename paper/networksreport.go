@@ -314,10 +314,16 @@ func (r *networks) Write(run *runlog.Run) error {
 		}
 	}
 	if figs := r.accuracyFigures(); len(figs) > 0 {
-		caption := "Test accuracy against p: means solid, single trials as crosses."
-		if slices.ContainsFunc(figs, func(f report.Figure) bool {
-			return slices.ContainsFunc(f.Series, func(s report.Series) bool { return s.Style == report.Dashed })
-		}) {
+		has := func(style report.Style) bool {
+			return slices.ContainsFunc(figs, func(f report.Figure) bool {
+				return slices.ContainsFunc(f.Series, func(s report.Series) bool { return s.Style == style })
+			})
+		}
+		caption := "Test accuracy against p."
+		if has(report.Crosses) {
+			caption += " Lines: means over the trials; crosses: the trials."
+		}
+		if has(report.Dashed) {
 			caption += " Dashed: the paper, after 400 epochs."
 		}
 		if err := doc.AddFigure("accuracy", caption, figs...); err != nil {

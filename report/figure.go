@@ -112,7 +112,7 @@ type layout struct {
 }
 
 func arrange(figs []Figure) layout {
-	figs, shared := shareLegend(figs)
+	figs, shared := shareLegend(figs, false)
 	l := layout{figs: figs, rows: 1, cols: len(figs)}
 	if l.cols > 4 {
 		l.rows, l.cols = (len(figs)+2)/3, 3

@@ -16,14 +16,14 @@ import (
 )
 
 // shareLegend takes the legends out of figures that stand side by side and returns one for all of them, where all of a figure's curves are in that of the longest legend,
-// drawn alike; else the figures keep their own, and nothing is returned. Marks without a name go with a curve.
-func shareLegend(figs []Figure) (own []Figure, shared []Series) {
+// drawn alike; else the figures keep their own, and nothing is returned. Marks without a name go with a curve. A figure by itself shares its legend with nobody, unless alone is set.
+func shareLegend(figs []Figure, alone bool) (own []Figure, shared []Series) {
 	for _, f := range figs {
 		if n := f.named(); len(n) > len(shared) {
 			shared = n
 		}
 	}
-	if len(figs) < 2 || len(shared) < 2 {
+	if len(figs) < 2 && !alone || len(shared) < 2 {
 		return figs, nil
 	}
 	for _, f := range figs {

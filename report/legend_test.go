@@ -35,7 +35,7 @@ func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 		{"a single figure", []Figure{named("a", "b")}, 0},
 		{"a single name", []Figure{named("a"), named("a")}, 0},
 	} {
-		own, shared := shareLegend(c.figs)
+		own, shared := shareLegend(c.figs, false)
 		if len(shared) != c.shared || len(own) != len(c.figs) {
 			t.Errorf("%s: %d figures share %d names", c.what, len(own), len(shared))
 		}
@@ -45,8 +45,9 @@ func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 			}
 		}
 	}
-	if a := named("a", "b"); len(a.named()) != 2 {
-		t.Error("the figures that were given have changed")
+	one := []Figure{named("a", "b")}
+	if own, shared := shareLegend(one, true); len(shared) != 2 || len(own[0].named()) != 0 || len(one[0].named()) != 2 {
+		t.Error("a figure alone on a page has its legend beside it, and stays as it was given")
 	}
 }
 

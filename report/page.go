@@ -66,9 +66,10 @@ func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`</div>`)
 }
 
-// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it.
+// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it: as text of the page, whose font may be wider than the one that
+// a figure leaves room for.
 func (p *Page) Figure(caption string, figs ...Figure) error {
-	own, shared := shareLegend(figs)
+	own, shared := shareLegend(figs, true)
 	var panels strings.Builder
 	for _, f := range own {
 		svg, err := SVG(f)
@@ -77,7 +78,11 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 		}
 		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(f.Title)), 1))
 	}
-	p.body.WriteString(`<figure class="plot"><div class="panels">`)
+	single := ""
+	if len(figs) == 1 {
+		single = " single"
+	}
+	fmt.Fprintf(&p.body, `<figure class="plot"><div class="panels%s">`, single)
 	if len(shared) > 0 {
 		p.body.WriteString(p.bothModes(legendHTML(shared)))
 	}
