@@ -168,7 +168,7 @@ func eval[T any](t *testing.T, ctx context.Context, js string) (v T) {
 // until waits for a condition of the page.
 func until(t *testing.T, ctx context.Context, js string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
+	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
 		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+js+`)`)); err == nil && ok { // while a page loads there may be nothing to ask
 			return
 		}
@@ -361,7 +361,7 @@ func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
 	}
 	do(t, ctx, chromedp.Navigate(h.URL))
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1`)
-	for end := time.Now().Add(10 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d streams are open, and nobody looks", len(srv.streams))
 		}
@@ -372,7 +372,7 @@ func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
 		return script(fmt.Sprintf(`Object.defineProperty(document, 'hidden', { value: %v, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`, yes))
 	}
 	do(t, ctx, hide(true))
-	for end := time.Now().Add(10 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a hidden page watches")
 		}

@@ -163,7 +163,7 @@ func events(t testing.TB, h *httptest.Server, path, last string) (next func() (k
 	if resp.StatusCode != 200 {
 		t.Fatalf("%s: %s", path, resp.Status)
 	}
-	timer := time.AfterFunc(20*time.Second, func() { resp.Body.Close() })
+	timer := time.AfterFunc(90*time.Second, func() { resp.Body.Close() })
 	br := bufio.NewReaderSize(resp.Body, 1<<20)
 	return func() (kind, id, data string) {
 		for {
