@@ -73,6 +73,7 @@ type groupAnswer struct {
 	Name  string    `json:"name"`
 	P     number    `json:"p"`
 	Color [2]string `json:"color"`
+	Dash  int       `json:"dash"` // 0 solid, 1 dashed, 2 dotted: a variant of the settings has one for every p
 	Over  string    `json:"over"`
 	Runs  []string  `json:"runs"`
 
@@ -102,7 +103,7 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{}, Metrics: metricAnswers(compare.MetricNames(groups))}
 		for i, g := range groups {
 			over, log := g.X()
-			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Over: over}
+			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: int(g.Style), Over: over}
 			for _, c := range g.Curves {
 				if !slices.Contains(a.Runs, c.Run.ID) {
 					a.Runs = append(a.Runs, c.Run.ID)

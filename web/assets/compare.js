@@ -1,6 +1,6 @@
 // Several runs in one: curves by p with the mean and band of trials, and the settings that differ.
 import { h, get, main, name, num, percent, status, query } from './page.js';
-import { Chart, dashes, sample, wide } from './chart.js';
+import { Chart, sample, wide } from './chart.js';
 import { Heat, fromSizes, sizeRange } from './heat.js';
 
 const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
@@ -14,7 +14,7 @@ export async function showCompare(params) {
     h('div', { class: 'row' }, h('a', { class: 'button', href: '/api/report' + query([...runs, ['download', '1']]), download: '' }, 'Report as one file'), h('a', { class: 'button', href: '/api/report' + query(runs) }, 'Read the report')));
   const fresh = []; // how each kind takes newer numbers
   for (const kind of a.kinds) {
-    const hidden = new Set(), charts = [], dash = dashes(kind.groups.map(g => g.color)); // one colour a p
+    const hidden = new Set(), charts = [], dash = kind.groups.map(g => g.dash); // a colour is a p, a dash a variant
     const redraw = () => charts.forEach(([c, m]) => c.set((kind.bands[m] || []).filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, dash: dash[b.group], x: b.x, y: b.y, low: b.low, high: b.high }))));
     const legend = h('div', { class: 'legend', role: 'group', 'aria-label': 'Show groups' }, kind.groups.map((g, k) => {
       const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
