@@ -505,7 +505,11 @@ func (r *networks) accuracyFigures() []report.Figure {
 			}
 		}
 		span := max(hi-lo, 1)
-		f.Min[1], f.Max[1] = lo-span*(0.1+0.09*float64(named)), hi+0.05*span // room for the legend below
+		room := 0.05
+		if len(models) == 1 { // several share a legend above them
+			room = 0.1 + 0.09*float64(named)
+		}
+		f.Min[1], f.Max[1] = lo-room*span, hi+0.05*span
 		out = append(out, f)
 	}
 	return out
