@@ -95,7 +95,8 @@ func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {
 	}
 }
 
-// One rate serves every p where weights are measured in their initial size: the small network learns from p = 1.1 to 10.
+// One rate serves every p where weights are measured in their initial size: the small network learns from p = 1.1 to 10, from the first epoch on. Without units p = 10
+// overwrites its initial weights and has a loss of 3.7 there; guessing has 2.3.
 func TestInUnitsOneRateServesEveryP(t *testing.T) {
 	s := quick
 	s.Optimizer = optim.Mirror().Units().Schedule(optim.Triangular(1, 1))
@@ -108,7 +109,7 @@ func TestInUnitsOneRateServesEveryP(t *testing.T) {
 		first := epochs(t, x, r, 0, 1)
 		last := epochs(t, x, r, 1, 4)
 		t.Logf("p = %v: loss %.3f to %.3f", p, first.Loss, last.Loss)
-		if !(last.Loss < first.Loss-0.15) {
+		if !(first.Loss < 2.6 && last.Loss < first.Loss-0.15) {
 			t.Errorf("p = %v: loss from %v to %v", p, first.Loss, last.Loss)
 		}
 	}
