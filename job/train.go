@@ -159,7 +159,8 @@ type TrainResult struct {
 	ImgPerSecond float64 `json:"img_per_second"`     // training alone, median over epochs
 	Seconds      float64 `json:"seconds"`            // over all legs of a run that was gone on with
 	Run          string  `json:"run"`
-	Error        string  `json:"error,omitempty"` // of a run that failed: the rest says nothing then
+	Warning      string  `json:"warning,omitempty"` // what a reader must know before the numbers
+	Error        string  `json:"error,omitempty"`   // of a run that failed: the rest says nothing then
 }
 
 // Run trains.
@@ -306,6 +307,9 @@ func (w *Trainer) print() error {
 	for _, r := range w.results {
 		if r.Run != "" {
 			fmt.Fprintf(w.con.Out, "run  %s\n", r.Run)
+		}
+		if r.Warning != "" {
+			fmt.Fprintf(w.con.Out, "     %s\n", r.Warning)
 		}
 	}
 	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" sets several beside each other.")

@@ -308,6 +308,9 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 		if err := run.Append(line); err != nil {
 			return err
 		}
+		if text := jump(lines[max(0, len(lines)-2):]); text != "" {
+			w.con.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
+		}
 		if !line.Untold {
 			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
 			if err := line.toTensorBoard(events); err != nil {
@@ -372,7 +375,7 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 		return err
 	}
 	r := TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy, TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy,
-		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir}
+		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir, Warning: jump(lines)}
 	var rates []float64
 	for _, l := range lines {
 		rates = append(rates, l.Rate)
@@ -408,6 +411,9 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 		{"recipe", w.recipe(r)},
 		{"parameters", Thousands(w.session.Params)}} {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
+	}
+	if r.Warning != "" {
+		t.Rows = slices.Insert(t.Rows, 0, []report.Cell{report.Text("look out"), report.Text("%s", r.Warning)})
 	}
 	doc.Section("Result")
 	doc.Tables(t)

@@ -19,6 +19,7 @@ type results struct {
 	cells   map[[2]string]*cell // by row and column
 	failed  map[string]failure
 	diverge []string // the runs whose loss was no longer a number, and what they say
+	odd     []string // the runs that warn of themselves
 	missing []*Spec  // neither done nor given up
 	done    int
 	hashes  map[string][]string // of each data set, by name: more than one is a mistake
@@ -90,6 +91,9 @@ func (r *results) add(c *cell, s *Spec) {
 		c.values[s.Seed] = v * r.unit()
 	} else {
 		c.none++
+	}
+	if text, _ := out["warning"].(string); text != "" {
+		r.odd = append(r.odd, fmt.Sprintf("%v: %s", s, text))
 	}
 	if info, err := runlog.ReadInfo(r.folder.Trial(s)); err == nil && info.DataHash != "" && !slices.Contains(r.hashes[info.Data], info.DataHash) {
 		r.hashes[info.Data] = append(r.hashes[info.Data], info.DataHash)
@@ -201,7 +205,7 @@ func (r *results) warnings() []string {
 	for _, f := range r.failed {
 		out = append(out, fmt.Sprintf("%s was given up after %d attempt%s: %s", f.Run, f.Attempts, plural(f.Attempts), f.Error))
 	}
-	out = append(out, r.diverge...)
+	out = append(append(out, r.diverge...), r.odd...)
 	slices.Sort(out)
 	if n := len(r.missing); n > 0 {
 		var names []string

@@ -219,6 +219,20 @@ func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 	}
 }
 
+// A run that warns of itself is in the mean, and named.
+func TestWarningsOfRunsAreShown(t *testing.T) {
+	p := planOf(t, "job = \"train\"\n[grid]\np = [2, 3]")
+	f := filled(t, p, func(s *Spec) string { return "0.5" })
+	dir := f.Trial(p.Runs[1])
+	if err := os.WriteFile(filepath.Join(dir, "tables", "result.json"), []byte(`{"test_accuracy": 0.5, "warning": "in epoch 6 …"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := collect(f, p)
+	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1: in epoch 6 …" || strings.Contains(r.table().Text(), "diverged") {
+		t.Errorf("%q\n%s", w, r.table().Text())
+	}
+}
+
 // Who only looks changes nothing: another process may be at work in the folder, or its disk may fail for a moment.
 func TestOnlyWhoHoldsTheFolderRemovesATornResult(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [2, 3, 4, 5]")
