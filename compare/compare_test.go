@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -406,5 +407,16 @@ func TestTablesOfFitsHaveTheNumbersOfTheModelOrOfTheCurveNotBoth(t *testing.T) {
 	_, final = tables(scaled(t, "a", 1, model), scaled(t, "b", 2, nil))
 	if strings.Contains(final, "0.3673") || strings.Contains(final, "0.4278") || !strings.Contains(final, "148.6") || !strings.Contains(final, "The end of each curve") {
 		t.Errorf("one run has no result, so all numbers are the curves':\n%s", final)
+	}
+}
+
+// Legends and tables list rates by size, not by their first letter, and what has fewer settings first.
+func TestNamesAreSortedByTheirNumbers(t *testing.T) {
+	want := []string{"p = 2", "p = 2, lr 6.5e-06", "p = 2, lr 0.1", "p = 2, lr 6.4", "p = 2, lr 6.4, adaptive 0.999", "p = 2, lr 10", "p = 2, lr 10, batch 64", "p = 2, unit init"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, byWords)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -117,12 +117,25 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *Group) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.P, b.P), strings.Compare(a.Name, b.Name))
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.P, b.P), byWords(a.Name, b.Name))
 	})
 	for _, kind := range Kinds(out) {
 		style(kind)
 	}
 	return out
+}
+
+// byWords compares names word by word, numbers among them by size: lr 6.4 comes before lr 10.
+func byWords(a, b string) int {
+	words := func(s string) []string { return strings.Fields(strings.ReplaceAll(s, ",", " ")) }
+	return cmp.Or(slices.CompareFunc(words(a), words(b), func(v, w string) int {
+		x, notX := strconv.ParseFloat(v, 64)
+		y, notY := strconv.ParseFloat(w, 64)
+		if notX == nil && notY == nil {
+			return cmp.Compare(x, y)
+		}
+		return strings.Compare(v, w)
+	}), strings.Compare(a, b))
 }
 
 // off says whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a name, and what an earlier version did not have is off.
