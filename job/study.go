@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -325,22 +326,35 @@ func (d Document) addRateSearch() error {
 		return nil // the rate was given
 	}
 	d.Page.Section("The learning rate")
-	d.Say("--lr auto chose %v, by %d short runs of %d epochs: the lowest point of the parabola through the best and its neighbours. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried), t.Epochs)
-	table := report.Table{Header: []string{"lr", "loss"}}
-	var rates, losses []float64
-	for _, r := range t.Tried {
-		if r.Diverged {
-			table.Rows = append(table.Rows, []report.Cell{report.Short(r.Rate, 4), report.Text("diverged")})
-			continue
+	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried))
+	table := report.Table{Header: []string{"epochs", "lr", "loss"}}
+	c := report.Color(t.P)
+	fig := report.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true}
+	lowest := math.Inf(1)
+	for k, r := range t.Tried {
+		n := cmp.Or(r.Epochs, t.Epochs)
+		if k == 0 || n != cmp.Or(t.Tried[k-1].Epochs, t.Epochs) {
+			line := report.Series{Name: fmt.Sprintf("%d epochs", n), Color: c, Style: report.Dashed}
+			if n == t.Epochs {
+				line.Style = report.Solid
+			}
+			fig.Series = append(fig.Series, line, report.Series{Color: c, Style: report.Discs})
 		}
-		table.Rows = append(table.Rows, []report.Cell{report.Short(r.Rate, 4), report.Number(r.Loss, 4)})
-		rates, losses = append(rates, r.Rate), append(losses, r.Loss)
+		row := []report.Cell{report.Text("%d", n), report.Short(r.Rate, 4), report.Text("diverged")}
+		if !r.Diverged {
+			row[2] = report.Number(r.Loss, 4)
+			for i := len(fig.Series) - 2; i < len(fig.Series); i++ {
+				fig.Series[i].X, fig.Series[i].Y = append(fig.Series[i].X, r.Rate), append(fig.Series[i].Y, r.Loss)
+			}
+			if n == t.Epochs {
+				lowest = min(lowest, r.Loss)
+			}
+		}
+		table.Rows = append(table.Rows, row)
 	}
 	if err := d.SaveTable("lr", table); err != nil {
 		return err
 	}
-	c := report.Color(t.P)
-	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.",
-		report.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true, Series: []report.Series{{X: rates, Y: losses, Color: c}, {X: rates, Y: losses, Color: c, Style: report.Discs},
-			{Name: "chosen", X: []float64{t.Rate}, Y: []float64{slices.Min(losses)}, Style: report.Crosses}}})
+	fig.Series = append(fig.Series, report.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest}, Style: report.Crosses})
+	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
 }

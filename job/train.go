@@ -59,11 +59,10 @@ func (*Train) Help() string {
 
 "bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.
 
---lr auto: one rate means something different for every p. Five to eight short runs, each the whole schedule in a thirtieth of the epochs (at least
-two), look for the rate with the least training loss: by factors of ten from the recipe's, then half-way between. That is a sixth to a quarter of
-the time of a run of 60 epochs or more. The first seed decides, for all trials of a p; for p = 10
-another may find a quite different rate, less so with --unit init. The rate that starts best may be too small for a long run: on ResNet-18 with p = 2
-it finds 0.091, and 0.4 and 1.6 end higher after 60 epochs. What was tried is in the run folder.
+--lr auto: one rate means something different for every p. Short runs, each the whole schedule in fewer epochs, look for the rate with the least
+training loss: by factors of ten from the recipe's in a thirtieth of the epochs, then by half decades in a tenth (at least two epochs each). That is
+about half the time of a run of 60 epochs. The first seed decides, for all trials of a p; for p = 10 another may find a quite different rate, less so
+with --unit init. The longer a run, the larger the rate that is best for it, so the one that is found may be small. What was tried is in the run folder.
 
 --unit init: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1), so that a rate for p = 2 is far too large for p = 10, whose first steps overwrite the
 initial weights, and for p = 1.1 too small. With |w| measured in the size u that a layer begins with, the rate is η(|w|/u)^(2−p): that of gradient

@@ -163,11 +163,12 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
 // rateFile is where a run keeps the search that chose its learning rate.
 const rateFile = "tables/lr.json"
 
-// A short run of the search for a learning rate makes this share of a run's epochs, at least two, the first of which is not looked at, and at
-// least so many steps.
+// The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the rest, at least two epochs, the first of
+// which is not looked at, and at least so many steps.
 const (
-	shortShare = 30
-	shortSteps = 150
+	coarseShare = 30
+	fineShare   = 10
+	shortSteps  = 150
 )
 
 // searchRate finds the learning rate of p, once; it is nil where the rate was given.
@@ -178,17 +179,20 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	if t, ok := w.rates[p]; ok {
 		return &t, nil
 	}
-	short := *w.Train
-	per := w.session.PerEpoch
-	short.Epochs = max(2, w.Epochs/shortShare, (shortSteps+per-1)/per)
-	run := w.plan(p, w.Seed, 0)
-	run.Epochs, run.Schedule = short.Epochs, short.schedule(per)
-	w.con.Say("p = %v: looking for a learning rate, by short runs of %d epochs", p, short.Epochs)
-	t, err := w.session.SearchRate(ctx, run, float64(w.recipeRate()), func(r train.TriedRate) {
+	short := func(share int) train.Run {
+		t, per := *w.Train, w.session.PerEpoch
+		t.Epochs = max(2, w.Epochs/share, (shortSteps+per-1)/per)
+		run := w.plan(p, w.Seed, 0)
+		run.Epochs, run.Schedule = t.Epochs, t.schedule(per)
+		return run
+	}
+	coarse, fine := short(coarseShare), short(fineShare)
+	w.con.Say("p = %v: looking for a learning rate, by short runs of %s", p, searchEpochs(coarse.Epochs, fine.Epochs))
+	t, err := w.session.SearchRate(ctx, coarse, fine, float64(w.recipeRate()), func(r train.TriedRate) {
 		if r.Diverged {
-			w.con.Say("  %-7v diverges", r.Rate)
+			w.con.Say("  %-7v %d epochs: diverges", r.Rate, r.Epochs)
 		} else {
-			w.con.Say("  %-7v loss %.4f", r.Rate, r.Loss)
+			w.con.Say("  %-7v %d epochs: loss %.4f", r.Rate, r.Epochs, r.Loss)
 		}
 	})
 	if err != nil {
@@ -197,6 +201,14 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	w.rates[p] = t
 	w.con.Say("p = %v: learning rate %v", p, t.Rate)
 	return &t, nil
+}
+
+// searchEpochs says how long the runs of a search are.
+func searchEpochs(coarse, fine int) string {
+	if coarse == fine {
+		return fmt.Sprintf("%d epochs", fine)
+	}
+	return fmt.Sprintf("%d, then %d epochs", coarse, fine)
 }
 
 // ReadResult reads a run folder of train that is done; ok is false where there is none, or it is not.

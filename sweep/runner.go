@@ -22,7 +22,7 @@ import (
 
 // Place is where runs run, which is no part of what they are.
 type Place struct {
-	Engine  string `kong:"default='auto',help='Where networks are trained: auto, cuda, cpu, go, or the path of a PJRT plugin; see bregman doctor.'"`
+	Engine  string `kong:"default='auto',help='Where networks are trained: auto, cuda, cpu, xla-cpu, go, or the path of a PJRT plugin; see bregman doctor.'"`
 	DataDir string `kong:"placeholder='DIR',help='Where data sets are kept.'"`
 }
 

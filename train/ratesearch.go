@@ -12,23 +12,26 @@ import (
 
 // RateSearch is how a learning rate was found: by short runs of the network itself, each a whole schedule in few epochs, and the loss each ended with.
 //
-// It begins at a given rate and goes up and down by factors of ten until the best has a worse one on both sides, looks half-way to each, and takes the lowest point
-// of the parabola through the best and its neighbours, over the logarithm of the rate. The loss is the mean over the batches of the last epoch: of training images, augmented, most of which a short run
-// has seen once or twice, so that no test image has a say.
+// It begins at a given rate and goes up and down by factors of ten until the best has a worse one on both sides; then by half decades, with longer runs, and takes the lowest point
+// of the parabola through the best and its neighbours, over the logarithm of the rate, but after longer runs none below the best. The loss is the mean over the batches of the last epoch: of training images, augmented, most of which a short run
+// has seen a few times, so that no test image has a say.
+//
+// The rate that is best grows with the length of a run, and a large one starts slowly: very short runs tell the decade, and longer ones move up from there.
 //
 // A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of large p apart: there the first steps throw every weight to
 // (η|g|)^(1/(p−1)), and the loss of what follows is as flat over decades of η as that power. One short run of each rate is noisy there, too: for p = 10 two seeds may find rates that are decades apart.
 type RateSearch struct {
 	P      float64     `json:"p"`
 	Rate   float64     `json:"lr"`     // chosen
-	Epochs int         `json:"epochs"` // of a short run
-	Tried  []TriedRate `json:"tried"`  // by rate
+	Epochs int         `json:"epochs"` // of the runs that chose it
+	Tried  []TriedRate `json:"tried"`  // by epochs and rate
 }
 
 // TriedRate is one short run.
 type TriedRate struct {
 	Rate     float64 `json:"lr"`
-	Loss     float64 `json:"loss"` // 0 where it diverged
+	Epochs   int     `json:"epochs,omitempty"` // those of the search where there is none: files of older versions
+	Loss     float64 `json:"loss"`             // 0 where it diverged
 	Diverged bool    `json:"diverged,omitempty"`
 }
 
@@ -38,25 +41,32 @@ const (
 	highestRate = 1e4
 )
 
-// SearchRate makes short runs of r, whose epochs and schedule are those of one, with learning rates around first, and chooses. show is called
-// after each. The session is left in disorder: Start comes next.
-func (x *Session) SearchRate(ctx context.Context, r Run, first float64, show func(TriedRate)) (RateSearch, error) {
-	s := RateSearch{P: r.P, Epochs: r.Epochs}
-	err := s.search(first, func(rate float64) (float64, error) {
-		r.LR = rate
-		loss, err := x.short(ctx, r)
-		tried := TriedRate{Rate: rate, Loss: loss}
-		if bad := (*Diverged)(nil); errors.As(err, &bad) {
-			tried, err = TriedRate{Rate: rate, Diverged: true}, nil
-			loss = math.Inf(1)
+// SearchRate makes runs with learning rates around first and chooses: of the kind of coarse, whose epochs and schedule are short, for the decade, and of fine for
+// the rest. show is called after each. The session is left in disorder: Start comes next.
+func (x *Session) SearchRate(ctx context.Context, coarse, fine Run, first float64, show func(TriedRate)) (RateSearch, error) {
+	s := RateSearch{P: fine.P, Epochs: fine.Epochs}
+	look := func(r Run) func(rate float64) (float64, error) {
+		return func(rate float64) (float64, error) {
+			r.LR = rate
+			loss, err := x.short(ctx, r)
+			tried := TriedRate{Rate: rate, Epochs: r.Epochs, Loss: loss}
+			if bad := (*Diverged)(nil); errors.As(err, &bad) {
+				tried.Loss, tried.Diverged, err = 0, true, nil
+				loss = math.Inf(1)
+			}
+			if err == nil {
+				s.Tried = append(s.Tried, tried)
+				show(tried)
+			}
+			return loss, err
 		}
-		if err == nil {
-			s.Tried = append(s.Tried, tried)
-			show(tried)
-		}
-		return loss, err
-	})
-	slices.SortFunc(s.Tried, func(a, b TriedRate) int { return cmp.Compare(a.Rate, b.Rate) })
+	}
+	longer := look(fine)
+	if fine.Epochs == coarse.Epochs {
+		longer = nil
+	}
+	err := s.search(first, look(coarse), longer)
+	slices.SortFunc(s.Tried, func(a, b TriedRate) int { return cmp.Or(a.Epochs-b.Epochs, cmp.Compare(a.Rate, b.Rate)) })
 	return s, err
 }
 
@@ -76,10 +86,15 @@ func (x *Session) short(ctx context.Context, r Run) (float64, error) {
 	return loss, nil
 }
 
-// search sets the rate from the loss that each has, +Inf where there is none.
-func (s *RateSearch) search(first float64, loss func(rate float64) (float64, error)) error {
+// mostMoves bounds how far the longer runs move: with large p the loss can be as good as flat over decades.
+const mostMoves = 4
+
+// search sets the rate from the loss that each has, +Inf where there is none: by decades in short runs, then by half decades in longer ones. Where longer is nil
+// the short ones serve for both, and none is made twice.
+func (s *RateSearch) search(first float64, short, longer func(rate float64) (float64, error)) error {
 	seen := map[int]float64{} // by half decades from first
 	at := func(k int) float64 { return first * math.Pow(10, float64(k)/2) }
+	loss, best := short, 0
 	look := func(k int) error {
 		if _, ok := seen[k]; ok || at(k) < lowestRate || at(k) > highestRate {
 			return nil
@@ -91,12 +106,11 @@ func (s *RateSearch) search(first float64, loss func(rate float64) (float64, err
 		seen[k] = l
 		return err
 	}
-	best := 0
-	if err := look(best); err != nil {
-		return err
-	}
-	for _, step := range []int{2, 1} { // decades, then half decades
-		for from := best + 1; from != best; { // until both neighbours are worse
+	walk := func(step, most int) error { // until both neighbours are worse
+		if err := look(best); err != nil {
+			return err
+		}
+		for from, moves := best+1, 0; from != best && (moves <= most || math.IsInf(seen[best], 1)); moves++ {
 			from = best
 			for _, k := range []int{from - step, from + step} {
 				if k > from && math.IsInf(seen[from], 1) {
@@ -109,15 +123,28 @@ func (s *RateSearch) search(first float64, loss func(rate float64) (float64, err
 					best = k
 				}
 			}
-			if step == 1 {
-				break
-			}
 		}
+		return nil
+	}
+	if err := walk(2, math.MaxInt); err != nil {
+		return err
+	}
+	most := math.MaxInt
+	if longer != nil && !math.IsInf(seen[best], 1) {
+		loss, most = longer, mostMoves
+		clear(seen)
+	}
+	if err := walk(1, most); err != nil {
+		return err
 	}
 	if math.IsInf(seen[best], 1) {
 		return &Diverged{fmt.Errorf("the loss is not a finite number after a few epochs with any learning rate from %.1g to %.1g", lowestRate, first)}
 	}
-	s.Rate = twoDigits(at(best) * math.Pow(10, vertex(seen, best)/2))
+	v := vertex(seen, best)
+	if longer != nil {
+		v = max(v, 0) // for the run itself, which is longer still, a smaller rate is not better
+	}
+	s.Rate = twoDigits(at(best) * math.Pow(10, v/2))
 	return nil
 }
 

@@ -213,12 +213,14 @@ func TestTheSearchFindsARateThatLearnsAndIsDeterministic(t *testing.T) {
 		r := quickRun(x, p)
 		short := r
 		short.Epochs, short.Schedule = 2, optim.Triangular(2*x.PerEpoch, x.PerEpoch/2)
+		longer := r
+		longer.Epochs, longer.Schedule = 3, optim.Triangular(3*x.PerEpoch, x.PerEpoch/2)
 		told := 0
-		a, err := x.SearchRate(t.Context(), short, 1e-4, func(TriedRate) { told++ }) // far too low a start
+		a, err := x.SearchRate(t.Context(), short, longer, 1e-4, func(TriedRate) { told++ }) // far too low a start
 		if err != nil || told != len(a.Tried) {
 			t.Fatal(err, told, a)
 		}
-		b, err := x.SearchRate(t.Context(), short, 1e-4, func(TriedRate) {})
+		b, err := x.SearchRate(t.Context(), short, longer, 1e-4, func(TriedRate) {})
 		if err != nil || fmt.Sprint(a) != fmt.Sprint(b) {
 			t.Errorf("p = %v: two searches differ, %v", p, err)
 		}
@@ -265,18 +267,42 @@ func TestTheSearchEndsAtTheLowestLoss(t *testing.T) {
 		err := s.search(c.first, func(rate float64) (float64, error) {
 			runs++
 			return c.loss(rate)
-		})
+		}, nil)
 		if err != nil || s.Rate < c.least || s.Rate > c.most || runs > c.runs {
 			t.Errorf("%s: rate %v after %d runs, %v", c.name, s.Rate, runs, err)
 		}
 	}
 	var s RateSearch
-	if err := s.search(0.1, bowl(1, 0)); err == nil || !strings.Contains(err.Error(), "any learning rate") {
+	if err := s.search(0.1, bowl(1, 0), nil); err == nil || !strings.Contains(err.Error(), "any learning rate") {
 		t.Errorf("a loss that is never finite: %v", err)
 	}
 	stop := errors.New("stop")
-	if err := s.search(0.1, func(float64) (float64, error) { return 0, stop }); err != stop {
-		t.Errorf("an interrupt: %v", err)
+	interrupt := func(float64) (float64, error) { return 0, stop }
+	if s.search(0.1, interrupt, nil) != stop || s.search(0.1, bowl(1, 10), interrupt) != stop {
+		t.Error("an interrupt does not end the search")
+	}
+	for _, c := range []struct {
+		name        string
+		longer      func(float64) (float64, error)
+		least, most float64
+		runs        int // of the longer
+	}{
+		{"where the short ones end", bowl(0.1, 1e9), 0.095, 0.105, 3},
+		{"a decade above", bowl(1.2, 1e9), 1.1, 1.3, 5},
+		{"a decade below", bowl(0.011, 1e9), 0.0105, 0.0115, 5},
+		{"a little below", bowl(0.07, 1e9), 0.1, 0.1, 3}, // not below the best
+		{"too far to walk", bowl(1e4, 1e9), 25, 32, 7},
+		{"flat", func(float64) (float64, error) { return 1, nil }, 0.1, 0.1, 3},
+		{"diverges for three decades", bowl(1e-4, 1.5e-4), 0.9e-4, 1.1e-4, 9},
+	} {
+		runs := 0
+		err := s.search(0.1, bowl(0.1, 1e9), func(rate float64) (float64, error) {
+			runs++
+			return c.longer(rate)
+		})
+		if err != nil || s.Rate < c.least || s.Rate > c.most || runs > c.runs {
+			t.Errorf("longer runs, %s: rate %v after %d, %v", c.name, s.Rate, runs, err)
+		}
 	}
 }
 
