@@ -225,6 +225,32 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 	}
 }
 
+// What a reader must know stands before the numbers: folders left out, runs that warn of themselves, seeds that are there twice. A folder named twice counts once.
+func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
+	var out, said bytes.Buffer
+	con := &job.Console{Out: &out, Err: &said}
+	a, b, bad := network(t, 2), network(t, 2), t.TempDir()
+	if err := runlog.WriteFile(filepath.Join(b, "tables", "result.json"), []byte(`{"test_accuracy": 0.9, "warning": "in epoch 6 …"}`)); err != nil {
+		t.Fatal(err)
+	}
+	page := filepath.Join(t.TempDir(), "report.html")
+	if err := (&Report{Runs: []string{a, bad, b, a + "/"}, Out: page}).Run(t.Context(), con); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"in epoch 6 …", "left out: ", "2 runs, and only 1 seed"} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if !strings.Contains(said.String(), "left out: ") || !strings.Contains(said.String(), "in epoch 6 …") || !strings.HasPrefix(out.String(), "2 runs in ") {
+		t.Errorf("%s%s", said.String(), out.String())
+	}
+}
+
 func TestExports(t *testing.T) {
 	var l runlog.Log
 	text := "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.25,\"../x\":7}\n"

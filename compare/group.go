@@ -64,7 +64,7 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		own := "" // what a short name may not tell
 		for _, d := range differ {
 			v := d.Values[i]
-			if slices.Contains([]string{"p", "seed", "trials", "version", "engine", "engine used"}, d.Name) || off(d.Name, v) {
+			if slices.Contains([]string{"p", "seed", "trials", "version", "engine", "engine used", "no_study"}, d.Name) || off(d.Name, v) {
 				own += "\x00" // p is the curve's
 				continue
 			}
@@ -141,7 +141,7 @@ func byWords(a, b string) int {
 // off says whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a name, and what an earlier version did not have is off.
 func off(name, value string) bool {
 	return slices.Contains([]string{"", "0", "false", "–"}, value) &&
-		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "no_study", "bias", "l2", "lp", "cv"}, name)
+		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "bias", "l2", "lp", "cv"}, name)
 }
 
 // style gives the groups of a kind their styles: a variant has the same for every p, the plain one is solid. Where a p has several of one style, the later take another.
@@ -158,10 +158,8 @@ func style(groups []*Group) {
 	}
 	for _, g := range groups {
 		k := slices.Index(variants, g.variant)
-		for range 2 {
-			if slices.Contains(used[g.P], report.LineStyle(k)) {
-				k++
-			}
+		for n := 0; n < int(report.LineStyles) && slices.Contains(used[g.P], report.LineStyle(k)); n++ {
+			k++
 		}
 		g.Style = report.LineStyle(k)
 		used[g.P] = append(used[g.P], g.Style)

@@ -51,25 +51,31 @@ func (r *Report) Run(_ context.Context, con *job.Console) error {
 		return err
 	}
 	var runs []*Run
-	for _, dir := range r.Runs {
-		f, err := runlog.OpenFolder(dir)
-		if err != nil {
-			return fmt.Errorf("%w: name run folders, such as those in runs/", err)
+	var bad []error
+	for k, dir := range r.Runs {
+		if slices.ContainsFunc(r.Runs[:k], func(before string) bool { return filepath.Clean(before) == filepath.Clean(dir) }) {
+			continue
 		}
-		run, err := Read(f, filepath.ToSlash(filepath.Clean(dir)))
-		f.Close()
-		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s is no run folder: it has no run.json", dir)
-		}
+		run, err := readRun(dir)
 		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
+			bad = append(bad, err)
+			continue
 		}
 		for _, t := range run.Trouble {
 			con.Say("%s: %s", dir, t)
 		}
+		if inner := filepath.Join(dir, "trials"); run.Info.Command == "sweep" {
+			con.Say("%s is a sweep: its own report.html compares its runs; bregman report %s sets them side by side", dir, filepath.Join(inner, "*"))
+		}
 		runs = append(runs, run)
 	}
-	p, err := NewPage(runs)
+	if len(runs) == 0 {
+		return errors.Join(bad...)
+	}
+	for _, err := range bad {
+		con.Say("left out: %v", err)
+	}
+	p, err := NewPage(runs, bad...)
 	if err != nil {
 		return err
 	}
@@ -90,6 +96,22 @@ func (r *Report) Run(_ context.Context, con *job.Console) error {
 	return nil
 }
 
+func readRun(dir string) (*Run, error) {
+	f, err := runlog.OpenFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: name run folders, such as those in runs/", err)
+	}
+	defer f.Close()
+	run, err := Read(f, filepath.ToSlash(filepath.Clean(dir)))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no run folder: it has no run.json", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return run, nil
+}
+
 // Page is the comparison of runs.
 type Page struct {
 	*report.Page
@@ -104,8 +126,8 @@ type namedFigures struct {
 	figs []report.Figure
 }
 
-// NewPage compares runs.
-func NewPage(runs []*Run) (*Page, error) {
+// NewPage compares runs, and names what was left out.
+func NewPage(runs []*Run, left ...error) (*Page, error) {
 	title := fmt.Sprintf("%d runs side by side", len(runs))
 	if len(runs) == 1 {
 		title = runs[0].Name()
@@ -113,7 +135,7 @@ func NewPage(runs []*Run) (*Page, error) {
 	p := &Page{Page: report.NewPage(title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: Groups(runs)}
 	p.Section("The runs")
 	p.add(job.Named{Name: "runs", Table: p.runTable()})
-	p.trouble()
+	p.trouble(left)
 	if len(runs) > 1 {
 		p.Section("Settings that differ")
 		if t := differenceTable(runs); len(t.Rows) > 0 {
@@ -213,19 +235,31 @@ func (p *Page) runTable() report.Table {
 	return t
 }
 
-// trouble says what could not be read.
-func (p *Page) trouble() {
+// trouble says what a reader must know before the numbers.
+func (p *Page) trouble(left []error) {
 	var items []string
+	for _, err := range left {
+		items = append(items, fmt.Sprintf("left out: %v", err))
+	}
+	for _, g := range p.groups {
+		seeds := map[uint64]int{}
+		for _, c := range g.Curves {
+			seeds[c.Run.Info.Seed]++
+		}
+		if len(g.Curves) > len(seeds) && g.Curves[0].Run.Info.Command == "train" {
+			items = append(items, fmt.Sprintf("%s: %d runs, and only %d seed(s) among them. Runs of one seed are no trials of their own: the deviation is too small.", g.Name, len(g.Curves), len(seeds)))
+		}
+	}
 	for _, r := range p.runs {
 		for _, t := range r.Trouble {
 			items = append(items, r.Name()+": "+t)
 		}
 		if r.Info.Error != "" {
-			items = append(items, r.Name()+" ended with: "+r.Info.Error)
+			items = append(items, r.Name()+" is not done, it ended with: "+r.Info.Error)
 		}
 	}
 	if len(items) > 0 {
-		p.Say("Not everything could be read:")
+		p.Say("Before you compare:")
 		p.List(items...)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// Run is a run folder as it was read. What could not be read is in Trouble, and the rest is there.
+// Run is a run folder as it was read. What could not be read is in Trouble, with what the run warns of, and the rest is there.
 type Run struct {
 	ID       string // its name, or its path below the folder of runs
 	Info     runlog.Info
@@ -71,6 +71,9 @@ func ReadHead(f *runlog.Folder, id string) (*Run, error) {
 		return err == nil
 	}
 	optional("tables/result.json", maxResult, &r.Result)
+	if text, ok := r.Result["warning"].(string); ok && text != "" {
+		r.Trouble = append(r.Trouble, text)
+	}
 	if s := new(train.Study); optional("tables/study.json", maxStudy, s) {
 		r.Study = s
 	}

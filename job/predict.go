@@ -124,6 +124,12 @@ func (p *Predict) load() (linear.Model, error) {
 		}
 		return linear.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias}, nil
 	}
+	if st, err := os.Stat(p.Model); err == nil && st.IsDir() {
+		return linear.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes", p.Model)
+	}
+	if strings.EqualFold(filepath.Ext(p.Model), ".safetensors") {
+		return linear.Model{}, fmt.Errorf("%s holds the weights of a network: predict applies the models that fit writes", p.Model)
+	}
 	data, err := os.ReadFile(p.Model)
 	if errors.Is(err, os.ErrNotExist) {
 		return linear.Model{}, fmt.Errorf("%s: no such model: fit writes one with --out", p.Model)

@@ -231,7 +231,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	}
 	var kept []any
 	for _, l := range lines {
-		kept = append(kept, l)
+		kept = append(kept, l.record())
 	}
 	if err := s.run.GoOn(kept, w.engine.Name, w.con.Version); err != nil {
 		return r, err

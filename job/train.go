@@ -26,7 +26,7 @@ type Train struct {
 	P           []float64 `kong:"name='p',default='2,3',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
 	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper makes 400.'" toml:"epochs" json:"epochs"`
 	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others.'" toml:"batch" json:"batch"`
-	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is 0.1 as in the paper, and 0.8 for cnn; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
+	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is 0.1 as in the paper, 0.8 for cnn, and auto with --adaptive; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
 	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (as in the paper), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
 	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
 	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
@@ -83,7 +83,10 @@ func (t *Train) recipe() {
 	}
 	t.Data = cmp.Or(t.Data, data)
 	t.Epochs, t.Batch = cmp.Or(t.Epochs, epochs), cmp.Or(t.Batch, batch)
-	if t.LR == Recipe {
+	switch {
+	case t.LR == Recipe && t.Adaptive != 0: // its steps are of another size
+		t.LR = Auto
+	case t.LR == Recipe:
 		t.LR = t.recipeRate()
 	}
 	if t.Unit == "one" { // what nothing said means
@@ -158,9 +161,9 @@ type TrainResult struct {
 	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
 	ImgPerSecond float64 `json:"img_per_second"`     // training alone, median over epochs
 	Seconds      float64 `json:"seconds"`            // over all legs of a run that was gone on with
-	Run          string  `json:"run"`
-	Warning      string  `json:"warning,omitempty"` // what a reader must know before the numbers
-	Error        string  `json:"error,omitempty"`   // of a run that failed: the rest says nothing then
+	Run          string  `json:"run,omitempty"`      // not in the file: the folder may be moved
+	Warning      string  `json:"warning,omitempty"`  // what a reader must know before the numbers
+	Error        string  `json:"error,omitempty"`    // of a run that failed: the rest says nothing then
 }
 
 // Run trains.
@@ -311,6 +314,9 @@ func (w *Trainer) print() error {
 		if r.Warning != "" {
 			fmt.Fprintf(w.con.Out, "     %s\n", r.Warning)
 		}
+	}
+	if !slices.ContainsFunc(w.results, func(r TrainResult) bool { return r.Error == "" }) {
+		return nil
 	}
 	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" sets several beside each other.")
 	return nil

@@ -164,7 +164,7 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
 const rateFile = "tables/lr.json"
 
 // The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the rest, at least two epochs, the first of
-// which is not looked at, and at least so many steps.
+// which is not looked at, and so many steps where the run has them.
 const (
 	coarseShare = 30
 	fineShare   = 10
@@ -181,7 +181,7 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	}
 	short := func(share int) train.Run {
 		t, per := *w.Train, w.session.PerEpoch
-		t.Epochs = max(2, w.Epochs/share, (shortSteps+per-1)/per)
+		t.Epochs = max(2, w.Epochs/share, min(w.Epochs, (shortSteps+per-1)/per))
 		run := w.plan(p, w.Seed, 0)
 		run.Epochs, run.Schedule = t.Epochs, t.schedule(per)
 		return run
@@ -296,7 +296,7 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 	for _, l := range lines {
 		before = max(before+l.Seconds, l.Elapsed)
 	}
-	heard := false
+	heard, warned, largest := false, false, w.session.StartLargest()
 	for epoch := done; epoch < w.Epochs; epoch++ {
 		e, err := w.session.Train(w.unlessShort(ctx, lines), r, epoch, func(steps int) {
 			bar.Set(int64(epoch*w.session.PerEpoch + steps))
@@ -317,10 +317,11 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 		}
 		line.Elapsed = before + time.Since(begin).Seconds()
 		lines = append(lines, line)
-		if err := run.Append(line); err != nil {
+		if err := run.Append(line.record()); err != nil {
 			return err
 		}
-		if text := jump(lines[max(0, len(lines)-2):]); text != "" {
+		if text := jump(largest, lines); text != "" && !warned {
+			warned = true
 			w.con.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
 		}
 		if !line.Untold {
@@ -387,7 +388,7 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 		return err
 	}
 	r := TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy, TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy,
-		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir, Warning: jump(lines)}
+		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir, Warning: jump(w.session.StartLargest(), lines)}
 	var rates []float64
 	for _, l := range lines {
 		rates = append(rates, l.Rate)
@@ -429,6 +430,7 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	}
 	doc.Section("Result")
 	doc.Tables(t)
+	r.Run = ""
 	if err := run.WriteJSON("tables/result.json", r); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,11 @@ func (c *Cifar10) Check() error {
 func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 	if len(c.Models) == 0 || len(c.P) == 0 || len(c.LR) == 0 {
 		return nil, errors.New("--models, --p and --lr: name at least one of each")
+	}
+	for i, lr := range c.LR {
+		if slices.Contains(c.LR[:i], lr) {
+			return nil, fmt.Errorf("--lr: %v is there twice; --trials makes several runs of each", lr)
+		}
 	}
 	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P), fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
 		fmt.Sprint("epochs=", c.Epochs), fmt.Sprint("batch=", c.Batch), "precision=" + c.Precision}

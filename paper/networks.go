@@ -74,7 +74,7 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 			return nil, err
 		}
 		g.add(one)
-		if s.Settings["no_study"] != "true" {
+		if s.Settings["no_study"] != "true" && one.Warning == "" { // its weights tell nothing about p
 			study, err := job.ReadStudy(f.Trial(s))
 			if err != nil {
 				return nil, err

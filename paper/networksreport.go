@@ -557,5 +557,5 @@ func (r *networks) JSON(o sweep.Outcome) any {
 		groups = append(groups, map[string]any{"model": g.model, "variant": g.title, "rows": rows})
 	}
 	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
-	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups}
+	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups, "warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
 }

@@ -291,5 +291,5 @@ func (r *norms) JSON(o sweep.Outcome) any {
 			rows = append(rows, map[string]any{"settings": g.title, "p": job.Exponent(x.p), "trials": len(x.norms), "not_done": x.missing, "not_separated": x.without, "norms": means, "own_least": n, "own_least_of": of})
 		}
 	}
-	return map[string]any{"sweep": o.Folder, "job": r.plan.File.Job, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows}
+	return map[string]any{"sweep": o.Folder, "job": r.plan.File.Job, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows, "warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
 }

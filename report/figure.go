@@ -45,17 +45,21 @@ type Series struct {
 // Style is how a series is drawn.
 type Style int
 
-// Styles: curves solid, dashed or dotted; marks as discs or crosses.
+// Styles: curves solid, dashed and so on; marks as discs or crosses.
 const (
 	Solid Style = iota
 	Dashed
 	Dotted
+	DashDotted
+	LongDashed
+	DashDotDotted
+	LineStyles // how many there are of lines
 	Discs
 	Crosses
 )
 
 // LineStyle is the style of the k-th curve of one colour.
-func LineStyle(k int) Style { return []Style{Solid, Dashed, Dotted}[k%3] }
+func LineStyle(k int) Style { return Style(k) % LineStyles }
 
 // Width and Height are the size of one figure, in points: a third of a wide page.
 const (
@@ -165,7 +169,7 @@ var (
 	sans   = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	ink    = color.RGBA{0x22, 0x22, 0x22, 0xff}
 	grid   = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
-	dashes = map[Style][]vg.Length{Dashed: {6, 4}, Dotted: {1.5, 3}}
+	dashes = map[Style][]vg.Length{Dashed: {6, 4}, Dotted: {1.5, 3}, DashDotted: {6, 3, 1.5, 3}, LongDashed: {13, 5}, DashDotDotted: {6, 3, 1.5, 3, 1.5, 3}}
 )
 
 func (f Figure) plot() (*plot.Plot, error) {
@@ -362,6 +366,13 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 		}
 		p.Add(sc)
 		return sc
+	}
+	if len(xy) == 1 { // a line of one point is nothing
+		mark := draw.GlyphStyle{Color: col, Radius: 2.8, Shape: draw.GlyphDrawer(draw.CircleGlyph{})}
+		if s.Style != Solid {
+			mark.Shape = draw.RingGlyph{}
+		}
+		p.Add(&plotter.Scatter{XYs: xy, GlyphStyle: mark})
 	}
 	l := &plotter.Line{XYs: xy, LineStyle: draw.LineStyle{Color: col, Width: 1.6, Dashes: dashes[s.Style]}}
 	if s.Style != Solid {

@@ -62,6 +62,26 @@ func TestPNGHasTheColoursOfItsSeries(t *testing.T) {
 	}
 }
 
+// Curves of one colour have styles of their own, and a curve of one point is a mark.
+func TestCurvesOfOneColourAreToldApart(t *testing.T) {
+	seen := map[string]bool{}
+	for k := range int(LineStyles) {
+		data, err := SVG(Figure{Series: []Series{{X: []float64{1, 2}, Y: []float64{1, 2}, Style: LineStyle(k)}}})
+		if err != nil || seen[string(data)] {
+			t.Errorf("style %d is as one before it, %v", k, err)
+		}
+		seen[string(data)] = true
+	}
+	point, err := SVG(Figure{Series: []Series{{X: []float64{1}, Y: []float64{1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := SVG(Figure{Series: []Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}})
+	if arcs := strings.Count(string(point), "A"); err != nil || arcs == 0 || strings.Contains(string(line), "A") { // the arcs of a disc: lines have none
+		t.Errorf("%d arcs in a lone point, %v", arcs, err)
+	}
+}
+
 func TestATextTheFontCannotShowIsAnError(t *testing.T) {
 	f := sample()
 	f.Y = "‖w‖ₚ" // the subscript would silently be missing

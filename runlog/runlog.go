@@ -230,6 +230,8 @@ func slug(name string) string {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
 			return c
+		case c == '+': // 1e+09 is not 1e-09
+			return -1
 		}
 		return '-'
 	}, name)

@@ -202,6 +202,9 @@ func (f *File) spec(k kind, fixed map[string]string, vary []pair, seed uint64) (
 	}
 	s.Settings = canonical(settings)
 	if strings.Contains(s.Settings["p"], ",") {
+		if _, said := f.Settings["p"]; !said {
+			return nil, fmt.Errorf("%s: no p: write p = 2 in [settings], or a list of them in [grid]", f.path)
+		}
 		return nil, fmt.Errorf("%s: several p in one run: write them as a list in [grid]", f.at("settings.p"))
 	}
 	if s.Settings["lr"] == "auto" {

@@ -188,7 +188,7 @@ func (r *results) JSON(o Outcome) any {
 			}
 		}
 	}
-	return map[string]any{"sweep": o.Folder, "job": p.File.Job, "metric": p.File.Metric, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows, "pairs": pairs}
+	return map[string]any{"sweep": o.Folder, "job": p.File.Job, "metric": p.File.Metric, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows, "pairs": pairs, "warnings": append([]string{}, r.warnings()...)}
 }
 
 // finite is nil for what JSON has no number for.

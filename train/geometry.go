@@ -83,6 +83,17 @@ func (x *Session) StartHash() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// StartLargest is the largest of the weights that the run began with; 0 where they are not known.
+func (x *Session) StartLargest() float64 {
+	var most float32
+	for _, l := range x.start {
+		for _, v := range l.Values {
+			most = max(most, v, -v)
+		}
+	}
+	return float64(most)
+}
+
 // ForgetStart leaves out the divergence from now on: the weights that the run began with are gone.
 func (x *Session) ForgetStart() { x.start = nil }
 

@@ -149,7 +149,7 @@ export class Chart {
 }
 
 // dashes tells things of one colour apart: how many before each have its own.
-export const dashes = colors => colors.map((c, k) => colors.slice(0, k).filter(o => o[0] === c[0]).length % 4);
+export const dashes = colors => colors.map((c, k) => colors.slice(0, k).filter(o => o[0] === c[0]).length % 6);
 
 // sample is a piece of a curve for a legend.
 export const sample = (color, dash) => h('svg', { width: 26, height: 10, viewBox: '0 0 26 10', 'aria-hidden': 'true' }, h('line', { class: 'curve dash' + dash, color, x1: 1, x2: 25, y1: 5, y2: 5 }));
