@@ -254,7 +254,7 @@ func (p *Page) trouble(left []error) {
 		for _, t := range r.Trouble {
 			items = append(items, r.Name()+": "+t)
 		}
-		if r.Info.Error != "" {
+		if r.Info.Error != "" && r.Status != runlog.Interrupted { // of which the table tells
 			items = append(items, r.Name()+" is not done, it ended with: "+r.Info.Error)
 		}
 	}
