@@ -241,7 +241,7 @@ func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"in epoch 6 …", "left out: ", "2 runs, and only 1 seed"} {
+	for _, want := range []string{"in epoch 6 …", "left out: ", "2 runs, different seeds among them: 1"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -52,10 +52,12 @@ func (r *Report) Run(_ context.Context, con *job.Console) error {
 	}
 	var runs []*Run
 	var bad []error
-	for k, dir := range r.Runs {
-		if slices.ContainsFunc(r.Runs[:k], func(before string) bool { return filepath.Clean(before) == filepath.Clean(dir) }) {
+	seen := map[string]bool{}
+	for _, dir := range r.Runs {
+		if seen[filepath.Clean(dir)] {
 			continue
 		}
+		seen[filepath.Clean(dir)] = true
 		run, err := readRun(dir)
 		if err != nil {
 			bad = append(bad, err)
@@ -64,8 +66,8 @@ func (r *Report) Run(_ context.Context, con *job.Console) error {
 		for _, t := range run.Trouble {
 			con.Say("%s: %s", dir, t)
 		}
-		if inner := filepath.Join(dir, "trials"); run.Info.Command == "sweep" {
-			con.Say("%s is a sweep: its own report.html compares its runs; bregman report %s sets them side by side", dir, filepath.Join(inner, "*"))
+		if run.Info.Command == "sweep" {
+			con.Say("%s is a sweep: its own report.html compares its runs; bregman report %s sets them side by side", dir, filepath.Join(dir, "trials", "*"))
 		}
 		runs = append(runs, run)
 	}
@@ -247,7 +249,7 @@ func (p *Page) trouble(left []error) {
 			seeds[c.Run.Info.Seed]++
 		}
 		if len(g.Curves) > len(seeds) && g.Curves[0].Run.Info.Command == "train" {
-			items = append(items, fmt.Sprintf("%s: %d runs, and only %d seed(s) among them. Runs of one seed are no trials of their own: the deviation is too small.", g.Name, len(g.Curves), len(seeds)))
+			items = append(items, fmt.Sprintf("%s: %d runs, different seeds among them: %d. Runs of one seed are no trials of their own: the deviation is too small.", g.Name, len(g.Curves), len(seeds)))
 		}
 	}
 	for _, r := range p.runs {
