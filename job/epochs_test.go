@@ -28,12 +28,12 @@ func TestJump(t *testing.T) {
 		}
 		return out
 	}
-	for _, quiet := range [][]float64{{0}, {0, 154}, {0.1, 0.9}, {0.1, 0.2, 1.9}, {0.1, 154 / 200., 0.2}, {0, 0, 154}} { // the first ahead of all
+	for _, quiet := range [][]float64{{0}, {0, 154}, {0.1, 2.9}, {0.1, 0.2, 1.9}, {0.1, 154 / 200., 0.2}, {0, 0, 154}} { // the first ahead of all
 		if text := jump(quiet[0], of(quiet[1:]...)); text != "" {
 			t.Errorf("%v: %s", quiet, text)
 		}
 	}
-	for want, largest := range map[string][]float64{"in epoch 3 the largest weight went from 0.193 to 154:": {0.1, 0.19, 0.193, 153.9, 153.9}, "in epoch 1 the largest weight went from 0.1 to 2:": {0.1, 2},
+	for want, largest := range map[string][]float64{"in epoch 3 the largest weight went from 0.193 to 154:": {0.1, 0.19, 0.193, 153.9, 153.9}, "in epoch 1 the largest weight went from 0.1 to 4:": {0.1, 4},
 		"in epoch 3 the largest weight went from 0.2 to 154:": {0, 0.2, 0, 154}} {
 		if text := jump(largest[0], of(largest[1:]...)); !strings.HasPrefix(text, want) {
 			t.Errorf("%v: %q", largest, text)
