@@ -179,16 +179,20 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	if t, ok := w.rates[p]; ok {
 		return &t, nil
 	}
-	short := func(share int) train.Run {
-		t, per := *w.Train, w.session.PerEpoch
-		t.Epochs = max(2, w.Epochs/share, min(w.Epochs, (shortSteps+per-1)/per))
+	short := func(epochs int) train.Run {
+		t := *w.Train
+		t.Epochs = epochs
 		run := w.plan(p, w.Seed, 0)
-		run.Epochs, run.Schedule = t.Epochs, t.schedule(per)
+		run.Epochs, run.Schedule = epochs, t.schedule(w.session.PerEpoch)
 		return run
 	}
-	coarse, fine := short(coarseShare), short(fineShare)
-	w.con.Say("p = %v: looking for a learning rate, by short runs of %s", p, searchEpochs(coarse.Epochs, fine.Epochs))
-	t, err := w.session.SearchRate(ctx, coarse, fine, float64(w.recipeRate()), func(r train.TriedRate) {
+	coarse, fine, _ := SearchEpochs(w.Epochs, w.session.PerEpoch)
+	text := fmt.Sprintf("%d epochs", fine)
+	if coarse != fine {
+		text = fmt.Sprintf("%d, then %d epochs", coarse, fine)
+	}
+	w.con.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
+	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), float64(w.recipeRate()), func(r train.TriedRate) {
 		if r.Diverged {
 			w.con.Say("  %-7v %d epochs: diverges", r.Rate, r.Epochs)
 		} else {
@@ -203,12 +207,14 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	return &t, nil
 }
 
-// searchEpochs says how long the runs of a search are.
-func searchEpochs(coarse, fine int) string {
+// SearchEpochs are the epochs of the short runs in a search for a learning rate, and about how many it makes in all.
+func SearchEpochs(epochs, perEpoch int) (coarse, fine, all int) {
+	least := max(2, min(epochs, (shortSteps+perEpoch-1)/perEpoch))
+	coarse, fine = max(least, epochs/coarseShare), max(least, epochs/fineShare)
 	if coarse == fine {
-		return fmt.Sprintf("%d epochs", fine)
+		return coarse, fine, 6 * coarse
 	}
-	return fmt.Sprintf("%d, then %d epochs", coarse, fine)
+	return coarse, fine, 4*coarse + 4*fine
 }
 
 // ReadResult reads a run folder of train that is done; ok is false where there is none, or it is not.

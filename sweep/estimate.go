@@ -117,13 +117,16 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])
 		total += time.Duration(float64(epochs*sizes[data]) / rate * float64(time.Second))
 		graphs[s.graph()] = true
-		if s.Settings["lr"] == "auto" {
-			searches[s.rates()+" "+s.Settings["p"]] = true // one for all seeds
+		if key := s.rates() + " " + s.Settings["p"]; s.Settings["lr"] == "auto" && !searches[key] {
+			searches[key] = true // one for all seeds
+			batch, _ := strconv.Atoi(s.Settings["batch"])
+			_, _, all := job.SearchEpochs(epochs, max(1, sizes[data]/max(1, batch)))
+			total += time.Duration(float64(all*sizes[data]) / rate * float64(time.Second))
 		}
 	}
 	search := ""
 	if n := len(searches); n > 0 {
-		search = fmt.Sprintf(", without %d search%s for a learning rate by five to eight short runs each", n, map[bool]string{true: "", false: "es"}[n == 1])
+		search = fmt.Sprintf(", with %d search%s for a learning rate", n, map[bool]string{true: "", false: "es"}[n == 1])
 	}
 	return fmt.Sprintf("  time       about %s and %d compilation%s, %d at a time%s, by %s", brief(total/time.Duration(jobs)), len(graphs), plural(len(graphs)), jobs, search, from)
 }

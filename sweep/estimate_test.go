@@ -1,0 +1,34 @@
+package sweep
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// The time of a sweep of networks goes by the speed of an earlier run, and counts the searches for learning rates, one for all seeds of a p.
+func TestTheEstimateCountsSearches(t *testing.T) {
+	runs := t.TempDir()
+	dir := filepath.Join(runs, "earlier")
+	r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Settings: map[string]any{"model": "cnn"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteFile("tables/result.json", []byte(`{"img_per_second": 3800}`)); err != nil { // an epoch a second
+		t.Fatal(err)
+	}
+	if err := r.Finish(nil, false); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"job = \"train\"\n[settings]\nepochs = 60\np = 2":                            "about 1m0s and 1 compilation, 1 at a time, by the speed of " + dir,
+		"job = \"train\"\ntrials = 2\n[settings]\nepochs = 60\nlr = \"auto\"\np = 2": "about 2m32s and 1 compilation, 1 at a time, with 1 search for a learning rate, by", // 4·2 + 4·6 epochs
+		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]":             "about 54s and 1 compilation, 1 at a time, with 2 searches",                         // 15 + 6·2 epochs each
+	} {
+		if text := estimateTraining(planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
+}
