@@ -148,12 +148,21 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 	return r, run.Finish(err, ctx.Err() != nil)
 }
 
-// named says in an error which run it is of.
+// named says in an error which run it is of, and where it diverged what else than the learning rate may be the reason.
 func (w *Trainer) named(err error, p float64, seed uint64) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("p = %v, seed %d: %w", p, seed, err)
+	more := ""
+	if bad := (*train.Diverged)(nil); errors.As(err, &bad) {
+		if w.WeightDecay > 0 || w.DualDecay > 0 {
+			more += ", or less decay"
+		}
+		if p < 1.1 {
+			more += ", or a p further from 1"
+		}
+	}
+	return fmt.Errorf("p = %v, seed %d: %w%s", p, seed, err, more)
 }
 
 func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
