@@ -186,6 +186,9 @@ func (f *File) at(key string) string {
 
 // override takes key=value or key=value,value,… from the command line.
 func (f *File) override(text string) error {
+	if printable(text) != text {
+		return fmt.Errorf("on the command line: %q: a value is one line of text", text)
+	}
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" || value == "" {
 		return fmt.Errorf("%q: an override is key=value or key=value,value,… such as p=1.1,2,3", text)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Spec is one run of a sweep.
@@ -41,9 +42,17 @@ func (s *Spec) Folder() string {
 func (s *Spec) String() string {
 	var parts []string
 	for _, v := range s.Vary {
-		parts = append(parts, v.Key+" = "+v.Value)
+		parts = append(parts, v.Key+" = "+printable(v.Value))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("seed %d", s.Seed)), ", ")
+}
+
+// printable is a text as it is, or quoted where it has a line break or the like.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 // get returns a setting that varies.

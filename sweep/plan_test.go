@@ -227,6 +227,8 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(quick, "p=1.1,inf")
 	f.Add(quick, "name=../x")
+	f.Add(quick, "p=two\nlines")
+	f.Add(" ", "0=\n,")
 	f.Fuzz(func(t *testing.T, text, override string) {
 		file, err := ReadFile("s.toml", []byte(text), nil)
 		if err == nil && override != "" {
