@@ -34,7 +34,7 @@ type Train struct {
 	Precision   string    `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
 	Momentum    float64   `kong:"default='0',help='Momentum in the dual.'" toml:"momentum" json:"momentum"`
 	DualDecay   float64   `kong:"default='0',help='Decay of z: regularisation by the p-th power of the lp norm.'" toml:"dual_decay" json:"dual_decay"`
-	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm. With p = 3 it makes the weights sparse; for larger p use it with --unit init, or else --dual-decay.'" toml:"weight_decay" json:"weight_decay"`
+	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm. With p = 3 it can make the weights sparse; for larger p use it with --unit init, or else --dual-decay.'" toml:"weight_decay" json:"weight_decay"`
 	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
 	Unit        string    `kong:"placeholder='one',help='What weights are measured in: one, as in the paper, or init, the root mean square that each layer begins with. One learning rate then means much the same for every p, and biases and batch norm move by gradient descent.'" toml:"unit" json:"unit,omitempty"`
 	Init        string    `kong:"placeholder='FILE',help='Go on from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
