@@ -84,6 +84,11 @@ func Fit(ctx context.Context, prob Problem, set Settings) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !set.Loss.Residual() {
+		if err := prob.CheckLabels(); err != nil {
+			return nil, err
+		}
+	}
 	f := &fit{Settings: set, prob: prob, saved: time.Now()}
 	f.result.Upper, f.result.Lower, f.result.Excess = math.Inf(1), math.Inf(-1), math.NaN()
 	switch set.Method {
@@ -199,7 +204,12 @@ func (f *fit) save(state func() Checkpoint) error {
 	return err
 }
 
-// accelerate runs the accelerated method.
+// rounded is what rounding may change in a bound on the margin, as a share of the longest example: sums of some
+// hundred iterations are right to some hundred times 1e-16.
+const rounded = 1e-13
+
+// accelerate runs the accelerated method. It stops once the upper bound is all rounding: no w will be found then, which is not a proof
+// that there is none.
 func (f *fit) accelerate(ctx context.Context) error {
 	s := newAccelerated(f.prob, f.P, f.Soft)
 	if f.Resume != nil {
@@ -208,11 +218,12 @@ func (f *fit) accelerate(ctx context.Context) error {
 		}
 		f.next = s.t + 1
 	}
-	hopeless := 1e-10 * f.prob.RowNorm(s.q)
+	rounding := rounded * f.prob.RowNorm(s.q)
 	for {
 		proved := s.certify(f.Gap)
 		err := ctx.Err()
-		done := s.cert.Gap() <= f.Gap || s.t >= f.Steps || s.cert.Upper <= hopeless || err != nil || f.Patience > 0 && s.t >= f.Patience && !(s.cert.Lower > 0)
+		done := s.cert.widened(rounding).Gap() <= f.Gap || s.t >= f.Steps || s.cert.Upper <= rounding || err != nil ||
+			f.Patience > 0 && s.t >= f.Patience && !(s.cert.Lower > 0)
 		if done && !proved {
 			s.prove()
 		}
@@ -224,7 +235,7 @@ func (f *fit) accelerate(ctx context.Context) error {
 			if err != nil && f.Save != nil {
 				state = s.checkpoint()
 			}
-			f.result.W, f.result.Certificate, f.result.Steps = s.w, s.cert, s.t
+			f.result.W, f.result.Certificate, f.result.Steps = s.w, s.cert.widened(rounding), s.t
 			s.toMarginOne()
 			f.prob.Margins(s.m, s.w)
 			f.result.Loss = f.Loss.Sum(s.m) / float64(s.n)
@@ -291,6 +302,9 @@ func (f *fit) descend(ctx context.Context) error {
 		return fmt.Errorf("the method %s divides by the loss, which tends to 0 in a regression: use pgd", f.Method)
 	}
 	if f.Resume != nil {
+		if len(f.Resume.Numbers) != 3 {
+			return errOtherData
+		}
 		d.Eta = f.Resume.Numbers[0]
 	} else if d.Eta == 0 {
 		eta, err := d.FindStep(ctx, f.prob, f.Start)
@@ -331,7 +345,7 @@ func (f *fit) descendWith(ctx context.Context, d Descent) error {
 	pt := s.Measure(f.P, nil)
 	f.result.W, f.result.Steps, f.result.Eta, f.result.Loss, f.result.Objective = s.W, s.T, d.Eta, pt.Loss, pt.Loss
 	if !f.Loss.Residual() {
-		f.result.Certificate = Certificate{Lower: pt.Margin, Upper: tr.Upper()}
+		f.result.Certificate = Certificate{Lower: pt.Margin, Upper: tr.Upper()}.widened(rounded * f.prob.RowNorm(mirror.Conjugate(f.P)))
 	}
 	return err
 }

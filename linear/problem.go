@@ -7,9 +7,11 @@
 package linear
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
+	"github.com/bregman-ml/bregman/internal/twofold"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -24,14 +26,47 @@ type Problem struct {
 // Dims returns the number of examples and features.
 func (p Problem) Dims() (n, d int) { return p.X.Dims() }
 
-// Check returns an error where the problem is empty or its labels do not match its rows.
+// Check returns an error if the problem is empty, its labels do not match its rows, or a number is not finite.
 func (p Problem) Check() error {
+	if p.X == nil {
+		return errors.New("no data: the problem has no examples")
+	}
 	n, d := p.Dims()
 	if n == 0 || d == 0 {
 		return fmt.Errorf("no data: %d examples of %d features", n, d)
 	}
 	if p.Y != nil && len(p.Y) != n {
 		return fmt.Errorf("%d labels for %d examples", len(p.Y), n)
+	}
+	for i, y := range p.Y {
+		if math.IsNaN(y) || math.IsInf(y, 0) {
+			return fmt.Errorf("example %d has the label %v: want a finite number", i+1, y)
+		}
+	}
+	var bad error
+	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
+		for k, v := range val {
+			if bad == nil && !(math.Abs(v) <= math.MaxFloat64) {
+				j := k
+				if idx != nil {
+					j = int(idx[k])
+				}
+				bad = fmt.Errorf("example %d has the value %v in feature %d: want finite numbers", i+1, v, j+1)
+			}
+		}
+	})
+	return bad
+}
+
+// CheckLabels is Check for a problem of two classes: labels are 1 and −1, or absorbed.
+func (p Problem) CheckLabels() error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	for i, y := range p.Y {
+		if y != 1 && y != -1 {
+			return fmt.Errorf("example %d has the label %v: want 1 or -1", i+1, y)
+		}
 	}
 	return nil
 }
@@ -50,6 +85,27 @@ func (p Problem) Margin(w []float64) (margin, accuracy float64) {
 	m := make([]float64, n)
 	p.Margins(m, w)
 	return minOf(m), positive(m)
+}
+
+// LeastMargin returns γ(w) with sums in twice the precision of float64, less what rounding may have added to it.
+func (p Problem) LeastMargin(w []float64) float64 {
+	least := math.Inf(1)
+	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
+		var m twofold.Sum
+		for k, x := range val {
+			j := k
+			if idx != nil {
+				j = int(idx[k])
+			}
+			m.AddProduct(x, w[j])
+		}
+		value, off := m.Value(), m.Error()
+		if p.Y != nil {
+			value, off = p.Y[i]*value, math.Abs(p.Y[i])*off
+		}
+		least = min(least, value-off)
+	})
+	return least
 }
 
 // addAbsorbed adds Σ c[i]·yᵢ·xᵢ to dst, and turns c into c·y.

@@ -34,6 +34,47 @@ func mirrored(seed uint64, e float64) linear.Problem {
 	return linear.Problem{X: matrix.FromRows(a)}
 }
 
+// rotated is mirrored, turned by Householder's reflection along (1, 2, …, 6): no column is small by itself. The margin for p = 2
+// is e but for rounding.
+func rotated(seed uint64, e float64) linear.Problem {
+	prob := mirrored(seed, e)
+	n, d := prob.Dims()
+	var a [][]float64
+	for i := range n {
+		_, val := prob.X.Row(i)
+		var dot, square float64
+		for j, v := range val {
+			dot += float64(j+1) * v
+			square += float64((j + 1) * (j + 1))
+		}
+		row := make([]float64, d)
+		for j, v := range val {
+			row[j] = v - 2*dot/square*float64(j+1)
+		}
+		a = append(a, row)
+	}
+	return linear.Problem{X: matrix.FromRows(a)}
+}
+
+// Rounding moves the rows by 1e-16 or so, and with them the margin: it is one of the matrix as it is, which for p = 2 is e to
+// 1e-15/e. Where float64 finds no w it must not say that there is none.
+func TestBarelySeparableDirectionsAreNeverRefused(t *testing.T) {
+	for _, e := range []float64{1e-5, 1e-7, 1e-8, 3e-9, 1e-12} {
+		for seed := range uint64(3) {
+			for _, p := range everyP {
+				sol, err := margin.Solve(context.Background(), rotated(seed, e), p, margin.Settings{})
+				var short *margin.GapError
+				if err != nil && !errors.As(err, &short) || e == 1e-5 && err != nil {
+					t.Errorf("e = %v, p = %v: %v", e, p, err)
+				}
+				if p == 2 && sol != nil && !(sol.Lower < e+1e-15 && sol.Upper > e-1e-15) {
+					t.Errorf("e = %v, p = 2: %v", e, sol.Certificate)
+				}
+			}
+		}
+	}
+}
+
 func TestBarelySeparableDataAreSolvedForEveryP(t *testing.T) {
 	check := func(t *testing.T, prob linear.Problem, p, want float64) {
 		t.Helper()
@@ -76,7 +117,7 @@ func TestWithoutAPositiveMarginThereIsNoSolution(t *testing.T) {
 	none := 0
 	for _, p := range everyP {
 		for most := 1; most < 40; most++ {
-			sol, err := margin.Solve(context.Background(), mirrored(1, 3e-9), p, margin.Settings{MaxIterations: most})
+			sol, err := margin.Solve(context.Background(), rotated(1, 3e-9), p, margin.Settings{MaxIterations: most})
 			if sol != nil && !(sol.Lower > 0) {
 				t.Errorf("p = %v, %d iterations: %v, %v", p, most, sol.Certificate, err)
 			}

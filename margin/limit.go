@@ -97,7 +97,7 @@ func (l *limit) settle() {
 	l.mulT(l.v, l.y)
 	l.mul(l.m, l.w)
 	if size := mirror.Norm(l.w, l.p); size > 0 {
-		l.record(l.w, size, mirror.Norm(l.v, l.q)/vec.Dot(l.b, l.y))
+		l.record(l.w, size, l.upper()/vec.Dot(l.b, l.y))
 	}
 }
 

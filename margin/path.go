@@ -51,7 +51,7 @@ type Curved interface {
 
 // Run returns the points of growing B. Points found before an error are returned with it.
 func (s Path) Run(ctx context.Context, prob linear.Problem) ([]PathPoint, error) {
-	if err := errors.Join(prob.Check(), mirror.CheckP(s.P)); err != nil {
+	if err := errors.Join(prob.CheckLabels(), mirror.CheckP(s.P)); err != nil {
 		return nil, err
 	}
 	if s.Loss == nil || s.Loss.Residual() {

@@ -30,7 +30,7 @@ func (s *solver) primalFrom(w []float64, done func() bool) {
 		s.mul(s.m, s.w)
 		s.normalise()
 		s.mulT(s.v, s.y)
-		s.record(s.w, size, mirror.Norm(s.v, s.q))
+		s.record(s.w, size, s.upper())
 		if size == 0 || done() || !s.more() {
 			return
 		}

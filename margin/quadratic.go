@@ -2,6 +2,7 @@ package margin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -16,7 +17,7 @@ import (
 // The certificate is for this norm: minᵢ yᵢ⟨xᵢ, w⟩/‖w‖ ≤ γ ≤ ‖Σ aᵢyᵢxᵢ‖_*/Σaᵢ with ‖v‖_* = (Σ vⱼ²/cⱼ)^½. W is of
 // margin 1.
 func SolveQuadratic(ctx context.Context, prob linear.Problem, c []float64, set Settings) (*Solution, error) {
-	if err := prob.Check(); err != nil {
+	if err := prob.CheckLabels(); err != nil {
 		return nil, err
 	}
 	n, d := prob.Dims()
@@ -42,6 +43,10 @@ func SolveQuadratic(ctx context.Context, prob linear.Problem, c []float64, set S
 		b.EndRow()
 	}
 	sol, err := Solve(ctx, linear.Problem{X: b.Build(d), Y: prob.Y}, 2, set)
+	var not *NotSeparableError
+	if errors.As(err, &not) && !not.Verify(prob) { // the roots are rounded: what cancels with them need not cancel without
+		return nil, &GapError{Gap: math.Inf(1), Want: set.Gap, Rounding: true, Upper: math.Inf(1)}
+	}
 	if sol != nil {
 		for j := range sol.W {
 			sol.W[j] /= root[j]

@@ -5,28 +5,31 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bregman-ml/bregman/internal/twofold"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// rows is the problem as the solvers see it: labels absorbed, rows of Euclidean length 1, columns without
-// entries dropped. With âᵢ = yᵢxᵢ/rᵢ and bᵢ = r/rᵢ, where rᵢ = ‖xᵢ‖₂ and r the least of them,
+// rows is the problem as the solvers see it: labels absorbed, rows of Euclidean length 1 to 2, columns without
+// entries dropped. With âᵢ = yᵢxᵢ/rᵢ and bᵢ = r/rᵢ, where rᵢ is the power of two below ‖xᵢ‖₂ and r the least of them,
 //
 //	max γ  subject to  âᵢ·w ≥ γ·bᵢ,  ‖w‖ₚ ≤ 1
 //
-// has the optimum γₚ/r. Unit rows keep the pivots of the normal equations comparable whatever the
-// scales of the examples.
+// has the optimum γₚ/r. Such rows keep the pivots of the normal equations comparable whatever the
+// scales of the examples, and powers of two leave every digit of the data.
 type rows struct {
 	n, d   int
 	a      matrix.Matrix
 	dense  []float64 // a as one row-major block, nil where a is sparse
 	length []float64 // rᵢ
 	b      []float64
-	cols   []int // the original column of each kept one
-	full   int   // columns of the original
-	index  []int // the original row of each, nil meaning the same
-	whole  int   // rows of the original
+	cols   []int     // the original column of each kept one
+	full   int       // columns of the original
+	index  []int     // the original row of each, nil meaning the same
+	whole  int       // rows of the original
+	even   *rows     // nil if the columns are of similar scales, see equilibrate
+	unit   []float64 // of an even problem: its column j is that of the other divided by unit[j], a power of two
 }
 
 // denseShare is the share of entries above which a sparse matrix is stored dense: the dense kernels do several
@@ -43,38 +46,24 @@ const (
 func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	n, full := prob.Dims()
 	zero = -1
-	r = &rows{n: n, whole: n, full: full, length: make([]float64, n), b: make([]float64, n)}
+	r = &rows{n: n, whole: n, full: full, length: make([]float64, n)}
 	count := make([]int, full)
 	nnz := 0
 	for i := range n {
 		idx, val := prob.X.Row(i)
 		for k, v := range val {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, -1, fmt.Errorf("example %d has the value %v: only finite numbers have a margin", i+1, v)
-			}
 			if v != 0 {
 				nnz++
 				count[column(idx, k)]++
 			}
 		}
-		y := label(prob, i)
-		if math.IsNaN(y) || math.IsInf(y, 0) {
-			return nil, -1, fmt.Errorf("example %d has the label %v", i+1, y)
-		}
-		r.length[i] = mirror.Norm(val, 2) * math.Abs(y)
-		if mirror.Norm(val, math.Inf(1)) == 0 || y == 0 {
+		r.length[i] = math.Ldexp(1, exponentOf(mirror.Norm(val, 2))-1)
+		if mirror.Norm(val, math.Inf(1)) == 0 {
 			zero = i
 		}
 	}
 	if zero >= 0 {
 		return nil, zero, nil
-	}
-	least, most := slices.Min(r.length), slices.Max(r.length)
-	switch {
-	case most > mostLength || least < 1/mostLength:
-		return nil, -1, fmt.Errorf("the lengths of the examples go from %.2g to %.2g, beyond what can be computed with: scale the data", least, most)
-	case most/least > mostRatio:
-		return nil, -1, fmt.Errorf("the lengths of the examples go from %.2g to %.2g, too far apart to compute with: scale the examples alike", least, most)
 	}
 	place := make([]int32, full)
 	for j, c := range count {
@@ -85,11 +74,47 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 		}
 	}
 	r.d = len(r.cols)
+	dense := float64(nnz) > denseShare*float64(n)*float64(r.d)
+	length, unit := r.equilibrate(prob, place)
+	if unit != nil && checkLengths(r.length) != nil {
+		r.length = length // rows that have only large entries, or only small ones
+	}
+	if err := checkLengths(r.length); err != nil {
+		return nil, -1, err
+	}
+	r.weigh()
+	if unit != nil {
+		even := *r
+		even.length, even.unit = length, unit
+		even.weigh()
+		even.copyScaled(prob, place, dense)
+		r.even = &even
+	}
+	r.copyScaled(prob, place, dense)
+	return r, -1, nil
+}
+
+// checkLengths refuses lengths of rows that cannot be computed with.
+func checkLengths(length []float64) error {
+	least, most := slices.Min(length), slices.Max(length)
+	switch {
+	case most > mostLength || least < 1/mostLength:
+		return fmt.Errorf("the lengths of the examples go from %.2g to %.2g, beyond what can be computed with: "+
+			"scale the data", least, most)
+	case most/least > mostRatio:
+		return fmt.Errorf("the lengths of the examples go from %.2g to %.2g, too far apart to compute with: "+
+			"scale the examples alike", least, most)
+	}
+	return nil
+}
+
+// weigh sets b.
+func (r *rows) weigh() {
+	r.b = make([]float64, r.n)
+	least := slices.Min(r.length)
 	for i, l := range r.length {
 		r.b[i] = least / l
 	}
-	r.copyScaled(prob, place, float64(nnz) > denseShare*float64(n)*float64(r.d))
-	return r, -1, nil
 }
 
 func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
@@ -100,16 +125,18 @@ func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
 	for i := range r.n {
 		idx, val := prob.X.Row(i)
 		sign := math.Copysign(1, label(prob, i))
-		length := r.length[i] / math.Abs(label(prob, i))
 		for k, v := range val {
 			if v == 0 {
 				continue
 			}
 			j := place[column(idx, k)]
+			if v = sign * (v / r.length[i]); r.unit != nil {
+				v /= r.unit[j]
+			}
 			if dense {
-				r.dense[i*r.d+int(j)] = sign * (v / length)
+				r.dense[i*r.d+int(j)] = v
 			} else {
-				sparse.Add(j, sign*(v/length))
+				sparse.Add(j, v)
 			}
 		}
 		if !dense {
@@ -163,18 +190,27 @@ func (r *rows) at(i int) int {
 	return r.index[i]
 }
 
-// dual returns the weights of the original rows, of sum 1.
-func (r *rows) dual(a []float64) []float64 {
-	out := make([]float64, r.whole)
-	var sum float64
+// dual returns the weights of the original rows, of sum 1, for weights a + fine; a nil fine is 0.
+func (r *rows) dual(a, fine []float64) (hi, lo []float64) {
+	hi = make([]float64, r.whole)
+	if fine != nil {
+		lo = make([]float64, r.whole)
+	}
 	least := slices.Min(r.length)
+	var sum float64
 	for i, v := range a {
-		w := max(v, 0) * (least / r.length[i])
-		out[r.at(i)] = w
-		sum += w
+		sum += max(v, 0) * (least / r.length[i])
 	}
-	for i := range out {
-		out[i] /= sum
+	for i, v := range a {
+		w := max(v, 0) * (least / r.length[i]) // a power of two times v
+		if fine == nil {
+			hi[r.at(i)] = w / sum
+			continue
+		}
+		var s twofold.Sum
+		s.AddProduct(w, 1/sum)
+		s.AddProduct(fine[i]*(least/r.length[i]), 1/sum)
+		hi[r.at(i)], lo[r.at(i)] = s.Split()
 	}
-	return out
+	return hi, lo
 }

@@ -11,8 +11,8 @@ import (
 // separate finds out whether the data can be separated at all, by the least Euclidean norm in the convex hull of
 // the rows (p = 2, the smoothest case): it is 0 if and only if they cannot. It stops as soon as some w has a
 // positive margin, half as large as it can be, and leaves the dual weights as a start for the norm asked for;
-// or with a proof, as soon as the bound is negligible in that norm. All rows count as of length 1 meanwhile: their
-// lengths decide on the margin, not on whether there is one. Where the margin is so small that the weights do not give a
+// or with a proof, once the bound is small and an exact one is found. All rows count as of length 1 meanwhile: their
+// lengths decide on the margin, not on whether there is one. If the margin is so small that the weights do not give a
 // w that reaches it, w is searched for itself.
 func (s *solver) separate() *NotSeparableError {
 	p, tell, b := s.p, s.tell, s.b
@@ -30,16 +30,14 @@ func (s *solver) separate() *NotSeparableError {
 	s.tell = nil    // the bounds are not those asked for
 	s.b = slices.Repeat([]float64{1}, s.n)
 	var proof *NotSeparableError
-	refuted := func() bool {
-		if s.best.upper > 1e-6 { // a norm of another p is shorter by less than 1e4 if d < 1e8
-			return false
+	next := 1e-7 // the bound at which a proof is tried
+	decided := func() bool {
+		if s.best.upper <= next && !(s.best.gap() <= 1) {
+			next = s.best.upper / 100
+			proof = s.prove()
 		}
-		if e := notSeparable(s.prob, p, s.rows.dual(s.best.a)); e.proven() {
-			proof = e
-		}
-		return proof != nil
+		return proof != nil || s.best.gap() <= 1 || s.best.upper < vanished
 	}
-	decided := func() bool { return refuted() || s.best.gap() <= 1 } // a margin next to 0 may be positive by a rounding
 	cancel := func() {
 		for _, share := range []float64{0, 1e-8, 1e-6, 1e-4, 1e-3} {
 			for !decided() && s.ctx.Err() == nil && s.cancel(share) {
@@ -54,14 +52,28 @@ func (s *solver) separate() *NotSeparableError {
 		s.primal(decided)
 		cancel()
 	}
+	if proof == nil && s.best.a != nil && !(s.best.lower > 0) && s.best.upper < 1e-3 && s.ctx.Err() == nil {
+		proof = s.prove()
+	}
 	return proof
 }
+
+// prove looks for a proof near the best dual weights.
+func (s *solver) prove() *NotSeparableError {
+	a, _ := s.rows.dual(s.best.a, nil)
+	return prove(s.prob, a)
+}
+
+// vanished is the bound on the margin, beside rows of length 1, below which a search for a w is hopeless: all of it is
+// rounding. It says nothing about whether there is one.
+const vanished = 1e-15
 
 // cancel brings Aᵀa closer to 0 than the normal equations of many redundant rows can, and says whether it did.
 func (s *solver) cancel(share float64) bool {
 	if upper := s.fit(share); upper < 0.9*s.best.upper {
 		s.best.upper = upper
 		copy(s.best.a, s.y)
+		s.best.fine = nil
 		return true
 	}
 	return false

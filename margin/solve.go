@@ -6,8 +6,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Settings says how far to go. The zero value is a sensible default.
@@ -23,25 +26,27 @@ type Iteration struct {
 	Lower, Upper float64
 }
 
-// Solution is a maximum margin classifier with its proof.
+// Solution is a maximum margin classifier with its proof: linear.Certify(prob, P, W, Dual, Fine) gives the certificate.
 type Solution struct {
 	P       float64
 	W       []float64 // of margin 1: minᵢ yᵢ⟨xᵢ, w⟩ = 1, and ‖W‖ₚ = 1/Lower
 	Dual    []float64 // a ≥ 0, Σa = 1
-	Support []int     // the examples with positive dual weight, ascending
+	Fine    []float64 // further digits of Dual, which the proof needs if columns differ much in scale; nil: none
+	Support []int     // the examples with positive dual weight, ascending; the certificate needs no others
+	Nonzero []int     // the features with a weight other than 0, ascending; likewise
 	linear.Certificate
 	Iterations int
 	Method     string
 }
 
-// Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞.
+// Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞, with labels ±1.
 //
-// Data that no w separates gives a *NotSeparableError with the proof. Where the gap asked for is not reached,
-// or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil, where no
-// w with a positive margin was found. Separability does not depend on the lengths of the examples, but those beyond
-// 1e±290, or 1e150 times as long as others, are refused: their margins are no numbers to compute with.
+// Data that no w separates gives a *NotSeparableError with the proof, which is exact. If the gap asked for is not reached,
+// or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil, if no
+// w with a positive margin was found. Separability does not depend on the scales of examples and features, but examples
+// beyond 1e±290, or 1e150 times as long as others, are refused: their margins are not numbers to compute with.
 func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*Solution, error) {
-	if err := prob.Check(); err != nil {
+	if err := prob.CheckLabels(); err != nil {
 		return nil, err
 	}
 	if !(p >= 1) {
@@ -52,8 +57,7 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 	case err != nil:
 		return nil, err
 	case zero >= 0:
-		n, _ := prob.Dims()
-		return nil, notSeparable(prob, p, unit(n, zero))
+		return nil, &NotSeparableError{Rows: []int{zero}, Weights: []*big.Int{big.NewInt(1)}}
 	}
 	s := newSolver(ctx, prob, r, p, set)
 	method, proof := s.run()
@@ -61,12 +65,6 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 		return nil, proof
 	}
 	return s.solution(method)
-}
-
-func unit(n, i int) []float64 {
-	a := make([]float64, n)
-	a[i] = 1
-	return a
 }
 
 const (
@@ -88,6 +86,9 @@ const (
 func (s *solver) run() (string, *NotSeparableError) {
 	if s.large() {
 		return "working set of rows", s.workingSet(s.spread(500))
+	}
+	if s.even != nil {
+		return s.runUneven()
 	}
 	if proof := s.separate(); proof != nil {
 		return "", proof
@@ -148,45 +149,125 @@ func (s *solver) refine(tall bool) {
 	}
 }
 
+// runUneven solves a problem whose columns are of very different scales. Whether it can be separated is decided with columns of
+// one scale. From there on w itself is the unknown: what the dual weights say of it drowns in the rounding of the
+// large columns. The d × d equations do not mix columns before they are divided by their sizes, the n × n ones do.
+func (s *solver) runUneven() (string, *NotSeparableError) {
+	even := newSolver(s.ctx, s.prob, s.even, 2, Settings{MaxIterations: s.most})
+	proof := even.separate()
+	s.n0 += even.n0
+	if proof != nil {
+		return "", proof
+	}
+	if even.best.w == nil || even.best.a == nil || s.ctx.Err() != nil {
+		return "", nil
+	}
+	w := slices.Clone(even.best.w)
+	for j, u := range s.even.unit {
+		w[j] /= u
+	}
+	for i := range s.y { // equal weights, of rows of length 1: the even ones are far from those of the norm asked for
+		s.y[i] = 1
+	}
+	s.normalise()
+	s.mul(s.m, w)
+	s.mulT(s.v, s.y)
+	s.record(w, mirror.Norm(w, s.p), s.upper())
+	if !(s.best.lower > 0) {
+		return "", nil
+	}
+	name := "interior point, columns brought to one scale"
+	tall := s.n > s.d || s.d <= 2*smallRows
+	for k := range 2 { // the other equations are a second chance, as in run
+		s.form(tall == (k == 0))
+		if s.p == 1 || math.IsInf(s.p, 1) {
+			s.limit(s.rising())
+		} else {
+			s.primalFrom(s.best.w, s.rising())
+		}
+		for _, a := range [][]float64{s.y, s.best.a} { // the last weights are nearest to the best w
+			if s.reached() {
+				break
+			}
+			if k := s.polish(a); k != nil {
+				if upper := k.run(s.gap); upper < s.best.upper {
+					k.keep(upper, s.gap)
+				}
+			}
+		}
+		if s.settled() || s.ctx.Err() != nil || max(s.n, s.d) > 2*smallRows {
+			break
+		}
+		s.again()
+	}
+	return name, nil
+}
+
+// rising returns a condition to stop: the gap is reached, or the margin has stopped rising. The other bound may wait for polish.
+func (s *solver) rising() func() bool {
+	last, idle := 0.0, 0
+	return func() bool {
+		if idle++; s.best.lower > last*(1+1e-9) {
+			last, idle = s.best.lower, 0
+		}
+		return s.reached() || idle > 60
+	}
+}
+
 // solution returns the best point found, in terms of the original problem.
 func (s *solver) solution(method string) (*Solution, error) {
 	out := &Solution{P: s.p, Iterations: s.n0, Method: method}
-	if s.best.a == nil || s.best.w == nil {
+	if s.best.a == nil || s.best.w == nil || !(s.best.lower > 0) {
 		return nil, s.short(math.Inf(1))
 	}
-	s.prune()
-	out.Dual = s.rows.dual(s.best.a)
+	gap := max(s.gap, s.best.gap())
+	s.prune(gap)
+	s.pruneWeights(gap)
+	out.Dual, out.Fine = s.rows.dual(s.best.a, s.best.fine)
 	out.W = s.rows.primal(s.best.w)
-	if !(s.best.lower > 0) {
-		if e := notSeparable(s.prob, s.p, out.Dual); e.proven() {
-			return nil, e
-		}
-	}
 	toMarginOne(s.prob, out.W)
-	out.Certificate = linear.Certify(s.prob, s.p, out.W, out.Dual)
+	out.Certificate = linear.Certify(s.prob, s.p, out.W, parts(out.Dual, out.Fine)...)
 	if !(out.Lower > 0) {
 		return nil, s.short(math.Inf(1))
 	}
-	for i, a := range out.Dual {
-		if a > 0 {
-			out.Support = append(out.Support, i)
-		}
-	}
+	out.Support, out.Nonzero = nonzero(out.Dual), nonzero(out.W)
 	if gap := out.Gap(); !(gap <= s.enough) {
 		return out, s.short(gap)
 	}
 	return out, nil
 }
 
-// short says why the gap asked for was not reached.
-func (s *solver) short(gap float64) *GapError {
-	return &GapError{Gap: gap, Want: s.enough, Iterations: s.n0, Rounding: s.n0 < s.most, Cause: s.ctx.Err()}
+// parts returns the vectors that there are.
+func parts(all ...[]float64) [][]float64 {
+	return slices.DeleteFunc(all, func(v []float64) bool { return v == nil })
 }
 
-// toMarginOne scales w to the margin 1, not less by a rounding. A w without a positive margin is left alone.
+// nonzero returns the places of the numbers other than 0.
+func nonzero(x []float64) []int {
+	var out []int
+	for i, v := range x {
+		if v != 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// short says why the gap asked for was not reached.
+func (s *solver) short(gap float64) *GapError {
+	e := &GapError{Gap: gap, Want: s.enough, Iterations: s.n0, Rounding: s.n0 < s.most, Cause: s.ctx.Err(),
+		Upper: math.Inf(1), Scale: s.rows.scale()}
+	if s.best.a != nil {
+		a, fine := s.rows.dual(s.best.a, s.best.fine)
+		e.Upper = linear.Certify(s.prob, s.p, make([]float64, s.full), parts(a, fine)...).Upper
+	}
+	return e
+}
+
+// toMarginOne scales w to the margin 1, not less by a rounding. A w without a positive margin stays as it is.
 func toMarginOne(prob linear.Problem, w []float64) {
 	for range 4 {
-		m, _ := prob.Margin(w)
+		m := prob.LeastMargin(w)
 		if !(m > 0) || m == 1 || math.IsInf(m, 1) {
 			return
 		}

@@ -71,7 +71,7 @@ func TestSolutionsSayWhatTheyPromise(t *testing.T) {
 		if math.Abs(sum-1) > 1e-14 {
 			t.Errorf("p = %v: weights of sum %v", p, sum)
 		}
-		if c := linear.Certify(prob, p, sol.W, sol.Dual); c != sol.Certificate {
+		if c := linear.Certify(prob, p, sol.W, sol.Dual); c != sol.Certificate || sol.Fine != nil {
 			t.Errorf("p = %v: certificate %v, recomputed %v", p, sol.Certificate, c)
 		}
 	}

@@ -37,6 +37,7 @@ type solver struct {
 // best is the best certificate seen: w and a need not be of the same iteration.
 type best struct {
 	w, a         []float64
+	fine         []float64 // what a lacks of the weights that give upper; nil: nothing
 	lower, upper float64
 
 	mark  float64 // the distance between the bounds when it last fell by a tenth
@@ -109,12 +110,30 @@ func (s *solver) record(w []float64, size, upper float64) {
 	}
 	if upper < s.best.upper {
 		s.best.upper = upper
-		s.best.a = append(s.best.a[:0], s.y...)
+		s.best.a, s.best.fine = append(s.best.a[:0], s.y...), nil
 	}
 	s.best.since++
 	if between := s.best.upper - s.best.lower; between < 0.9*s.best.mark {
 		s.best.mark, s.best.since = between, 0
 	}
+}
+
+// upper returns ‖v‖_q for v = Aᵀa. If columns differ much in scale it adds what rounding may have taken off v: else sums that
+// happen to cancel in float64 would pass for a proof.
+func (s *solver) upper() float64 {
+	if s.even == nil {
+		return mirror.Norm(s.v, s.q)
+	}
+	for j, v := range s.v {
+		s.try[j] = math.Abs(v)
+	}
+	for i, a := range s.y {
+		idx, val := s.a.Row(i)
+		for k, x := range val {
+			s.try[column(idx, k)] += float64(s.n) * 0x1p-53 * math.Abs(a*x)
+		}
+	}
+	return mirror.Norm(s.try, s.q)
 }
 
 // least returns minᵢ mᵢ/bᵢ.

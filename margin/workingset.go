@@ -2,10 +2,8 @@ package margin
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
-	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -68,8 +66,15 @@ func (s *solver) adopt(sub *solver, part []int) {
 	if sub.best.upper < s.best.upper || s.best.a == nil {
 		s.best.upper = sub.best.upper
 		s.best.a = append(s.best.a[:0], make([]float64, s.n)...)
+		s.best.fine = nil
+		if sub.best.fine != nil {
+			s.best.fine = make([]float64, s.n)
+		}
 		for k, i := range part {
 			s.best.a[i] = sub.best.a[k]
+			if sub.best.fine != nil {
+				s.best.fine[i] = sub.best.fine[k]
+			}
 		}
 	}
 }
@@ -123,7 +128,10 @@ func (s *solver) near(share float64, most int) []int {
 
 // only returns the problem of some rows.
 func (r *rows) only(part []int) *rows {
-	out := &rows{n: len(part), d: r.d, full: r.full, whole: r.whole, cols: r.cols}
+	out := &rows{n: len(part), d: r.d, full: r.full, whole: r.whole, cols: r.cols, unit: r.unit}
+	if r.even != nil {
+		out.even = r.even.only(part)
+	}
 	var sparse matrix.Builder
 	for _, i := range part {
 		idx, val := r.a.Row(i)
@@ -145,33 +153,4 @@ func (r *rows) only(part []int) *rows {
 		out.a = sparse.Build(r.d)
 	}
 	return out
-}
-
-// prune sets dual weights to 0 that the bound does not need, the smallest first, so that what is left are
-// the support vectors: an interior point method ends with weights on all rows.
-func (s *solver) prune() {
-	if s.best.a == nil || !(s.best.lower > 0) {
-		return
-	}
-	want := max(s.gap, s.best.gap())
-	var most float64
-	for i, a := range s.best.a {
-		most = max(most, a*s.b[i])
-	}
-	for cut := 1e-3; cut > 1e-16; cut /= 10 {
-		for i, a := range s.best.a {
-			s.y[i] = 0
-			if a*s.b[i] > cut*most {
-				s.y[i] = a
-			}
-		}
-		s.normalise()
-		s.mulT(s.v, s.y)
-		upper := mirror.Norm(s.v, s.q)
-		if c := (linear.Certificate{Lower: s.best.lower, Upper: upper}); c.Gap() <= want && !math.IsNaN(upper) {
-			s.best.upper = upper
-			copy(s.best.a, s.y)
-			return
-		}
-	}
 }

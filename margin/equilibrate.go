@@ -1,0 +1,88 @@
+package margin
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
+)
+
+// evenly returns exponents of powers of two for the rows and columns of a matrix without empty ones: its entries divided by
+// both are at most about 1, and about 1 once in every row and column. entries calls its argument with every entry that is not 0.
+func evenly(n, d int, entries func(f func(i, j int, v float64))) (rows, columns []int) {
+	rows, columns = make([]int, n), make([]int, d)
+	for range 4 { // each pass brings what is left closer to 1
+		for j := range columns {
+			columns[j] = math.MinInt
+		}
+		entries(func(i, j int, v float64) { columns[j] = max(columns[j], exponentOf(v)-rows[i]) })
+		for i := range rows {
+			rows[i] = math.MinInt
+		}
+		entries(func(i, j int, v float64) { rows[i] = max(rows[i], exponentOf(v)-columns[j]) })
+	}
+	return rows, columns
+}
+
+// exponentOf returns e with 2^(e−1) ≤ |v| < 2^e.
+func exponentOf(v float64) int {
+	_, e := math.Frexp(v)
+	return e
+}
+
+// uneven is the binary logarithm of the ratio of the sizes of two columns above which they are brought to one scale.
+const uneven = 20
+
+// equilibrate returns powers of two for the rows and the columns, see evenly; nil if the columns are of similar size.
+//
+// Whether the data can be separated does not depend on either. But in rows of length 1 small columns
+// vanish beside others, and with them the only w that may separate. Powers of two change no digit of the data.
+func (r *rows) equilibrate(prob linear.Problem, place []int32) (length, unit []float64) {
+	entries := func(f func(i, j int, v float64)) {
+		matrix.Rows(prob.X, func(i int, idx []int32, val []float64) {
+			for k, v := range val {
+				if v != 0 {
+					f(i, int(place[column(idx, k)]), v)
+				}
+			}
+		})
+	}
+	size := make([]int, r.d)
+	for j := range size {
+		size[j] = math.MinInt
+	}
+	entries(func(_, j int, v float64) { size[j] = max(size[j], exponentOf(v)) })
+	if slices.Max(size)-slices.Min(size) <= uneven {
+		return nil, nil
+	}
+	rowExp, colExp := evenly(r.n, r.d, entries)
+	if slices.Max(colExp)-slices.Min(colExp) <= uneven {
+		return nil, nil
+	}
+	middle := (slices.Max(colExp) + slices.Min(colExp)) / 2
+	for _, e := range colExp {
+		unit = append(unit, math.Ldexp(1, e-middle))
+	}
+	for _, e := range rowExp {
+		length = append(length, math.Ldexp(1, e+middle))
+	}
+	return length, unit
+}
+
+// scale returns the columns whose scales are farthest apart, nil if none are far apart.
+func (r *rows) scale() *Scale {
+	if r.even == nil {
+		return nil
+	}
+	large, small := 0, 0
+	for j, u := range r.even.unit {
+		if u > r.even.unit[large] {
+			large = j
+		}
+		if u < r.even.unit[small] {
+			small = j
+		}
+	}
+	return &Scale{Column: r.cols[large], Small: r.cols[small], Ratio: r.even.unit[large] / r.even.unit[small]}
+}
