@@ -17,18 +17,19 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// checkpointName is the file of a run folder that a stopped fit goes on from.
+// checkpointName is the file of a run folder that a stopped fit resumes from.
 const checkpointName = "checkpoints/fit.safetensors"
 
-// checkpointVersion is that of its format. Version 2 has penalties in every p.
-const checkpointVersion = 2
+// checkpointVersion is that of its format. Version 2 has penalties in every p, version 3 a checksum. Both are read.
+const checkpointVersion = 3
 
-// fitCheckpoint is a fit under way: the weight vectors that are finished, and the state of the next.
+// fitCheckpoint is a running fit: the weight vectors that are finished, and the state of the next.
 type fitCheckpoint struct {
-	hash     string // of the data
-	p, soft  float64
-	finished []*linear.Result
-	state    *linear.Checkpoint
+	hash      string // of the data
+	p, soft   float64
+	finished  []*linear.Result
+	state     *linear.Checkpoint
+	unchecked bool // read from a file without a checksum, of version 2
 }
 
 // encode returns the file: named vectors, and everything else as metadata.
@@ -48,28 +49,65 @@ func (c *fitCheckpoint) encode() []byte {
 		add(fmt.Sprintf("vector.%d", k), v)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Encode(&b, f); err != nil {
+	f, err := f.WithChecksum()
+	if err == nil {
+		err = safetensors.Encode(&b, f)
+	}
+	if err != nil {
 		panic(err) // its names and shapes are ours
 	}
 	return b.Bytes()
 }
 
-// decodeFitCheckpoint reads what encode wrote, and refuses what it does not know.
-func decodeFitCheckpoint(f safetensors.File) (*fitCheckpoint, error) {
-	m := f.Metadata
+// readFitCheckpoint reads and verifies a checkpoint.
+func readFitCheckpoint(path string) (*fitCheckpoint, error) {
+	f, err := safetensors.Read(path)
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		return nil, err
+	}
+	old := f.Metadata["version"] == "1" || f.Metadata["version"] == "2" // these have no checksum
+	if _, sum := f.Metadata[safetensors.ChecksumKey]; err == nil && (sum || !old) {
+		err = f.Verify()
+	}
+	if err == nil {
+		if err := checkFitFormat(f.Metadata); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	var c *fitCheckpoint
+	if err == nil {
+		c, err = decodeFitCheckpoint(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w): delete it, and --resume starts at the first step", path, err)
+	}
+	c.unchecked = old
+	return c, nil
+}
+
+// checkFitFormat returns an error if a checkpoint is not one that this program reads.
+func checkFitFormat(m map[string]string) error {
 	if m["format"] != "bregman-fit" {
-		return nil, errors.New("not a checkpoint of fit")
+		return errors.New("not a checkpoint of fit")
 	}
 	version, err := strconv.Atoi(m["version"])
-	if err != nil || version < 1 {
-		return nil, fmt.Errorf("checkpoint version %q: not a number", m["version"])
+	switch {
+	case err != nil || version < 1:
+		return fmt.Errorf("checkpoint version %q: not a number", m["version"])
+	case version > checkpointVersion:
+		return fmt.Errorf("checkpoint version %d is newer than this program, which reads up to version %d: update it",
+			version, checkpointVersion)
+	case version < 2:
+		return fmt.Errorf("checkpoint version %d is of an older program, this one reads versions 2 and %d: start again",
+			version, checkpointVersion)
 	}
-	if version > checkpointVersion {
-		return nil, fmt.Errorf("checkpoint version %d is newer than this program, which reads up to version %d: update it", version, checkpointVersion)
-	}
-	if version < checkpointVersion {
-		return nil, fmt.Errorf("checkpoint version %d is of an older program, this one reads version %d: start again", version, checkpointVersion)
-	}
+	return nil
+}
+
+// decodeFitCheckpoint reads what encode wrote, whose checksum and format the caller has verified.
+func decodeFitCheckpoint(f safetensors.File) (*fitCheckpoint, error) {
+	m := f.Metadata
+	var err error
 	number := func(key string) float64 {
 		v, e := strconv.ParseFloat(m[key], 64)
 		if e != nil && err == nil {
@@ -118,7 +156,7 @@ func decodeFitCheckpoint(f safetensors.File) (*fitCheckpoint, error) {
 	return c, err
 }
 
-// stoppedFit is a run folder to go on with.
+// stoppedFit is a run folder to resume.
 type stoppedFit struct {
 	dir   string
 	fit   Fit
@@ -150,13 +188,9 @@ func findStoppedFit(dir string) (*stoppedFit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--resume %s: its settings: %w", dir, err)
 	}
-	path := filepath.Join(dir, filepath.FromSlash(checkpointName))
-	f, err := safetensors.Read(path)
-	if err == nil {
-		s.state, err = decodeFitCheckpoint(f)
-	}
+	s.state, err = readFitCheckpoint(filepath.Join(dir, filepath.FromSlash(checkpointName)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--resume: %s: %w", path, err)
+		return nil, fmt.Errorf("--resume: %w", err)
 	}
 	err = runlog.ReadMetrics(dir, func(line json.RawMessage) error {
 		if readCells(line, s.cells) {
@@ -217,7 +251,7 @@ func (s *stoppedFit) settings(now Fit) Fit {
 	return f
 }
 
-// takeUp goes on with a run, if the data is still the same.
+// takeUp resumes a run, if the data is still the same.
 func (w *fitting) takeUp(s *stoppedFit) error {
 	if s.hash != w.set.Hash {
 		return fmt.Errorf("--resume %s: %s has changed since that run began: start again", s.dir, w.set.Name)
@@ -237,7 +271,10 @@ func (w *fitting) takeUp(s *stoppedFit) error {
 			return fmt.Errorf("--resume %s: its checkpoint has %d weight vectors, the data asks for %d: start again", s.dir, len(s.state.finished), len(w.targets))
 		}
 		w.old, w.before = s.state, s.trace[len(s.state.finished)]
-		w.con.Say("going on after step %d", s.state.state.Step)
+		if s.state.unchecked {
+			w.con.Say("%s%s", filepath.Join(s.dir, filepath.FromSlash(checkpointName)), noChecksum)
+		}
+		w.con.Say("resuming after step %d", s.state.state.Step)
 	}
 	w.cells = maps.Clone(s.cells)
 	var err error

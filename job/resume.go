@@ -17,12 +17,13 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// stopped is a run folder to go on with. It is this process's until run is released.
+// stopped is a run folder to resume. It is this process's until run is released.
 type stopped struct {
 	run    *runlog.Run
 	train  Train
 	lines  []epochLine // with whole text, in order
 	passed []string    // what could not be used, and why
+	notes  []string    // what the user should know of what is used
 }
 
 // saved is a checkpoint of a run folder.
@@ -132,11 +133,15 @@ func (s *stopped) until(epoch int) (lines []epochLine, ok bool) {
 	return lines, len(lines) > 0 && lines[len(lines)-1].Epoch.Epoch == epoch
 }
 
-// load sets the session to the newest checkpoint that can be used, or to the beginning, and returns the epochs done. A checkpoint that was
-// made with other settings is an error and not passed over: the settings, or the checkpoint, are not this run's.
+// noChecksum follows the name of a checkpoint in the note about it.
+const noChecksum = " has no checksum, an older version wrote it: damage to it would not be noticed"
+
+// load sets the session to the newest checkpoint that can be used, or to the beginning, and returns the epochs done.
+// It passes over a damaged checkpoint. One of other settings is an error: the settings, or the checkpoint, are not
+// this run's.
 func (w *Trainer) load(s *stopped, plan train.Run) (epoch int, lines []epochLine, err error) {
 	for _, c := range checkpoints(s.run.Dir) {
-		about, err := train.Metadata(c.path)
+		about, checked, err := train.Metadata(c.path)
 		if err != nil {
 			s.passed = append(s.passed, err.Error())
 			continue
@@ -155,6 +160,9 @@ func (w *Trainer) load(s *stopped, plan train.Run) (epoch int, lines []epochLine
 		if _, err := w.session.Load(c.path); err != nil {
 			s.passed = append(s.passed, err.Error())
 			continue
+		}
+		if !checked {
+			s.notes = append(s.notes, c.path+noChecksum)
 		}
 		return c.epoch, lines, nil
 	}
@@ -208,7 +216,7 @@ func (w *Trainer) checkAbout(about map[string]string, plan train.Run, c saved) e
 	return nil
 }
 
-// resume goes on with a run.
+// resume continues a run from its newest whole checkpoint to its end.
 func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err error) {
 	plan := w.plan(w.P[0], w.Seed, float64(w.LR))
 	r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Run: s.run.Dir}
@@ -216,6 +224,9 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	epoch, lines, err := w.load(s, plan)
 	for _, p := range s.passed {
 		w.con.Say("passed over: %s", p)
+	}
+	for _, n := range s.notes {
+		w.con.Say("%s", n)
 	}
 	if err != nil {
 		return r, err
@@ -237,9 +248,9 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 		return r, err
 	}
 	if epoch == 0 {
-		w.con.Say("no checkpoint: beginning again at the first of %d epochs", w.Epochs)
+		w.con.Say("no checkpoint can be used: starting again at the first of %d epochs", w.Epochs)
 	} else {
-		w.con.Say("going on after epoch %d of %d", epoch, w.Epochs)
+		w.con.Say("resuming after epoch %d of %d", epoch, w.Epochs)
 	}
 	err = w.run(ctx, s.run, plan, epoch, lines, &r)
 	return r, s.run.Finish(err, ctx.Err() != nil)

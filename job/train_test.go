@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -289,14 +290,31 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 	}
 	want, geometry := weightsOf(t, whole.answer(t).Runs[0].Run), geometryOf(t, whole.answer(t).Runs[0].Run)
 	damage := func(path string) error { return os.Truncate(path, 1000) }
+	flip := func(path string) error { // one bit of the last weight
+		b, err := os.ReadFile(path)
+		if err == nil {
+			b[len(b)-2] ^= 1
+			err = os.WriteFile(path, b, 0o666)
+		}
+		return err
+	}
+	older := func(path string) error { // as it was before checkpoints had checksums
+		f, err := safetensors.Read(path)
+		delete(f.Metadata, safetensors.ChecksumKey)
+		delete(f.Metadata, "format")
+		var b bytes.Buffer
+		return errors.Join(err, safetensors.Encode(&b, f), os.WriteFile(path, b.Bytes(), 0o666))
+	}
 	for what, c := range map[string]struct {
 		harm func(dir string, all []saved) error
 		said string
 	}{
-		"nothing":               {func(string, []saved) error { return nil }, "going on after epoch"},
+		"nothing":               {func(string, []saved) error { return nil }, "resuming after epoch"},
 		"the newest checkpoint": {func(_ string, all []saved) error { return damage(all[0].path) }, "passed over"},
-		"all checkpoints":       {func(_ string, all []saved) error { return errors.Join(damage(all[0].path), damage(all[1].path)) }, "beginning again"},
-		"no checkpoints":        {func(dir string, _ []saved) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, "beginning again"},
+		"a bit of the newest":   {func(_ string, all []saved) error { return flip(all[0].path) }, "resuming after epoch 1 of"},
+		"the checksums":         {func(_ string, all []saved) error { return older(all[0].path) }, "has no checksum"},
+		"all checkpoints":       {func(_ string, all []saved) error { return errors.Join(damage(all[0].path), damage(all[1].path)) }, "starting again"},
+		"no checkpoints":        {func(dir string, _ []saved) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, "starting again"},
 		"the last line": {func(dir string, _ []saved) error {
 			path := filepath.Join(dir, "metrics.jsonl")
 			b, err := os.ReadFile(path)

@@ -264,7 +264,7 @@ func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 		start(t, dir, "worker", "--nats", addr, "--engine", "cpu", "--scratch", "two")
 		s.done()
 		same(t, outcome(t, dir), outcome(t, whole))
-		if n := inLogs(dir, "going on after epoch"); n != 1 {
+		if n := inLogs(dir, "resuming after epoch"); n != 1 {
 			t.Errorf("%v: %d runs went on from a checkpoint, want 1", sig, n)
 		}
 	}

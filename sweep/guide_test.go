@@ -99,7 +99,7 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	}
 	task(2)
 	s.done()
-	if n := inLogs(dir, "going on after epoch"); trials(dir) != 2 || n != 1 {
+	if n := inLogs(dir, "resuming after epoch"); trials(dir) != 2 || n != 1 {
 		t.Errorf("%d runs, %d went on from a checkpoint", trials(dir), n)
 	}
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,9 +16,12 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Save writes the session's state to one safetensors file, whole or not at all: with all, everything a run needs to go on (weights,
-// statistics, the optimizer's state, the step), else the network alone, in PyTorch's names and
-// layouts. The data set is not in it.
+// checkpointFormat marks the files that Save writes with all. They have a checksum; older ones have neither.
+const checkpointFormat = "bregman-train"
+
+// Save writes the session's state to one safetensors file, whole or not at all. With all, it is a checkpoint:
+// everything a run needs to resume (weights, statistics, the optimizer's state, the step) and a checksum. Else it is
+// the network alone, in PyTorch's names and layouts. The data set is not in it.
 func (x *Session) Save(path string, all bool, metadata map[string]string) error {
 	f := safetensors.File{Metadata: metadata}
 	err := engine.Try(func() error {
@@ -41,6 +45,14 @@ func (x *Session) Save(path string, all bool, metadata map[string]string) error 
 		}
 		return nil
 	})
+	if err == nil && all {
+		f.Metadata = maps.Clone(metadata)
+		if f.Metadata == nil {
+			f.Metadata = map[string]string{}
+		}
+		f.Metadata["format"] = checkpointFormat
+		f, err = f.WithChecksum()
+	}
 	if err != nil {
 		return err
 	}
@@ -89,16 +101,34 @@ func encode(name string, t *tensors.Tensor) (out safetensors.Tensor, err error) 
 	return out, fmt.Errorf("cannot store values of type %s", t.DType())
 }
 
-// Metadata reads what Save was given beside the state.
-func Metadata(path string) (map[string]string, error) {
-	f, err := safetensors.Read(path)
-	return f.Metadata, err
+// Metadata reads what Save was given beside the state, and verifies the file. checked is false for a file of an older
+// version: it has no checksum.
+func Metadata(path string) (metadata map[string]string, checked bool, err error) {
+	f, checked, err := readCheckpoint(path)
+	return f.Metadata, checked, err
 }
 
-// Load sets the session to a state that Save wrote with all. Every variable must be there, in its shape: another network's checkpoint is refused, and
-// nothing is changed.
+// readCheckpoint reads and verifies a checkpoint. One with a format must have a checksum: a damaged name of the
+// checksum does not make it a file of an older version.
+func readCheckpoint(path string) (f safetensors.File, checked bool, err error) {
+	f, err = safetensors.Read(path)
+	if err != nil {
+		return f, false, err
+	}
+	_, sum := f.Metadata[safetensors.ChecksumKey]
+	if _, format := f.Metadata["format"]; !sum && !format {
+		return f, false, nil
+	}
+	if err := f.Verify(); err != nil {
+		return f, false, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return f, true, nil
+}
+
+// Load sets the session to a state that Save wrote with all. Every variable must be there, in its shape. It refuses a
+// damaged checkpoint and another network's, and then changes nothing.
 func (x *Session) Load(path string) (metadata map[string]string, err error) {
-	f, err := safetensors.Read(path)
+	f, _, err := readCheckpoint(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,11 @@
 package train
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,6 +191,60 @@ func TestCheckpointsOfOtherNetworksAreRefusedAndChangeNothing(t *testing.T) {
 	}
 }
 
+func TestADamagedCheckpointIsRefused(t *testing.T) {
+	x := session(t, small(t, 120, 40), quick)
+	if err := x.Start(quickRun(x, 2)); err != nil {
+		t.Fatal(err)
+	}
+	whole := []byte(weights(t, x))
+	path := filepath.Join(t.TempDir(), "c.safetensors")
+	write := func(data []byte) {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(whole)
+	if meta, checked, err := Metadata(path); err != nil || !checked {
+		t.Fatalf("the whole file: %v, checked %v, %v", meta, checked, err)
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	try := func(at int) {
+		data := bytes.Clone(whole)
+		data[at] ^= 1 << draw.IntN(8)
+		write(data)
+		_, _, err := Metadata(path)
+		if _, load := x.Load(path); err == nil || load == nil || !strings.Contains(load.Error(), path) {
+			t.Errorf("byte %d of %d: %v, %v", at, len(whole), err, load)
+		}
+	}
+	for at := range 300 { // lengths, format and checksum
+		try(at)
+	}
+	for range 300 {
+		try(draw.IntN(len(whole)))
+	}
+	if got := weights(t, x); got != string(whole) {
+		t.Error("a damaged checkpoint changed the weights")
+	}
+
+	f, err := safetensors.Decode(bytes.NewReader(whole), -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Metadata = map[string]string{"epoch": "2"} // as older versions wrote it
+	var old bytes.Buffer
+	if err := safetensors.Encode(&old, f); err != nil {
+		t.Fatal(err)
+	}
+	write(old.Bytes())
+	if meta, checked, err := Metadata(path); err != nil || checked || meta["epoch"] != "2" {
+		t.Errorf("no checksum: %v, checked %v, %v", meta, checked, err)
+	}
+	if _, err := x.Load(path); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestThePlanIsAnOrderOfAllExamplesAndStaysInside(t *testing.T) {
 	set := small(t, 100, 10)
 	plan := drawPlan(set, 100, true, 1, 1)
@@ -361,6 +417,7 @@ func TestCheckpointsWithOtherTypesOrShapesAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		f.Metadata = nil // without a checksum, which would refuse it first
 		for i := range f.Tensors {
 			change(&f.Tensors[i])
 		}

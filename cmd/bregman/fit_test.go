@@ -48,7 +48,7 @@ func TestAKilledFitGoesOnAndEndsWithTheSameWeights(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(run, "model.json")); err == nil {
 		t.Skip("it was done before it was killed")
 	}
-	if _, stderr, code := bregman(t, dir, "fit", "--resume", run, "--json"); code != 0 || !strings.Contains(stderr, "going on after step") {
+	if _, stderr, code := bregman(t, dir, "fit", "--resume", run, "--json"); code != 0 || !strings.Contains(stderr, "resuming after step") {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	if _, stderr, code := bregman(t, dir, append(strings.Fields(args), "--runs=", "--out", "whole.json")...); code != 0 {
@@ -83,7 +83,7 @@ func TestARunGoesOnOnlyWithItsOwnDataAndAWholeCheckpoint(t *testing.T) {
 	write(t, dir, "good.svm", separable)
 	os.MkdirAll(filepath.Join(run, "checkpoints"), 0o777)
 	write(t, run, "checkpoints/fit.safetensors", "\x08\x00\x00")
-	if _, stderr, code := bregman(t, dir, "fit", "--resume", run); code != 1 || !strings.Contains(stderr, "fit.safetensors") || strings.Count(stderr, "\n") != 1 {
+	if _, stderr, code := bregman(t, dir, "fit", "--resume", run); code != 1 || !strings.Contains(stderr, "fit.safetensors is damaged") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("half a checkpoint: exit %d, %q", code, stderr)
 	}
 	os.Remove(filepath.Join(run, "checkpoints", "fit.safetensors"))

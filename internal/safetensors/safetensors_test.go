@@ -262,3 +262,37 @@ func TestReadNamesTheFileInItsErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// checked is the golden file with a checksum, encoded.
+func checked() string {
+	f, err := goldenFile().WithChecksum()
+	var b bytes.Buffer
+	if err == nil {
+		err = Encode(&b, f)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+func TestAFlippedBitDoesNotPassTheChecksum(t *testing.T) {
+	whole := checked()
+	if f, err := Decode(strings.NewReader(whole), -1); err != nil || f.Verify() != nil {
+		t.Fatalf("the whole file: %v, %v", err, f.Verify())
+	}
+	for bit := range 8 * len(whole) {
+		b := []byte(whole)
+		b[bit/8] ^= 1 << (bit % 8)
+		if f, err := Decode(bytes.NewReader(b), -1); err == nil && f.Verify() == nil {
+			t.Errorf("bit %d of byte %d: %q passes", bit%8, bit/8, b)
+		}
+	}
+	f := goldenFile()
+	if err := f.Verify(); err == nil || !strings.Contains(err.Error(), "lacks its checksum") {
+		t.Errorf("no checksum: %v", err)
+	}
+	if _, err := f.WithChecksum(); err != nil || len(f.Metadata) != 1 {
+		t.Errorf("%v, and the metadata of the original is now %v", err, f.Metadata)
+	}
+}
