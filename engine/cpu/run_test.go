@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// update builds p-GD's step of n weights, as package optim writes it.
+// update builds the step of p-GD of n weights by hand. optim_test.go tests that package optim writes the same graph.
 func update(t testing.TB, b *Backend, n int) compute.Executable {
 	t.Helper()
 	builder := b.Builder("update")

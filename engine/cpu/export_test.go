@@ -1,0 +1,20 @@
+package cpu
+
+import "github.com/gomlx/compute"
+
+// Programs counts the programs of an executable over tensors of a size, and the mirror steps in them.
+func Programs(e compute.Executable, size int) (programs, mirrorSteps int) {
+	for _, s := range e.(*executable).steps {
+		p, ok := s.(*program)
+		if !ok || p.size != size {
+			continue
+		}
+		programs++
+		for _, in := range p.instrs {
+			if in.special == mirrorStep {
+				mirrorSteps++
+			}
+		}
+	}
+	return programs, mirrorSteps
+}
