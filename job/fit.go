@@ -204,10 +204,7 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
-	w := &fitting{Fit: f, con: con, set: set, loss: must(linear.LossByName(f.Loss)), p: f.P[0], lambda: f.L2, soft: f.Soft}
-	if len(f.LP) > 0 {
-		w.lambda = f.LP[0]
-	}
+	w := newFitting(f, con, set)
 	if err := w.prepare(ctx); err != nil {
 		return err
 	}

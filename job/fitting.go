@@ -37,12 +37,23 @@ type fitting struct {
 	cv      []CVScore
 	cells   map[cell]cellScore // what cross-validation has done
 
+	watch func(linear.Point, []float64) // sees the weights at each point, if not nil
+
 	model   linear.Model
 	result  FitResult
 	fits    []*linear.Result // finished, one per weight vector
 	exact   string           // the exact solver that finished them
 	begin   time.Time
 	seconds float64
+}
+
+// newFitting returns the fit that f asks for.
+func newFitting(f *Fit, con *Console, set *dataset.Set) *fitting {
+	w := &fitting{Fit: f, con: con, set: set, loss: must(linear.LossByName(f.Loss)), p: f.P[0], lambda: f.L2, soft: f.Soft}
+	if len(f.LP) > 0 {
+		w.lambda = f.LP[0]
+	}
+	return w
 }
 
 // fit chooses p where it is asked to, scales the data, and fits the weight vectors.
@@ -54,15 +65,8 @@ func (w *fitting) fit(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.Scale == "std" || w.Scale == "max" {
-		s, err := linear.NewScaler(w.Scale, w.set.X, w.Bias)
-		if err != nil {
-			return err
-		}
-		if err := s.Apply(w.set.X); err != nil {
-			return err
-		}
-		w.model.Scale = s
+	if err := w.scale(); err != nil {
+		return err
 	}
 	bar := w.con.Bar(fmt.Sprintf("fit p = %v", w.p), 1000)
 	defer bar.Done()
@@ -79,6 +83,19 @@ func (w *fitting) fit(ctx context.Context) error {
 		w.remarks()
 	}
 	return err
+}
+
+// scale scales the data if it is asked to.
+func (w *fitting) scale() error {
+	if w.Scale != "std" && w.Scale != "max" {
+		return nil
+	}
+	s, err := linear.NewScaler(w.Scale, w.set.X, w.Bias)
+	if err != nil {
+		return err
+	}
+	w.model.Scale = s
+	return s.Apply(w.set.X)
 }
 
 // all fits every weight vector, each to its targets. Where one cannot separate its classes, all are fitted with a soft margin, so that
@@ -116,6 +133,7 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 				logging = w.run.Append(metric{class(w.classes, k), pt})
 			}
 		}
+		set.Weights = w.watch
 		r, err := linear.Fit(ctx, prob, set)
 		if r != nil {
 			r.Points = append(before, r.Points...)

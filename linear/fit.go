@@ -48,6 +48,10 @@ type Settings struct {
 	// Progress is called at the start, at logarithmically spaced steps and at the end, from the goroutine of Fit.
 	Progress func(Point)
 
+	// Weights is called before Progress, with the weights at that point. It must copy what it keeps. Those of
+	// Accelerated are not scaled yet: a fit that stops there returns them with margin 1, or else with norm 1.
+	Weights func(Point, []float64)
+
 	// Save is called about every SaveEvery (0: ten seconds) with a checkpoint that Resume goes on from, bit by bit. An
 	// error ends the fit.
 	Save      func(Checkpoint) error
@@ -177,9 +181,12 @@ type fit struct {
 	next   int       // the step of the next point
 }
 
-// record keeps a point.
-func (f *fit) record(pt Point) {
+// record keeps a point, at which the weights are w.
+func (f *fit) record(pt Point, w []float64) {
 	f.result.Points = append(f.result.Points, pt)
+	if f.Weights != nil {
+		f.Weights(pt, w)
+	}
 	if f.Progress != nil {
 		f.Progress(pt)
 	}
@@ -228,7 +235,7 @@ func (f *fit) accelerate(ctx context.Context) error {
 			s.prove()
 		}
 		if done || f.due(s.t) {
-			f.record(s.point())
+			f.record(s.point(), s.w)
 		}
 		if done {
 			var state Checkpoint
@@ -268,7 +275,7 @@ func (f *fit) newton(ctx context.Context) error {
 		if !f.Loss.Residual() && pt.Norm > 0 {
 			pt.Margin = minOf(s.score) / pt.Norm
 		}
-		f.record(pt)
+		f.record(pt, s.w)
 		if done {
 			f.result.W, f.result.Loss, f.result.Objective, f.result.Excess, f.result.Steps = s.w, s.mean, s.f, s.bound, s.t
 			if pt.Norm > 0 && !f.Loss.Residual() {
@@ -329,7 +336,7 @@ func (f *fit) descendWith(ctx context.Context, d Descent) error {
 	if err != nil {
 		return err
 	}
-	tr := Trace{P: f.P, Certify: true, StopGap: f.Gap, Each: f.record}
+	tr := Trace{P: f.P, Certify: true, StopGap: f.Gap, Each: func(pt Point) { f.record(pt, s.W) }}
 	if f.Resume != nil {
 		if err := s.restoreCheckpoint(*f.Resume); err != nil {
 			return err

@@ -15,9 +15,10 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// A run folder keeps a fit's last weights only. The way there is computed again, for built-in data sets: a million steps in R² take a tenth of a second.
+// A run folder keeps a fit's last weights only. The trajectory to them is computed again, for built-in data sets: a
+// million steps in R² take a tenth of a second.
 
-// replayable says whether a fit can be computed again: by its data alone, so that no file is named.
+// replayable reports whether a fit can be computed again: by its data alone, so that no file is named.
 func replayable(f job.Fit) bool {
 	name, _, _ := strings.Cut(f.Data, ":")
 	return slices.Contains([]string{"r2", "r2var", "r100"}, name) && !f.Bias && f.Loss != "square" && len(f.P) == 1 && f.CV == 0
@@ -33,12 +34,12 @@ type replays struct {
 // replayTime is how long one may take.
 const replayTime = 15 * time.Second
 
-func (r *replays) get(ctx context.Context, fit job.Fit, lr float64, steps int) (*job.Replay, error) {
+func (r *replays) get(ctx context.Context, fit job.Fit, lr, soft float64, steps int) (*job.Replay, error) {
 	data, err := json.Marshal(fit)
 	if err != nil {
 		return nil, err
 	}
-	key := fmt.Sprint(string(data), lr, steps)
+	key := fmt.Sprintln(string(data), lr, soft, steps)
 	r.mu.Lock()
 	defer r.mu.Unlock() // one at a time: each keeps a core busy
 	if made := r.made[key]; made != nil {
@@ -46,7 +47,7 @@ func (r *replays) get(ctx context.Context, fit job.Fit, lr float64, steps int) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
-	made, err := fit.Replay(ctx, lr, steps)
+	made, err := fit.Replay(ctx, lr, soft, steps)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 	}
 	out := map[string]any{}
 	if fit, ok := run.Fit(); ok && replayable(fit) {
-		steps, lr := int(fit.Steps), run.Number("lr")
+		steps, lr, soft := int(fit.Steps), run.Number("lr"), run.Number("soft")
 		if v := run.Number("steps"); v > 0 {
 			steps = int(v)
 		} else if log, err := s.logs.get(id); err == nil { // still running: as far as it is
@@ -93,7 +94,10 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 		if math.IsNaN(lr) {
 			lr = fit.LR
 		}
-		replay, err := s.replays.get(r.Context(), fit, lr, steps)
+		if math.IsNaN(soft) {
+			soft = fit.Soft
+		}
+		replay, err := s.replays.get(r.Context(), fit, lr, soft, steps)
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -322,7 +324,7 @@ func TestFiguresExportsReportsAndFilesCanBeDownloaded(t *testing.T) {
 	}
 }
 
-func TestTheWayOfAFitInThePlaneIsComputedAgain(t *testing.T) {
+func TestTheTrajectoryOfAFitInThePlaneIsComputedAgain(t *testing.T) {
 	srv, h := newServer(t)
 	makeRun(t, srv.settings.Runs, "a", 2, 1, losses(3)...).WriteJSON("tables/result.json", map[string]any{"lr": 1e-3, "steps": 1000})
 	var got struct {
@@ -336,6 +338,21 @@ func TestTheWayOfAFitInThePlaneIsComputedAgain(t *testing.T) {
 	}
 	if first, last := *got.Angle[1], *got.Angle[n-1]; last > first {
 		t.Errorf("the angle to the max margin grows, from %v to %v", first, last)
+	}
+	soft := makeRun(t, srv.settings.Runs, "soft", 2, 1)
+	maps.Copy(soft.Info.Settings.(map[string]any), map[string]any{"data": "r2var:2", "method": "auto", "lr": 0})
+	soft.WriteJSON("run.json", soft.Info)
+	soft.WriteJSON("tables/result.json", map[string]any{"lr": 0, "soft": 0.4, "steps": 20})
+	fit := job.Fit{Data: "r2var:2", P: []float64{2}, Loss: "exp", Steps: 1000}
+	want, err := fit.Replay(t.Context(), 0, 0.4, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask(t, h, "/api/weights?id=soft", &got)
+	for k, w := range want.W { // answers have eight digits
+		if len(got.W) != len(want.W) || math.Abs(got.W[k][0]-w[0]) > 1e-6 || math.Abs(got.W[k][1]-w[1]) > 1e-6 {
+			t.Fatalf("a soft margin: %v, want %v", got.W, want.W)
+		}
 	}
 	r := makeRun(t, srv.settings.Runs, "file", 2, 1)
 	r.Info.Settings.(map[string]any)["data"] = "/etc/passwd"
