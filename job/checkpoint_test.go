@@ -82,7 +82,11 @@ func TestCheckpointsComeBackAsTheyWere(t *testing.T) {
 func TestAFitDoesNotResumeFromADamagedCheckpoint(t *testing.T) {
 	whole := someCheckpoint.encode()
 	path := filepath.Join(t.TempDir(), "fit.safetensors")
-	for bit := range 8 * len(whole) {
+	stride := 1
+	if testing.Short() {
+		stride = 9
+	}
+	for bit := 0; bit < 8*len(whole); bit += stride {
 		data := bytes.Clone(whole)
 		data[bit/8] ^= 1 << (bit % 8)
 		if err := os.WriteFile(path, data, 0o666); err != nil {

@@ -68,6 +68,7 @@ func TestAWorkerIsKilledAndItsRunGoesToAnother(t *testing.T) {
 }
 
 func TestTheNATSServerIsKilledAndComesBack(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	for _, forgets := range []bool{false, true} {
 		dir, server, addr, s, _ := far(t, slow, 2)
@@ -182,6 +183,7 @@ var kills = flag.Int("sweep.kills", 10, "processes that TestRandomKills kills")
 
 // Workers, the sweep and the server are killed at random; in the end every run is there once, as if nothing had been.
 func TestRandomKills(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	text := strings.Replace(slow, "trials = 4", fmt.Sprintf("trials = %d", 10+5**kills/2), 1)
 	want := unbroken(t, text)
@@ -238,6 +240,7 @@ p = [2, 3]
 // A worker that gets SIGTERM leaves a checkpoint; one that is killed has left those it sent meanwhile. Another goes on from there, and the result is
 // that of an unbroken run, weights and all, bit for bit.
 func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	whole := t.TempDir()
 	pictures(t, whole)

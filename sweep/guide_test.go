@@ -36,6 +36,7 @@ func block(t *testing.T, heading, language string) string {
 // The guide's job for Slurm, as a task of its array: it serves a sweep through a server in operator mode, and when Slurm sends SIGTERM before the time is
 // up, its worker leaves a checkpoint that another goes on from.
 func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -107,7 +107,12 @@ func launch(t *testing.T, dir, env string, args ...string) *proc {
 		t.Fatal(err)
 	}
 	go func() { p.cmd.Wait(); close(p.exited) }()
-	t.Cleanup(p.kill)
+	t.Cleanup(func() {
+		p.kill()
+		if s := p.err.String(); strings.Contains(s, "DATA RACE") { // what a killed process says is heard nowhere else
+			t.Errorf("%v:\n%s", args, s)
+		}
+	})
 	return p
 }
 
@@ -168,6 +173,14 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
+	}
+}
+
+// notShort skips a test that kills processes for longer than -short allows.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes a minute with the race detector")
 	}
 }
 

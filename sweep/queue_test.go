@@ -187,6 +187,7 @@ func freePorts(t *testing.T, n int) []int {
 
 // Three servers with three copies of everything. The one that leads the queue is stopped for good in the middle.
 func TestAClusterLosesItsLeader(t *testing.T) {
+	notShort(t)
 	t.Parallel()
 	dir := t.TempDir()
 	var servers []*server.Server
