@@ -15,7 +15,7 @@ type Error struct {
 	Col  int    // byte column, counted from 1; 0 for the whole line
 	Msg  string
 
-	err error // the cause, where it came from outside
+	err error // the cause, nil if it is all said in Msg
 }
 
 // Error is one line: name:line:col: message, as editors and compilers write it.
@@ -29,8 +29,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.Name, e.Line, e.Col, e.Msg)
 }
 
-// Unwrap returns the cause, such as fs.ErrNotExist.
+// Unwrap returns the cause, such as fs.ErrNotExist or ErrZeroIndex.
 func (e *Error) Unwrap() error { return e.err }
+
+// ErrZeroIndex is the cause of an Error about an index 0 in svmlight text that is read as counted from 1.
+var ErrZeroIndex = errors.New("an index 0")
 
 const (
 	noExamples = "no examples: the file holds no data"

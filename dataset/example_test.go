@@ -27,7 +27,7 @@ func ExampleReadFrom() {
 func ExampleError() {
 	_, err := dataset.ReadFrom(strings.NewReader("+1 1:0.5\n-1 0:2\n"), "data.svm", dataset.Options{})
 	fmt.Println(err)
-	// Output: data.svm:2:4: index 0: indices start at 1: add 1 to every index of the file
+	// Output: data.svm:2:4: index 0: indices start at 1: say --zero-based if the file counts columns from 0
 }
 
 func ExampleWriteSVM() {

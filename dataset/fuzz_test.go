@@ -75,34 +75,80 @@ func sound(t *testing.T, s *Set, opt Options) {
 	}
 }
 
+// parsed is a reader of text, whatever the size of its window.
+type parsed func(*text, string, Options) (*Set, error)
+
+func (p parsed) through(size int) reader {
+	return func(r io.Reader, name string, opt Options) (*Set, error) { return p(newText(r, size), name, opt) }
+}
+
 // anyWindow reads text through windows of all sizes from a few bytes up, which must make no difference.
-func anyWindow(f *testing.F, parse func(*text, string, Options) (*Set, error)) {
+func anyWindow(t *testing.T, parse parsed, data []byte, opt Options) {
+	promises(t, parse.through(window), data, opt)
+	s, err := parse.through(window)(bytes.NewReader(data), "fuzz", opt)
+	small, smallErr := parse.through(4+len(data)%29)(bytes.NewReader(data), "fuzz", opt)
+	if err != nil || smallErr != nil {
+		if fmt.Sprint(err) != fmt.Sprint(smallErr) {
+			t.Fatalf("%v, but through a small window %v", err, smallErr)
+		}
+		return
+	}
+	var a, b bytes.Buffer
+	if err := errors.Join(WriteSVM(&a, s), WriteSVM(&b, small)); err != nil {
+		t.Fatal(err)
+	}
+	if a.String() != b.String() {
+		t.Fatalf("%q, but through a small window %q", a.String(), b.String())
+	}
+}
+
+// shifted checks that text read as counted from 0 has every entry one column after where it is as counted from 1.
+func shifted(t *testing.T, data []byte) {
+	one, err := readSVM(bytes.NewReader(data), "fuzz", Options{})
+	zero, zeroErr := readSVM(bytes.NewReader(data), "fuzz", Options{ZeroBased: true})
+	switch {
+	case err != nil && zeroErr != nil:
+		return
+	case err != nil && !errors.Is(err, ErrZeroIndex):
+		t.Fatalf("counted from 0 it is read, counted from 1: %v", err)
+	case err != nil:
+		return
+	}
+	_, d := one.X.Dims()
+	switch {
+	case zeroErr != nil && d < math.MaxInt32:
+		t.Fatalf("counted from 1 it is read, counted from 0: %v", zeroErr)
+	case zeroErr != nil:
+		return
+	}
+	n, d0 := zero.X.Dims()
+	if d0 != d+1 || !slices.EqualFunc(one.Y, zero.Y, sameBits) {
+		t.Fatalf("%d columns counted from 1, %d from 0; labels %v and %v", d, d0, one.Y, zero.Y)
+	}
+	for i := range n {
+		a, x := one.X.Row(i)
+		b, z := zero.X.Row(i)
+		if !slices.EqualFunc(a, b, func(j, k int32) bool { return j+1 == k }) || !slices.EqualFunc(x, z, sameBits) {
+			t.Fatalf("row %d: %v %v counted from 1, %v %v from 0", i, a, x, b, z)
+		}
+	}
+}
+
+func FuzzSVM(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, bias bool, cols uint8) {
-		opt := Options{Bias: bias, Cols: int(cols)}
-		read := func(size int) reader {
-			return func(r io.Reader, name string, opt Options) (*Set, error) { return parse(newText(r, size), name, opt) }
+		for _, zero := range []bool{false, true} {
+			anyWindow(t, parseSVM, data, Options{Bias: bias, Cols: int(cols), ZeroBased: zero})
 		}
-		promises(t, read(window), data, opt)
-		s, err := read(window)(bytes.NewReader(data), "fuzz", opt)
-		small, smallErr := read(4+len(data)%29)(bytes.NewReader(data), "fuzz", opt)
-		if err != nil || smallErr != nil {
-			if fmt.Sprint(err) != fmt.Sprint(smallErr) {
-				t.Fatalf("%v, but through a small window %v", err, smallErr)
-			}
-			return
-		}
-		var a, b bytes.Buffer
-		if err := errors.Join(WriteSVM(&a, s), WriteSVM(&b, small)); err != nil {
-			t.Fatal(err)
-		}
-		if a.String() != b.String() {
-			t.Fatalf("%q, but through a small window %q", a.String(), b.String())
-		}
+		shifted(t, data)
 	})
 }
 
-func FuzzSVM(f *testing.F) { anyWindow(f, parseSVM) }
-func FuzzCSV(f *testing.F) { anyWindow(f, parseCSV) }
+func FuzzCSV(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte, bias bool, cols uint8) {
+		anyWindow(t, parseCSV, data, Options{Bias: bias, Cols: int(cols)})
+	})
+}
+
 func FuzzNPY(f *testing.F) { fuzzReader(f, readNPY) }
 func FuzzNPZ(f *testing.F) { fuzzReader(f, readNPZ) }
 

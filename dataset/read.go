@@ -21,6 +21,9 @@ type Options struct {
 	Float32 bool   // sparse text: keep values in 32 bits, a third less memory
 	Cols    int    // sparse text: X has at least this many columns, the bias included; 0 = as the file says
 
+	// ZeroBased says that svmlight text counts its columns from 0 and not from 1. Other formats have no indices.
+	ZeroBased bool
+
 	// Unlabeled says that the file may have no labels: every column of a CSV is a feature unless one is named or called
 	// "label", and every column of an npy. Y is then 0. In svmlight text a label still stands first.
 	Unlabeled bool

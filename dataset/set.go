@@ -22,6 +22,9 @@ type Set struct {
 	Y        []float64
 	Features []string // column names, nil if the file has none
 	Hash     string   // "sha256:…" of the file's bytes as stored; empty for generated sets
+
+	Indexed   bool // svmlight text, whose columns are known by their index
+	ZeroBased bool // those indices were read as counted from 0
 }
 
 // Classes returns the distinct labels in ascending order.

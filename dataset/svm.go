@@ -12,14 +12,15 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// svm reads svmlight text: a line is a label and index:value pairs, indices counted from 1 and ascending.
-// Blank lines and what follows a # are skipped, and so is a qid:… after the label, which groups examples
-// for ranking.
+// svm reads svmlight text: a line is a label and index:value pairs, indices ascending and counted from 1,
+// or from 0 if the options say so. Blank lines and what follows a # are skipped, and so is a qid:… after
+// the label, which groups examples for ranking.
 //
 // Text is taken in pieces of whole lines, which several cores parse at the same time. Each makes a block of rows of just the size it needs.
 type svm struct {
 	name   string
 	bias   bool
+	shift  int // added to an index to count from 1: 1 if the file counts from 0, else 0
 	text   []byte
 	rows   matrix.Builder
 	y      []float64
@@ -31,7 +32,7 @@ type svm struct {
 	bol      int         // where the line began in the piece
 	labelled bool        // the line's label has been read
 	comment  bool        // the rest of the line is one
-	last     int         // index of the pair before, 0 if this is the line's first
+	last     int         // index of the pair before, counted from 1; 0 if this is the line's first
 	cut      bool        // the text ends in what is too long for a token
 	free     chan []byte // texts that are done with, to be used again
 }
@@ -49,6 +50,9 @@ func readSVM(r io.Reader, name string, opt Options) (*Set, error) {
 // parseSVM cuts the text into pieces, has them parsed, and joins what comes of them in their order.
 func parseSVM(t *text, name string, opt Options) (*Set, error) {
 	all := &svm{name: name, bias: opt.Bias, rows: matrix.Builder{Float32: opt.Float32}, free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
+	if opt.ZeroBased {
+		all.shift = 1
+	}
 	line := 1
 	first := nextPiece(t, all, &line)
 	if first != nil && t.err != nil && t.lo == t.hi { // the whole file
@@ -126,7 +130,8 @@ func nextPiece(t *text, like *svm, line *int) *svm {
 			}
 			n = len(b)
 		}
-		piece := &svm{name: like.name, bias: like.bias, line: *line, cut: blank >= 0, free: like.free, rows: matrix.Builder{Float32: like.rows.Float32}}
+		piece := &svm{name: like.name, bias: like.bias, shift: like.shift, line: *line, cut: blank >= 0, free: like.free,
+			rows: matrix.Builder{Float32: like.rows.Float32}}
 		select {
 		case piece.text = <-like.free:
 		default:
@@ -226,7 +231,8 @@ func (p *svm) pairs(c []byte, i int) (next int, err error) {
 			index = index*10 + int(c[i]-'0')
 			i++
 		}
-		if c[i] != ':' || index <= p.last || index > math.MaxInt32 || i-start > 18 {
+		index += p.shift
+		if c[i] != ':' || i == start || index <= p.last || index > math.MaxInt32 || i-start > 18 {
 			return p.odd(c, start)
 		}
 		i++
@@ -244,11 +250,15 @@ func (p *svm) pairs(c []byte, i int) (next int, err error) {
 	}
 }
 
-// odd steps over a qid, and says what is wrong with anything else that is no pair in its place.
+// odd steps over a qid, and returns an error for anything else that is not a pair in its place.
 func (p *svm) odd(c []byte, i int) (next int, err error) {
 	tok := token(c[i:])
 	index, _, pair := strings.Cut(tok, ":")
 	digits := strings.TrimLeft(index, "0")
+	if digits == "" && index != "" {
+		digits = "0"
+	}
+	least, largest := 1-p.shift, strconv.Itoa(math.MaxInt32-p.shift)
 	switch {
 	case index == "qid" && pair && p.last == 0:
 		return i + len(tok), nil
@@ -257,17 +267,19 @@ func (p *svm) odd(c []byte, i int) (next int, err error) {
 	case !pair:
 		return i, p.fail(i, "%s is not an index:value pair such as 3:0.5", quoted(tok))
 	case index == "" || strings.Trim(index, "0123456789") != "":
-		return i, p.fail(i, "index %s: indices are whole numbers from 1", quoted(index))
-	case digits == "":
-		return i, p.fail(i, "index 0: indices start at 1: add 1 to every index of the file")
-	case len(digits) > 10 || len(digits) == 10 && digits > "2147483647":
-		return i, p.fail(i, "index %s: the largest index possible is 2147483647", quoted(index))
+		return i, p.fail(i, "index %s: indices are whole numbers from %d", quoted(index), least)
+	case digits == "0" && p.shift == 0:
+		e := at(p.name, p.line, i-p.bol+1, "index 0: indices start at 1: say --zero-based if the file counts columns from 0")
+		e.err = ErrZeroIndex
+		return i, e
+	case len(digits) > len(largest) || len(digits) == len(largest) && digits > largest:
+		return i, p.fail(i, "index %s: the largest index possible is %s", quoted(index), largest)
 	case len(index) > 18:
 		return i, p.fail(i, "index %s: drop the leading zeros", quoted(index))
-	case digits == strconv.Itoa(p.last):
+	case digits == strconv.Itoa(p.last-p.shift):
 		return i, p.fail(i, "index %s twice in one line: keep one of them", digits)
 	}
-	return i, p.fail(i, "index %s after %d: sort the indices of a line in ascending order", digits, p.last)
+	return i, p.fail(i, "index %s after %d: sort the indices of a line in ascending order", digits, p.last-p.shift)
 }
 
 func (p *svm) endRow() {
@@ -287,7 +299,7 @@ func (p *svm) set(opt Options) (*Set, error) {
 	if p.rows.Cols() == 0 && opt.Cols == 0 {
 		return nil, &Error{Name: p.name, Msg: noFeatures}
 	}
-	s := &Set{Name: p.name, Y: p.y}
+	s := &Set{Name: p.name, Y: p.y, Indexed: true, ZeroBased: opt.ZeroBased}
 	if opt.Bias {
 		s.X = p.rows.BuildLast(opt.Cols)
 	} else {
@@ -296,7 +308,7 @@ func (p *svm) set(opt Options) (*Set, error) {
 	return s, nil
 }
 
-// fail is an error at c[i] of the piece under way.
+// fail is an error at c[i] of the piece.
 func (p *svm) fail(i int, format string, args ...any) error {
 	return at(p.name, p.line, i-p.bol+1, format, args...)
 }

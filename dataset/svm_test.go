@@ -51,10 +51,50 @@ func TestSVMReadsTheLargestIndex(t *testing.T) {
 	}
 }
 
+func TestSVMThatCountsFromZeroIsNotShifted(t *testing.T) {
+	zero := Options{ZeroBased: true}
+	wantSet(t, mustRead(t, "+1 0:0.5 2:-2\n-1 1:1e-3\n", "data.svm", zero), smallX, smallY)
+	wantSet(t, mustRead(t, "1 1:3\n-1 00:2\n", "data.svm", zero), [][]float64{{0, 3}, {2, 0}}, []float64{1, -1})
+	// Without an entry in column 0 nothing in the file tells, so the option alone decides.
+	wantSet(t, mustRead(t, "1 1:3\n-1 2:4\n", "data.svm", zero), [][]float64{{0, 3, 0}, {0, 0, 4}}, []float64{1, -1})
+	wantSet(t, mustRead(t, "1 1:3\n-1 2:4\n", "data.svm", Options{}), [][]float64{{3, 0}, {0, 4}}, []float64{1, -1})
+	text, _ := pieces(3) // several pieces, parsed side by side
+	if n, d := mustRead(t, text, "data.svm", zero).X.Dims(); n == 0 || d != 8 {
+		t.Errorf("%d × %d, want 8 columns: the largest index is 7", n, d)
+	}
+	for _, c := range []struct{ data, want string }{
+		{"1 3:1 0:1\n", "1:7: index 0 after 3: sort the indices of a line in ascending order"},
+		{"1 0:1 0:1\n", "1:7: index 0 twice in one line: keep one of them"},
+		{"1 3:1 3:1\n", "1:7: index 3 twice in one line: keep one of them"},
+		{"1 0:1 qid:4\n", "1:7: qid after a feature: put it right after the label"},
+		{"1 -1:1\n", `1:3: index "-1": indices are whole numbers from 0`},
+		{"1 :1\n", `1:3: index "": indices are whole numbers from 0`},
+		{"1 2147483647:1\n", `1:3: index "2147483647": the largest index possible is 2147483646`},
+	} {
+		wantError(t, c.data, "a.svm", zero, "a.svm:"+c.want)
+	}
+}
+
+func TestASetSaysHowItsColumnsWereCounted(t *testing.T) {
+	for _, c := range []struct {
+		data, name    string
+		zero          bool
+		indexed, from bool
+	}{
+		{"1 1:3\n", "a.svm", false, true, false}, {"1 1:3\n", "a.svm", true, true, true},
+		{"a,label\n1,2\n", "a.csv", true, false, false},
+	} {
+		s := mustRead(t, c.data, c.name, Options{ZeroBased: c.zero})
+		if s.Indexed != c.indexed || s.ZeroBased != c.from {
+			t.Errorf("%s, zero-based %v: indexed %v, zero-based %v", c.name, c.zero, s.Indexed, s.ZeroBased)
+		}
+	}
+}
+
 func TestSVMErrorsSayWhereAndWhatToDo(t *testing.T) {
 	for _, c := range []struct{ data, want string }{
-		{"1 1:2\n-1 2:1 0:5\n", "2:8: index 0: indices start at 1: add 1 to every index of the file"},
-		{"1 0:5\n", "1:3: index 0: indices start at 1: add 1 to every index of the file"},
+		{"1 1:2\n-1 2:1 0:5\n", "2:8: index 0: indices start at 1: say --zero-based if the file counts columns from 0"},
+		{"1 0:5\n", "1:3: index 0: indices start at 1: say --zero-based if the file counts columns from 0"},
 		{"1 3:1 2:1\n", "1:7: index 2 after 3: sort the indices of a line in ascending order"},
 		{"1 3:1 3:1\n", "1:7: index 3 twice in one line: keep one of them"},
 		{"1 2147483648:1\n", `1:3: index "2147483648": the largest index possible is 2147483647`},

@@ -82,6 +82,8 @@ type DataInfo struct {
 	Label   string `kong:"help='CSV column with the labels.',placeholder='NAME'" json:"label,omitempty"`
 	DataDir string `kong:"placeholder='DIR',help='Where image sets are kept.'" json:"data_dir,omitempty"`
 	JSON    bool   `kong:"name='json',help='Print JSON.'" json:"-"`
+
+	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" json:"zero_based,omitempty"`
 }
 
 // Help is shown by --help.
@@ -100,7 +102,7 @@ func (d *DataInfo) Run(ctx context.Context, con *Console) error {
 		}
 		return d.describe(con, s)
 	}
-	s, err := Load(ctx, d.Data, dataset.Options{Label: d.Label})
+	s, err := Load(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
 	if err != nil {
 		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images come so too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
@@ -127,11 +129,21 @@ func (d *DataInfo) Run(ctx context.Context, con *Console) error {
 		for v, k := range counts {
 			labels[strconv.FormatFloat(v, 'g', -1, 64)] = k
 		}
-		return con.PrintJSON(map[string]any{"name": s.Name, "n": n, "d": dim, "entries": s.X.NNZ(), "min": lo, "max": hi,
-			"labels": labels, "row_norm_2": linear.Problem{X: s.X}.RowNorm(2), "hash": s.Hash})
+		out := map[string]any{"name": s.Name, "n": n, "d": dim, "entries": s.X.NNZ(), "min": lo, "max": hi,
+			"labels": labels, "row_norm_2": linear.Problem{X: s.X}.RowNorm(2), "hash": s.Hash}
+		if s.Indexed {
+			out["zero_based"] = s.ZeroBased
+		}
+		return con.PrintJSON(out)
 	}
 	fmt.Fprintf(con.Out, "%s\n  %d examples × %d features, %d entries stored (%.3g %% of the table), values from %.6g to %.6g\n",
 		s.Name, n, dim, s.X.NNZ(), 100*float64(s.X.NNZ())/float64(n)/float64(dim), lo, hi)
+	switch {
+	case s.ZeroBased:
+		fmt.Fprintln(con.Out, "  columns counted from 0 (--zero-based)")
+	case s.Indexed:
+		fmt.Fprintln(con.Out, "  columns counted from 1 (if the file counts from 0, say --zero-based)")
+	}
 	fmt.Fprintf(con.Out, "  largest row: ‖x‖₂ = %.6g\n", linear.Problem{X: s.X}.RowNorm(2))
 	switch {
 	case len(classes) == 1:
@@ -193,6 +205,8 @@ type DataGet struct {
 	Label   string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
 	Out     string `kong:"placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
 	DataDir string `kong:"placeholder='DIR',help='Images: where data sets are kept.'" json:"data_dir,omitempty"`
+
+	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" json:"zero_based,omitempty"`
 }
 
 // Help is shown by --help.
@@ -222,7 +236,7 @@ func (g *DataGet) Run(ctx context.Context, con *Console) error {
 	case g.DataDir != "":
 		return &UsageError{fmt.Errorf("--data-dir is for images: %s is a table, which goes to --out alone", g.Data)}
 	}
-	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label})
+	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased})
 	if err != nil {
 		return err
 	}

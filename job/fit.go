@@ -44,6 +44,8 @@ type Fit struct {
 	Resume  string    `kong:"required,xor='source',placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
 	Runs    string    `kong:"default='runs',placeholder='DIR',help='Where run folders go; empty for none.'" toml:"runs" json:"runs"`
 	JSON    bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+
+	ZeroBased bool `kong:"help='svmlight columns count from 0; so do those of --test.'" toml:"zero_based" json:"zero_based,omitempty"`
 }
 
 // Help is shown by --help.
@@ -200,7 +202,8 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
-	set, err := loadToLearn(ctx, f.Data, dataset.Options{Label: f.Label, Bias: f.Bias, Float32: f.Float32})
+	set, err := loadToLearn(ctx, f.Data,
+		dataset.Options{Label: f.Label, Bias: f.Bias, Float32: f.Float32, ZeroBased: f.ZeroBased})
 	if err != nil {
 		return err
 	}
@@ -263,14 +266,15 @@ func (w *fitting) prepare(ctx context.Context) error {
 	if w.CV > 0 && len(w.classes) < 2 {
 		return errors.New("--cv chooses by accuracy, which needs two classes")
 	}
-	w.model = linear.Model{Loss: w.Loss, Method: string(w.method()), Bias: w.Bias, Classes: w.classes, Features: w.set.Features, Weights: [][]float64{make([]float64, d)}}
+	w.model = linear.Model{Loss: w.Loss, Method: string(w.method()), Bias: w.Bias, Classes: w.classes,
+		Features: w.set.Features, ZeroBased: w.ZeroBased, Weights: [][]float64{make([]float64, d)}}
 	var err error
 	if w.Test != "" { // now: nobody wants to hear of a wrong name after an hour
 		if w.test, err = loadFor(ctx, w.model, w.Test, dataset.Options{Label: w.Label}); err != nil {
 			return err
 		}
 		if _, td := w.test.X.Dims(); td != d {
-			return fmt.Errorf("%s has %d features, %s has %d", w.test.Name, td, w.set.Name, d)
+			return fmt.Errorf("%s has %d features%s, %s has %d", w.test.Name, td, counted(w.test), w.set.Name, d)
 		}
 	}
 	w.model.Weights = nil

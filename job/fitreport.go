@@ -99,7 +99,7 @@ func (w *fitting) measure() {
 	}
 }
 
-// largest lists the largest weights, with the names of their features or their numbers, counted from 1.
+// largest lists the largest weights, with the names of their features or their numbers, counted as in the file.
 func (w *fitting) largest(most int) report.Table {
 	t := report.Table{Title: "Largest weights", Header: []string{"feature", "weight"}}
 	if len(w.model.Weights) > 1 {
@@ -121,6 +121,9 @@ func (w *fitting) largest(most int) report.Table {
 	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(math.Abs(weight(b)), math.Abs(weight(a))) })
 	for _, p := range at[:min(most, len(at))] {
 		name := strconv.Itoa(p.j + 1)
+		if w.set.ZeroBased {
+			name = strconv.Itoa(p.j)
+		}
 		if w.model.Features != nil {
 			name = w.model.Features[p.j]
 		} else if w.Bias && p.j == w.model.Dim()-1 {

@@ -115,9 +115,21 @@ func (u untilDone) Read(b []byte) (int, error) {
 	return u.r.Read(b)
 }
 
-// loadFor reads data for a model: columns are matched by name where both have names, and sparse text is as wide as the model.
+// counted says what the columns of svmlight text are counted from, in brackets. It is empty for other data.
+func counted(set *dataset.Set) string {
+	switch {
+	case !set.Indexed:
+		return ""
+	case set.ZeroBased:
+		return " (columns counted from 0)"
+	}
+	return " (columns counted from 1)"
+}
+
+// loadFor reads data for a model. Columns are matched by name if both have names. Sparse text is as wide as the
+// model and counts its columns as the model does.
 func loadFor(ctx context.Context, m linear.Model, spec string, opt dataset.Options) (*dataset.Set, error) {
-	opt.Bias, opt.Cols = m.Bias, m.Dim()
+	opt.Bias, opt.Cols, opt.ZeroBased = m.Bias, m.Dim(), m.ZeroBased
 	set, err := Load(ctx, spec, opt)
 	if err != nil || m.Features == nil || set.Features == nil || slices.Equal(m.Features, set.Features) {
 		return set, err

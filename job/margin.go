@@ -26,6 +26,8 @@ type Margin struct {
 	Label   string    `kong:"placeholder='NAME',help='CSV column with the labels.'" toml:"label" json:"label,omitempty"`
 	Out     string    `kong:"placeholder='FILE',help='Write w, scaled to margin 1, as npy: one row per p.'" toml:"out" json:"out,omitempty"`
 	JSON    bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+
+	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" toml:"zero_based" json:"zero_based,omitempty"`
 }
 
 // Help is shown by --help.
@@ -102,7 +104,7 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	set, prob, err := twoClasses(ctx, m.Data, dataset.Options{Label: m.Label, Bias: m.Bias})
+	set, prob, err := twoClasses(ctx, m.Data, dataset.Options{Label: m.Label, Bias: m.Bias, ZeroBased: m.ZeroBased})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ type Path struct {
 	Label string    `kong:"placeholder='NAME',help='CSV column with the labels.'" toml:"label" json:"label,omitempty"`
 	Runs  string    `kong:"default='runs',placeholder='DIR',help='Where the run folder goes; empty for none.'" toml:"runs" json:"runs"`
 	JSON  bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+
+	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" toml:"zero_based" json:"zero_based,omitempty"`
 }
 
 // Help is shown by --help.
@@ -74,7 +76,7 @@ func (s *Path) Run(ctx context.Context, con *Console) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias})
+	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias, ZeroBased: s.ZeroBased})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type Predict struct {
 	Model     string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).'" json:"model"`
 	Data      string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
 	Label     string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
+	ZeroBased bool   `kong:"help='npy weights only: svmlight columns count from 0; a JSON model knows.'" json:"zero_based,omitempty"`
 	Bias      bool   `kong:"help='npy weights only: the last weight belongs to a constant feature. A JSON model knows.'" json:"bias"`
 	Unlabeled bool   `kong:"help='The labels in the data mean nothing: predict only.'" json:"unlabeled"`
 	Scores    bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
@@ -43,11 +44,14 @@ func (p *Predict) Run(ctx context.Context, con *Console) error {
 	}
 	set, err := loadFor(ctx, m, p.Data, dataset.Options{Label: p.Label, Unlabeled: p.Unlabeled})
 	if err != nil {
+		if e := (*dataset.Error)(nil); errors.As(err, &e) && errors.Is(err, dataset.ErrZeroIndex) && m.Format != "" {
+			e.Msg = "index 0, but " + p.fromOne()
+		}
 		return err
 	}
 	labels, scores, err := m.Predict(set.X)
 	if err != nil {
-		return fmt.Errorf("%s: %w: was it made for other data?", set.Name, err)
+		return fmt.Errorf("%s%s: %w: was it made for other data?", set.Name, counted(set), err)
 	}
 	var acc *float64
 	var noAccuracy error
@@ -122,7 +126,7 @@ func (p *Predict) load() (linear.Model, error) {
 		if len(w) > 1 {
 			return linear.Model{}, fmt.Errorf("%s: %d weight vectors, and no classes to go with them: use the JSON model", p.Model, len(w))
 		}
-		return linear.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias}, nil
+		return linear.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias, ZeroBased: p.ZeroBased}, nil
 	}
 	if st, err := os.Stat(p.Model); err == nil && st.IsDir() {
 		return linear.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes", p.Model)
@@ -144,5 +148,14 @@ func (p *Predict) load() (linear.Model, error) {
 	if p.Bias && !m.Bias {
 		return m, fmt.Errorf("%s was fitted without --bias", p.Model)
 	}
+	if p.ZeroBased && !m.ZeroBased {
+		return m, errors.New("--zero-based: " + p.fromOne())
+	}
 	return m, nil
+}
+
+// fromOne says what to do with data that counts columns from 0 if the model does not.
+func (p *Predict) fromOne() string {
+	return fmt.Sprintf("%s was fitted to columns counted from 1: fit it again with --zero-based if its training data "+
+		"counts from 0, else convert the data with bregman data get %s --zero-based --out FILE", p.Model, Quote(p.Data))
 }

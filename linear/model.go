@@ -9,10 +9,11 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// ModelFormat and ModelVersion mark a model file. Version 2 may have a scaler.
+// ModelFormat and ModelVersion mark a model file. Version 2 may have a scaler, version 3 is of svmlight text
+// that counts columns from 0: a program that does not know of it would read test data shifted by one.
 const (
 	ModelFormat  = "bregman-linear"
-	ModelVersion = 2
+	ModelVersion = 3
 )
 
 // Model is a trained linear model as it is stored: one weight vector for two classes or a regression,
@@ -29,11 +30,16 @@ type Model struct {
 	Features []string    `json:"features,omitempty"`
 	Scale    *Scaler     `json:"scale,omitempty"` // what the data goes through before the weights
 	Weights  [][]float64 `json:"weights"`
+
+	ZeroBased bool `json:"zero_based,omitempty"` // svmlight text for the model counts columns from 0
 }
 
-// Encode returns the model as JSON.
+// Encode returns the model as JSON, in version 2 if that holds it: older programs read it, too.
 func (m Model) Encode() ([]byte, error) {
-	m.Format, m.Version = ModelFormat, ModelVersion
+	m.Format, m.Version = ModelFormat, 2
+	if m.ZeroBased {
+		m.Version = ModelVersion
+	}
 	data, err := json.Marshal(m)
 	return append(data, '\n'), err
 }

@@ -23,6 +23,25 @@ func TestModelsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+func TestOnlyAModelOfColumnsFromZeroNeedsANewProgram(t *testing.T) {
+	for _, zero := range []bool{false, true} {
+		data, err := Model{Loss: "exp", Classes: []float64{0, 4}, Weights: [][]float64{{1, 2}}, ZeroBased: zero}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := map[bool]string{false: `"version":2,`, true: `"version":3,`}[zero]
+		if back, err := DecodeModel(data); err != nil || back.ZeroBased != zero || !strings.Contains(string(data), version) {
+			t.Errorf("%s came back as %+v, %v; want %s", data, back, err, version)
+		}
+	}
+	for _, version := range []string{"1", "2"} {
+		old := `{"format":"bregman-linear","version":` + version + `,"loss":"exp","classes":[1,2],"weights":[[1,2]]}`
+		if m, err := DecodeModel([]byte(old)); err != nil || m.ZeroBased {
+			t.Errorf("version %s: %+v, %v", version, m, err)
+		}
+	}
+}
+
 func TestPredictionsUseTheClassesOfTheModel(t *testing.T) {
 	x := matrix.FromRows([][]float64{{1, 0}, {0, 1}, {-1, -1}})
 	for _, c := range []struct {
@@ -64,6 +83,7 @@ func TestForeignModelFilesAreRefusedInWords(t *testing.T) {
 func FuzzDecodeModel(f *testing.F) {
 	f.Add([]byte(`{"format":"bregman-linear","version":1,"classes":[0,1],"loss":"exp","weights":[[1,2]]}`))
 	f.Add([]byte(`{"format":"bregman-linear","version":2,"classes":[0,1],"loss":"exp","weights":[[1,2]],"scale":{"kind":"std","center":[1,2],"factor":[3,4]}}`))
+	f.Add([]byte(`{"format":"bregman-linear","version":3,"classes":[0,1],"loss":"exp","weights":[[1,2]],"zero_based":true}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeModel(data)
 		if err != nil {

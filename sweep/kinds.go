@@ -39,6 +39,10 @@ var where = map[string]string{
 	"trials":   "write trials = N at the top of the file",
 }
 
+// later are settings that were added when people had finished runs. At its zero value such a setting is not
+// part of a run's identity, so that those runs still count.
+var later = []string{"zero_based"}
+
 // keys are the settings of a kind that a sweep may set.
 func (k kind) keys() []string {
 	t := reflect.TypeOf(k.fresh()).Elem()
@@ -147,6 +151,9 @@ func canonical(settings any) map[string]string {
 	for i := range v.NumField() {
 		key := v.Type().Field(i).Tag.Get("toml")
 		if key == "" || key == "-" || where[key] != "" && key != "seed" {
+			continue
+		}
+		if slices.Contains(later, key) && v.Field(i).IsZero() {
 			continue
 		}
 		if s := plain(v.Field(i)); s != "" {

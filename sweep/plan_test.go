@@ -105,9 +105,30 @@ func TestTheIdentityOfARunIsThatOfItsSettingsAlone(t *testing.T) {
 		}
 		seen[s.ID] = true
 	}
-	// Written down, so that a change of the program does not quietly orphan the runs that people have.
-	if base.ID != "a34d4098654a01564dc8" {
-		t.Errorf("identity %s: %v", base.ID, base.Settings)
+}
+
+// Identities as they were before settings were added: a change of the program must not quietly orphan the runs
+// that people have.
+func TestIdentitiesStayThoseOfFinishedRuns(t *testing.T) {
+	for job, want := range map[string]string{"fit": "a34d4098654a01564dc8", "margin": "fceaf4af7e131ac24a6f",
+		"path": "1bb937f762d117f70d20", "train": "253802808ce54948bebb"} {
+		data := "r100"
+		if job == "train" {
+			data = "fashion-sample"
+		}
+		text := "job = \"" + job + "\"\n[settings]\ndata = \"" + data + "\"\np = 3"
+		if s := planOf(t, text).Runs[0]; s.ID != want || s.Folder() != "p3-s1-"+want {
+			t.Errorf("%s: identity %s, want %s: %v", job, s.ID, want, s.Settings)
+		}
+		if job == "train" {
+			continue
+		}
+		if s := planOf(t, text, "zero_based=false").Runs[0]; s.ID != want {
+			t.Errorf("%s: zero_based = false changes the run: %v", job, s.Settings)
+		}
+		if s := planOf(t, text, "zero_based=true").Runs[0]; s.ID == want || s.Settings["zero_based"] != "true" {
+			t.Errorf("%s: zero_based = true does not change the run: %v", job, s.Settings)
+		}
 	}
 }
 

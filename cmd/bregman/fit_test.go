@@ -100,7 +100,7 @@ func TestModelsThatCannotBeUsedAreRefusedInOneLine(t *testing.T) {
 	}
 	whole, _ := os.ReadFile(filepath.Join(dir, "m.json"))
 	write(t, dir, "cut.json", string(whole[:len(whole)/2]))
-	write(t, dir, "newer.json", strings.Replace(string(whole), `"version":2`, `"version":3`, 1))
+	write(t, dir, "newer.json", strings.Replace(string(whole), `"version":2`, `"version":4`, 1))
 	write(t, dir, "wide.svm", "1 9:1\n-1 1:1\n")
 	for args, want := range map[string]string{
 		"--model cut.json --data good.svm": "cut short", "--model newer.json --data good.svm": "newer than this program", "--model m.json --data wide.svm": "9 features",
