@@ -21,7 +21,7 @@ type Set struct {
 	X        matrix.Matrix // *matrix.CSR or *matrix.Dense
 	Y        []float64
 	Features []string // column names, nil if the file has none
-	Hash     string   // "sha256:…" of the file's bytes as stored; empty for generated sets
+	Hash     string   // "sha256:…" of the file's bytes as stored; empty for sets that were made, not read
 
 	Indexed   bool // svmlight text, whose columns are known by their index
 	ZeroBased bool // those indices were read as counted from 0

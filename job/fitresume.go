@@ -253,11 +253,11 @@ func (s *stoppedFit) settings(now Fit) Fit {
 
 // takeUp resumes a run, if the data is still the same.
 func (w *fitting) takeUp(s *stoppedFit) error {
-	if s.hash != w.set.Hash {
+	if s.hash != "" && s.hash != w.set.Hash { // older runs of built-in data have no hash
 		return fmt.Errorf("--resume %s: %s has changed since that run began: start again", s.dir, w.set.Name)
 	}
 	if s.state != nil {
-		if s.state.hash != w.set.Hash {
+		if s.state.hash != "" && s.state.hash != w.set.Hash {
 			return fmt.Errorf("--resume %s: its checkpoint was made from other data: start again", s.dir)
 		}
 		_, d := w.set.X.Dims()

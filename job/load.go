@@ -2,6 +2,8 @@ package job
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +47,8 @@ func loadToLearn(ctx context.Context, spec string, opt dataset.Options) (*datase
 	return set, err
 }
 
-// builtIn returns the built-in set of a name or name:seed, nil if there is none or a file has that name.
+// builtIn returns the built-in set of a name or name:seed, nil if there is none or a file has that name. Its hash
+// is that of the file that data get writes.
 func builtIn(spec string) (*dataset.Set, error) {
 	name, text, hasSeed := strings.Cut(spec, ":")
 	for _, b := range builtin {
@@ -64,6 +67,11 @@ func builtIn(spec string) (*dataset.Set, error) {
 		}
 		s := b.make(seed)
 		s.Name = fmt.Sprintf("%s:%d", name, seed)
+		sum := sha256.New()
+		if err := dataset.WriteSVM(sum, s); err != nil {
+			return nil, err
+		}
+		s.Hash = "sha256:" + hex.EncodeToString(sum.Sum(nil))
 		return s, nil
 	}
 	return nil, nil

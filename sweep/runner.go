@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +37,7 @@ type runner struct {
 	trainer *job.Trainer
 	key     string            // what with is for
 	with    *job.Trainer      // the trainer with the settings of the last run; it remembers the rates that were found
-	hashes  map[string]string // of data, by name
+	sets    map[string]source // of linear data, by what makes them
 }
 
 // logWriter goes to the log of the run under way.
@@ -62,7 +63,8 @@ func (l *logWriter) to(w io.Writer) {
 
 func newRunner(place Place, version string) *runner {
 	log := new(logWriter)
-	return &runner{Place: place, version: version, log: log, con: &job.Console{Out: io.Discard, Err: log, Version: version}, hashes: map[string]string{}}
+	return &runner{Place: place, version: version, log: log, con: &job.Console{Out: io.Discard, Err: log, Version: version},
+		sets: map[string]source{}}
 }
 
 func (r *runner) close() {
@@ -199,16 +201,20 @@ func (r *runner) linear(ctx context.Context, s *Spec, dir string) error {
 	if err != nil {
 		return permanent{err}
 	}
-	info := runlog.NewInfo(runlog.Info{Command: s.Job, Settings: settings, Seed: s.Seed, Data: s.Settings["data"], DataHash: r.hash(ctx, s.Settings["data"]), Engine: "go", Version: r.version})
+	from := r.source(ctx, s)
+	info := runlog.NewInfo(runlog.Info{Command: s.Job, Settings: settings, Seed: s.Seed,
+		Data: from.name, DataHash: from.hash, Engine: "go", Version: r.version})
 	var out bytes.Buffer
 	con := &job.Console{Out: &out, Err: r.log, Version: r.version}
 	switch j := settings.(type) {
 	case *job.Fit:
 		j.Runs, j.JSON, j.Out = "", true, filepath.Join(dir, "model.json")
 		err = j.Run(ctx, con)
+		j.Out = "" // run.json must not name a scratch folder: the model is beside it
 	case *job.Margin:
 		j.JSON, j.Out = true, filepath.Join(dir, "w.npy")
 		err = j.Run(ctx, con)
+		j.Out = ""
 	case *job.Path:
 		j.Runs, j.JSON = "", true
 		err = j.Run(ctx, con)
@@ -250,16 +256,22 @@ func endOfPath(dir string, printed []byte) (map[string]any, error) {
 		"divergence": end.Divergence, "angle": end.Angle}, writeJSON(filepath.Join(dir, "tables", "path.json"), one)
 }
 
-// hash is that of the data, read once: results of different data under one name must not pass unseen.
-func (r *runner) hash(ctx context.Context, data string) string {
-	h, ok := r.hashes[data]
-	if !ok {
-		if set, err := job.Load(ctx, data, dataset.Options{}); err == nil {
-			h = set.Hash
-		}
-		r.hashes[data] = h
+// source is the data of a run as its run.json names them.
+type source struct{ name, hash string }
+
+// source names the data of a run and their hash. They are read once. The hash shows if data of one name have changed.
+func (r *runner) source(ctx context.Context, s *Spec) source {
+	data, label, zero := s.Settings["data"], s.Settings["label"], s.Settings["zero_based"]
+	key := strings.Join([]string{data, label, zero}, "\x00")
+	if known, ok := r.sets[key]; ok {
+		return known
 	}
-	return h
+	set, err := job.Load(ctx, data, dataset.Options{Label: label, ZeroBased: zero == "true"})
+	if err != nil { // the run says what is wrong
+		return source{name: data}
+	}
+	r.sets[key] = source{set.Name, set.Hash}
+	return r.sets[key]
 }
 
 // writeJSON writes plainly: the folder around it is not in place yet, and one whose result cannot be read does not count.
