@@ -70,6 +70,33 @@ func TestRunsThatDifferInTheirSeedAreTrialsOfOneGroup(t *testing.T) {
 	}
 }
 
+// The same seed and settings make the same run: to count it twice would make the deviation too small.
+func TestASeedCountsOnceInAMean(t *testing.T) {
+	twice := []string{run(t, "a", 3, 1, 0.1), run(t, "again", 3, 1, 0.5)}
+	g := Groups(readAll(t, twice...))[0]
+	if b := g.Band("loss"); len(g.Curves) != 2 || len(g.Trials()) != 1 || b.Mean[2] != 0.1 || b.High[2] != b.Low[2] {
+		t.Errorf("%d trials of %d runs, %+v", len(g.Trials()), len(g.Curves), b)
+	}
+	if f, _ := Figure([]*Group{g}, "loss"); f.Series[0].Low != nil {
+		t.Error("one trial has a band")
+	}
+	g = Groups(readAll(t, append(twice, run(t, "b", 3, 2, 0.3))...))[0]
+	if b := g.Band("loss"); len(g.Trials()) != 2 || math.Abs(b.Mean[2]-0.2) > 1e-15 {
+		t.Errorf("%d trials, %+v", len(g.Trials()), b)
+	}
+	if cell := finalTables([]*Group{g})[0].Rows[0][1].Text; cell != "2" {
+		t.Errorf("the table says %s trials", cell)
+	}
+	p, err := NewPage(readAll(t, twice...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "2 runs, different seeds among them: 1. Of each seed only the first run counts."
+	if !strings.Contains(string(p.Bytes()), want) {
+		t.Errorf("the page lacks %q", want)
+	}
+}
+
 // A run that is not done has no place in a mean, whatever it says of itself.
 func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 	dirs := []string{run(t, "a", 3, 1, 0.1), run(t, "b", 3, 2, 0.3), run(t, "c", 3, 3, 5), run(t, "d", 3, 4, 7)}
@@ -344,7 +371,8 @@ func TestReadsAThousandTrials(t *testing.T) {
 		log := &runlog.Log{}
 		text := fmt.Sprintf("{\"step\":1,\"loss\":%d}\n", k)
 		log.Read(strings.NewReader(text), int64(len(text)))
-		l = append(l, &Run{ID: fmt.Sprint(k), Status: runlog.Done, Log: log, Settings: map[string]any{"p": 2.0, "seed": float64(k)}})
+		l = append(l, &Run{ID: fmt.Sprint(k), Status: runlog.Done, Log: log, Info: runlog.Info{Seed: uint64(k)},
+			Settings: map[string]any{"p": 2.0, "seed": float64(k)}})
 	}
 	if g := Groups(l); len(g) != 1 || g[0].Band("loss").N[0] != 1000 {
 		t.Errorf("%d groups", len(g))

@@ -88,7 +88,7 @@ func finalTables(groups []*Group) []report.Table {
 			t.Header = append(t.Header, MetricOf(n).Column)
 		}
 		for _, g := range groups {
-			row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Curves))}
+			row := []report.Cell{report.Text("%s", g.Name), report.Text("%d", len(g.Trials()))}
 			for _, n := range names {
 				row = append(row, g.final(n, of))
 			}
@@ -119,7 +119,7 @@ func finalTables(groups []*Group) []report.Table {
 func (g *Group) final(metric string, of func(Curve, string) float64) report.Cell {
 	scale := MetricOf(metric).Scale
 	var last []float64
-	for _, c := range g.Curves {
+	for _, c := range g.Trials() {
 		if v := of(c, metric); v-v == 0 {
 			last = append(last, scale*v)
 		}

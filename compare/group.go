@@ -20,7 +20,7 @@ type Curve struct {
 	Run *Run
 }
 
-// Group is the trials of one p and otherwise equal settings.
+// Group is the runs of one p and otherwise equal settings. Its trials are those of different seeds.
 type Group struct {
 	Name   string
 	P      float64      // NaN where there is none
@@ -123,6 +123,22 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		style(kind)
 	}
 	return out
+}
+
+// Trials returns the curves that count in a mean: of each seed the first. Runs of one seed and equal settings are
+// one trial, and counting it twice would make the deviation too small.
+func (g *Group) Trials() []Curve {
+	type trial struct {
+		seed uint64
+		name string // a run of several seeds names its curves by them
+	}
+	seen := map[trial]bool{}
+	return slices.DeleteFunc(slices.Clone(g.Curves), func(c Curve) bool {
+		t := trial{c.Run.Info.Seed, c.Name}
+		twice := seen[t]
+		seen[t] = true
+		return twice
+	})
 }
 
 // byWords compares names word by word, numbers among them by size: lr 6.4 comes before lr 10.
@@ -321,7 +337,7 @@ func IsCurve(c *runlog.Curve, status string) bool {
 func (g *Group) Band(metric string) report.Band {
 	m := MetricOf(metric)
 	var all []report.Points
-	for _, c := range g.Curves {
+	for _, c := range g.Trials() {
 		if _, ok := c.Values[metric]; !ok {
 			continue
 		}
@@ -356,7 +372,7 @@ func Figure(groups []*Group, metric string) (fig report.Figure, ok bool) {
 			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
 			s.Low, s.High = append(s.Low, b.Low[k]), append(s.High, b.High[k])
 		}
-		if len(g.Curves) == 1 {
+		if len(g.Trials()) == 1 {
 			s.Low, s.High = nil, nil
 		}
 		fig.Series = append(fig.Series, s)

@@ -244,12 +244,9 @@ func (p *Page) trouble(left []error) {
 		items = append(items, fmt.Sprintf("left out: %v", err))
 	}
 	for _, g := range p.groups {
-		seeds := map[uint64]int{}
-		for _, c := range g.Curves {
-			seeds[c.Run.Info.Seed]++
-		}
-		if len(g.Curves) > len(seeds) && g.Curves[0].Run.Info.Command == "train" {
-			items = append(items, fmt.Sprintf("%s: %d runs, different seeds among them: %d. Runs of one seed are no trials of their own: the deviation is too small.", g.Name, len(g.Curves), len(seeds)))
+		if all, trials := len(g.Curves), len(g.Trials()); all > trials {
+			items = append(items, fmt.Sprintf("%s: %d runs, different seeds among them: %d. "+
+				"Of each seed only the first run counts.", g.Name, all, trials))
 		}
 	}
 	for _, r := range p.runs {
@@ -312,7 +309,7 @@ func (p *Page) curves() error {
 			}
 		}
 		caption := "A colour per p, the same in all figures."
-		if slices.ContainsFunc(groups, func(g *Group) bool { return len(g.Curves) > 1 }) {
+		if slices.ContainsFunc(groups, func(g *Group) bool { return len(g.Trials()) > 1 }) {
 			caption += " Where there are several trials: their mean, and one standard deviation to both sides."
 		}
 		if err := p.figure(fmt.Sprintf("curves_%d", k+1), caption, figs...); err != nil {
@@ -328,18 +325,21 @@ type studied struct {
 	group *Group // nil: it has no curves
 }
 
-// studies are the networks whose weights were studied, in the order of the groups.
+// studies are the networks whose weights were studied, in the order of the groups: of each seed the first.
 func (p *Page) studies() []studied {
 	of := map[*Run]*Group{}
 	at := map[*Run]int{} // 0 for those without
+	twice := map[*Run]bool{}
 	for k, g := range p.groups {
+		trials := g.Trials()
 		for _, c := range g.Curves {
 			of[c.Run], at[c.Run] = g, k+1
+			twice[c.Run] = !slices.ContainsFunc(trials, func(t Curve) bool { return t.Run == c.Run })
 		}
 	}
 	var out []studied
 	for _, r := range p.runs {
-		if r.Study != nil && drawable(r.Study.Histogram) && drawable(r.Study.ScaledHistogram) {
+		if !twice[r] && r.Study != nil && drawable(r.Study.Histogram) && drawable(r.Study.ScaledHistogram) {
 			out = append(out, studied{r, of[r]})
 		}
 	}

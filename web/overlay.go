@@ -77,7 +77,8 @@ type groupAnswer struct {
 	Over  string    `json:"over"`
 	Runs  []string  `json:"runs"`
 
-	Sizes []sizesAnswer `json:"sizes,omitempty"` // of its first run that has some
+	Trials int           `json:"trials"`          // runs of different seeds: of each seed the first counts
+	Sizes  []sizesAnswer `json:"sizes,omitempty"` // of its first run that has some
 }
 
 type kindAnswer struct {
@@ -103,7 +104,8 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{}, Metrics: metricAnswers(compare.MetricNames(groups))}
 		for i, g := range groups {
 			over, log := g.X()
-			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: int(g.Style), Over: over}
+			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: int(g.Style), Over: over,
+				Trials: len(g.Trials())}
 			for _, c := range g.Curves {
 				if !slices.Contains(a.Runs, c.Run.ID) {
 					a.Runs = append(a.Runs, c.Run.ID)
@@ -121,7 +123,7 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 				band := bandAnswer{Group: i}
 				for _, at := range report.Thin(b.X, b.Mean, n, log) {
 					band.X, band.Y = append(band.X, b.X[at]), append(band.Y, b.Mean[at])
-					if len(g.Curves) > 1 {
+					if a.Trials > 1 {
 						band.Low, band.High = append(band.Low, b.Low[at]), append(band.High, b.High[at])
 					}
 				}

@@ -295,6 +295,25 @@ func TestTrialsOfOnePAreAveraged(t *testing.T) {
 	if b.Y[0] != 2 || math.Abs(b.High[0]-2-math.Sqrt2) > 1e-7 || b.Low[1] != 3 {
 		t.Errorf("%+v", b)
 	}
+	makeRun(t, root, "d", 3, 1, `{"step":1,"loss":1}`, `{"step":2,"loss":3}`).Finish(nil, false) // the same seed again
+	var again struct {
+		Kinds []struct {
+			Groups []struct {
+				Runs   []string
+				Trials int
+			}
+			Bands map[string][]struct{ Y, Low []float64 }
+		}
+	}
+	ask(t, h, "/api/compare?run=a&run=b&run=d", &again)
+	if g := again.Kinds[0].Groups[0]; len(g.Runs) != 3 || g.Trials != 2 || again.Kinds[0].Bands["loss"][0].Y[0] != 2 {
+		t.Errorf("three runs of two seeds: %+v", again)
+	}
+	again.Kinds = nil
+	ask(t, h, "/api/compare?run=a&run=d", &again)
+	if g := again.Kinds[0].Groups[0]; g.Trials != 1 || again.Kinds[0].Bands["loss"][0].Low != nil {
+		t.Errorf("two runs of one seed: %+v", again)
+	}
 	if code, _ := ask(t, h, "/api/compare", nil); code != 400 {
 		t.Errorf("no runs at all: %d", code)
 	}

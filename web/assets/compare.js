@@ -1,5 +1,5 @@
 // Several runs in one: curves by p with the mean and band of trials, and the settings that differ.
-import { h, get, main, name, num, percent, status, query } from './page.js';
+import { h, get, main, name, num, percent, plural, status, query } from './page.js';
 import { Chart, sample, wide } from './chart.js';
 import { Heat, fromSizes, sizeRange } from './heat.js';
 
@@ -18,7 +18,7 @@ export async function showCompare(params) {
     const redraw = () => charts.forEach(([c, m]) => c.set((kind.bands[m] || []).filter(b => !hidden.has(b.group)).map(b => ({ name: kind.groups[b.group].name, color: kind.groups[b.group].color, dash: dash[b.group], x: b.x, y: b.y, low: b.low, high: b.high }))));
     const legend = h('div', { class: 'legend', role: 'group', 'aria-label': 'Show groups' }, kind.groups.map((g, k) => {
       const box = h('input', { type: 'checkbox', checked: true, onchange: () => { box.checked ? hidden.delete(k) : hidden.add(k); redraw(); } });
-      return h('label', {}, box, ' ', sample(g.color, dash[k]), ' ' + g.name + (g.runs.length > 1 ? ` (${g.runs.length} trials)` : ''));
+      return h('label', {}, box, ' ', sample(g.color, dash[k]), ' ' + g.name + trials(g));
     }));
     const grid = h('div', { class: 'charts' }), heats = h('div', { class: 'charts' });
     for (const m of kind.metrics) {
@@ -34,7 +34,9 @@ export async function showCompare(params) {
     fresh.push(newer => { if (newer.groups.length === kind.groups.length) { kind.bands = newer.bands; redraw(); drawHeats(newer); } });
     box.append(h('h2', {}, kind.kind), legend, grid, ...(heats.firstChild ? [h('h2', {}, 'Sizes of the weights over time'), h('p', { class: 'soft small' }, 'Each column is a histogram of |w| at one time, of the first run of a group: the stronger the colour, the more weights have that size.'), heats] : []));
   }
-  if (a.kinds.some(k => k.groups.some(g => g.runs.length > 1))) box.append(h('p', { class: 'soft small' }, 'Runs that differ only in their seed are trials: their mean, and one standard deviation to both sides.'));
+  const any = test => a.kinds.some(k => k.groups.some(test));
+  if (any(g => g.trials > 1)) box.append(h('p', { class: 'soft small' }, 'Runs that differ only in their seed are trials: their mean, and one standard deviation to both sides.'));
+  if (any(g => g.runs.length > g.trials)) box.append(h('p', { class: 'soft small' }, 'Runs with the same seed and the same settings are one trial: the first of them counts.'));
   const numbers = h('div', {}, ...own(a));
   fresh.again = () => numbers.replaceChildren(...own(a));
   box.append(h('h2', {}, 'The runs'), numbers, h('h2', {}, 'Settings that differ'), differences(a));
@@ -46,6 +48,12 @@ export async function showCompare(params) {
     if (a.running) setTimeout(() => again().catch(() => {}), 2000);
   };
   if (a.running) setTimeout(() => again().catch(() => {}), 2000);
+}
+
+// trials says how many runs a group has, if there are several, and how many of them count.
+function trials(g) {
+  if (g.runs.length > g.trials) return ` (${plural(g.runs.length, 'run')}, ${plural(g.trials, 'trial')})`;
+  return g.trials > 1 ? ` (${plural(g.trials, 'trial')})` : '';
 }
 
 // showHeats draws a heat map for each group of networks, all on one scale, and returns how they take newer numbers.

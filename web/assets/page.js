@@ -56,6 +56,9 @@ export function num(v) {
 
 export const percent = v => v === null || v === undefined ? '–' : (100 * v).toFixed(2) + ' %';
 
+// plural writes a count with its noun: 1 run, 2 runs.
+export const plural = (n, noun) => `${n} ${noun}${n === 1 ? '' : 's'}`;
+
 export function time(seconds) {
   if (seconds === null || seconds === undefined) return '–';
   if (seconds < 10) return seconds.toFixed(seconds < 1 ? 2 : 1) + ' s';
