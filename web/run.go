@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -34,6 +34,7 @@ type jobs struct {
 type started struct {
 	id       int
 	args     []string
+	runs     int // how many it makes
 	begin    time.Time
 	cmd      *exec.Cmd
 	out, err tailBuffer
@@ -91,7 +92,8 @@ func (j *jobs) start(args []string) (*started, error) {
 			return nil, err
 		}
 	}
-	s := &started{id: len(j.all) + 1, args: args, begin: time.Now(), cmd: exec.Command(program, args...)}
+	s := &started{id: len(j.all) + 1, args: args, runs: runsOf(args), begin: time.Now()}
+	s.cmd = exec.Command(program, args...)
 	if n := len(j.all); n > 0 {
 		s.id = j.all[n-1].id + 1
 	}
@@ -201,25 +203,26 @@ func (s *Server) jobAnswer(j *started) jobAnswer {
 		}
 	}
 	if end.IsZero() && len(a.Runs) > 0 {
-		a.Progress = number(progress / float64(max(j.runs(), len(a.Runs))))
+		a.Progress = number(progress / float64(max(j.runs, len(a.Runs))))
 	}
 	return a
 }
 
-// runs is how many runs a command makes, one after the other: one for each p and trial.
-func (s *started) runs() int {
-	n := 1
-	for _, arg := range s.args {
-		if list, ok := strings.CutPrefix(arg, "--p="); ok {
-			n *= strings.Count(list, ",") + 1
-		}
-		if text, ok := strings.CutPrefix(arg, "--trials="); ok {
-			if trials, err := strconv.Atoi(text); err == nil {
-				n *= trials
-			}
-		}
+// runsOf is how many runs a command makes, one after the other: train makes one for each p and trial. The arguments
+// leave out settings that are at their default, so they are read as the command line reads them.
+func runsOf(args []string) int {
+	if args[0] != "train" {
+		return 1
 	}
-	return n
+	var t job.Train
+	k, _, err := settingsOf(&t)
+	if err == nil {
+		_, err = k.Parse(args[1:])
+	}
+	if err != nil { // they were checked before
+		return 1
+	}
+	return max(1, len(t.P)*t.Trials)
 }
 
 func (s *Server) getJobs(*http.Request) (any, error) {

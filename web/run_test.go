@@ -230,6 +230,30 @@ func TestARunIsStartedWatchedAndCanceled(t *testing.T) {
 	}
 }
 
+func TestTheRunsOfACommandAreCountedWithItsDefaults(t *testing.T) {
+	srv, _ := newServer(t, func(s *Serve) { s.AllowRun = true })
+	for _, c := range []struct {
+		command  string
+		settings map[string]string
+		want     int
+	}{
+		{"train", nil, 2}, // p = 2 and 3
+		{"train", map[string]string{"trials": "3"}, 6},
+		{"train", map[string]string{"p": "2", "trials": "3"}, 3},
+		{"train", map[string]string{"p": "1.1,2,3,10"}, 4},
+		{"fit", map[string]string{"data": "r2"}, 1},
+		{"fit", map[string]string{"data": "r2", "p": "1.1,2,3", "cv": "5"}, 1}, // one run that chooses
+	} {
+		args, err := srv.settings.arguments(c.command, c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := runsOf(args); got != c.want {
+			t.Errorf("%q makes %d runs, want %d", args, got, c.want)
+		}
+	}
+}
+
 func TestRunsEndWithTheServer(t *testing.T) {
 	srv, h := runner(t)
 	if code, body := start(t, h, "fit", map[string]string{"data": "r100", "steps": "1e12", "lr": "1e-9"}); code != 200 {
