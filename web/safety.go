@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -99,7 +100,19 @@ func sameSite(r *http.Request, cross *http.CrossOriginProtection) error {
 	return nil
 }
 
-const tokenCookie = "bregman_token"
+// tokenCookie is the name of the cookie, with the port that the browser asks. Cookies do not tell ports apart: under
+// one name, two dashboards on one host would overwrite each other's token.
+func tokenCookie(host string) string {
+	const name = "bregman_token"
+	_, port, err := net.SplitHostPort(host)
+	if err != nil {
+		return name
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return name
+	}
+	return name + "_" + port
+}
 
 // admit checks the token. One in the address becomes a cookie, so that it does not stay there.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
@@ -112,14 +125,15 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 	}
 	query := r.URL.Query()
 	if query.Has("token") && r.Method == http.MethodGet && right(query.Get("token")) {
-		http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: s.settings.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int((30 * 24 * time.Hour).Seconds())})
+		http.SetCookie(w, &http.Cookie{Name: tokenCookie(r.Host), Value: s.settings.Token, Path: "/", HttpOnly: true,
+			SameSite: http.SameSiteStrictMode, MaxAge: int((30 * 24 * time.Hour).Seconds())})
 		query.Del("token")
 		to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, `/\`), RawQuery: query.Encode()} // never //host
 		w.Header().Set("Location", to.String())
 		w.WriteHeader(http.StatusSeeOther)
 		return false
 	}
-	if c, err := r.Cookie(tokenCookie); err == nil && right(c.Value) {
+	if c, err := r.Cookie(tokenCookie(r.Host)); err == nil && right(c.Value) {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")

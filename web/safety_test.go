@@ -90,6 +90,7 @@ func TestOtherSitesCannotAskThroughABrowser(t *testing.T) {
 func TestAddressesBeyondLoopbackNeedTheirToken(t *testing.T) {
 	const token = "abcdefghijklmnop1234"
 	_, h := newServer(t, func(s *Serve) { s.Token = token })
+	cookie := tokenCookie(h.Listener.Addr().String()) + "=" + token
 	for name, c := range map[string]struct {
 		path   string
 		header map[string]string
@@ -101,7 +102,7 @@ func TestAddressesBeyondLoopbackNeedTheirToken(t *testing.T) {
 		"a prefix":       {"/api/runs?token=" + token[:19], nil, 401},
 		"the header":     {"/api/runs", map[string]string{"Authorization": "Bearer " + token}, 200},
 		"another scheme": {"/api/runs", map[string]string{"Authorization": "Basic " + token}, 401},
-		"the cookie":     {"/api/runs", map[string]string{"Cookie": tokenCookie + "=" + token}, 200},
+		"the cookie":     {"/api/runs", map[string]string{"Cookie": cookie}, 200},
 		"the address":    {"/run?id=a&token=" + token, nil, 303},
 	} {
 		resp, _ := send2(t, h, "GET", c.path, "", c.header)
@@ -120,6 +121,34 @@ func TestAddressesBeyondLoopbackNeedTheirToken(t *testing.T) {
 	resp, _ := send2(t, h, "GET", "//evil.example/?token="+token, "", nil)
 	if to := resp.Header.Get("Location"); strings.HasPrefix(to, "//") {
 		t.Errorf("sent to another site: %s", to)
+	}
+}
+
+func TestTwoDashboardsOnOneHostKeepTheirTokens(t *testing.T) {
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar}
+	var servers []*httptest.Server
+	for _, token := range []string{"abcdefghijklmnop1234", "another-token-of-20-l"} {
+		_, h := newServer(t, func(s *Serve) { s.Token = token })
+		servers = append(servers, h)
+		if resp, err := browser.Get(h.URL + "/?token=" + token); err != nil || resp.StatusCode != 200 {
+			t.Fatal(resp, err)
+		}
+	}
+	for k, h := range servers { // the first one, too, after the second was opened
+		resp, err := browser.Get(h.URL + "/api/runs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != 200 {
+			t.Errorf("dashboard %d: %s", k+1, resp.Status)
+		}
+	}
+	for host, want := range map[string]string{"a.example": "bregman_token", "a.example:8420": "bregman_token_8420",
+		"[::1]:80": "bregman_token_80", "a.example:8420;x=y": "bregman_token", "a.example:99999": "bregman_token"} {
+		if got := tokenCookie(host); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
 	}
 }
 
