@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"embed"
 	"io/fs"
 	"mime"
@@ -17,9 +18,12 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// page sends the one HTML page; its script shows what the address asks for.
+// page sends the one HTML page; its script shows what the address asks for. It links to the forms if runs are allowed.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	data, _ := assets.ReadFile("assets/index.html")
+	if s.settings.AllowRun {
+		data = bytes.Replace(data, []byte(`id="nav-start" hidden`), []byte(`id="nav-start"`), 1)
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Write(data)
 }

@@ -104,6 +104,18 @@ func TestWithoutAllowRunNothingStarts(t *testing.T) {
 	}
 }
 
+// Without --allow-run a page neither shows the forms nor asks for them: the browser would log an error.
+func TestThePageHasALinkToTheFormsIfRunsAreAllowed(t *testing.T) {
+	for _, allow := range []bool{false, true} {
+		_, h := newServer(t, func(s *Serve) { s.AllowRun = allow })
+		_, page := ask(t, h, "/run", nil)
+		link := regexp.MustCompile(`<a[^>]*id="nav-start"[^>]*>`).FindString(page)
+		if link == "" || strings.Contains(link, "hidden") == allow {
+			t.Errorf("runs allowed: %v, link %s", allow, link)
+		}
+	}
+}
+
 func TestTheFormHasTheSettingsOfTheCommandLine(t *testing.T) {
 	all, err := forms()
 	if err != nil {

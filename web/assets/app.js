@@ -3,7 +3,7 @@ import { showList } from './list.js';
 import { showRun } from './run.js';
 import { showCompare } from './compare.js';
 import { showStart } from './start.js';
-import { get, fail } from './page.js';
+import { fail } from './page.js';
 
 const pages = { '/': showList, '/run': showRun, '/compare': showCompare, '/start': showStart };
 
@@ -18,5 +18,3 @@ async function show() {
 }
 
 show();
-if (location.pathname !== '/') // the list asks anyway
-  get('/api/forms').then(() => { document.getElementById('nav-start').hidden = false; }, () => {});
