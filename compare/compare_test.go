@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bregman-ml/bregman/job"
 	"github.com/bregman-ml/bregman/runlog"
@@ -94,6 +95,16 @@ func TestASeedCountsOnceInAMean(t *testing.T) {
 	want := "2 runs, different seeds among them: 1. Of each seed only the first run counts."
 	if !strings.Contains(string(p.Bytes()), want) {
 		t.Errorf("the page lacks %q", want)
+	}
+}
+
+func TestARunThatEndsBeforeItsStartHasNoDuration(t *testing.T) {
+	start := time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC)
+	for shift, want := range map[time.Duration]string{-time.Hour: "NaN", 0: "0", 90 * time.Second: "90"} {
+		r := &Run{Info: runlog.Info{Started: start, Finished: start.Add(shift)}}
+		if got := fmt.Sprint(r.Seconds()); got != want {
+			t.Errorf("an end %v after the start: %s seconds, want %s", shift, got, want)
+		}
 	}
 }
 

@@ -168,9 +168,9 @@ func (r *Run) Last(name string) float64 {
 	return math.NaN()
 }
 
-// Seconds is how long it ran, or runs.
+// Seconds is how long it ran. It is NaN for a run without an end, or with one before its start: the clock was changed.
 func (r *Run) Seconds() float64 {
-	if r.Info.Finished.IsZero() {
+	if r.Info.Finished.IsZero() || r.Info.Finished.Before(r.Info.Started) {
 		return math.NaN()
 	}
 	return r.Info.Finished.Sub(r.Info.Started).Seconds()

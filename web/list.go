@@ -140,7 +140,7 @@ func (l *lister) look(id string) known {
 	}
 	if ok && old.stamp == s {
 		if old.Status == runlog.Running {
-			old.Seconds = number(time.Since(old.Started).Seconds())
+			old.Seconds = since(old.Started)
 		}
 		return old
 	}
@@ -174,7 +174,7 @@ func summarise(f *runlog.Folder, id string) summary {
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
 	if s.Status == runlog.Running {
-		s.Seconds = number(time.Since(s.Started).Seconds())
+		s.Seconds = since(s.Started)
 	}
 	if r.Result == nil && (s.Command == "fit" || s.Command == "train") { // others have no last number
 		r.Log = tail(f)
@@ -184,6 +184,14 @@ func summarise(f *runlog.Folder, id string) summary {
 		*to = number(r.Own(compare.Owns[k]))
 	}
 	return s
+}
+
+// since is how many seconds ago that was, NaN if the clock says that it is yet to come.
+func since(start time.Time) number {
+	if s := time.Since(start).Seconds(); s >= 0 {
+		return number(s)
+	}
+	return number(math.NaN())
 }
 
 // tail reads the last lines of the metrics.

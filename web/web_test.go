@@ -122,6 +122,33 @@ func TestTheListShowsHowRunsStand(t *testing.T) {
 	}
 }
 
+// Clocks are changed, and run.json may come from another machine.
+func TestARunThatEndsBeforeItsStartShowsNoDuration(t *testing.T) {
+	srv, h := newServer(t)
+	done := makeRun(t, srv.settings.Runs, "done", 3, 1)
+	done.Finish(nil, false)
+	done.Info.Started = done.Info.Finished.Add(time.Hour)
+	done.WriteJSON("run.json", done.Info)
+	live := makeRun(t, srv.settings.Runs, "live", 3, 1)
+	live.Info.Started = time.Now().Add(time.Hour)
+	live.WriteJSON("run.json", live.Info)
+	for range 2 { // from the files, and then from memory
+		var got struct {
+			Runs []struct {
+				ID      string
+				Seconds *float64
+			}
+		}
+		ask(t, h, "/api/runs", &got)
+		for _, r := range got.Runs {
+			if r.Seconds != nil {
+				t.Errorf("%s: %v seconds", r.ID, *r.Seconds)
+			}
+		}
+		time.Sleep(lookEvery)
+	}
+}
+
 type metricsJSON struct {
 	Offset string
 	Rows   int
