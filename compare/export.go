@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -56,7 +57,7 @@ func (e *Export) Run(_ context.Context, con *job.Console) error {
 		return fmt.Errorf("%s: %w", e.Folder, err)
 	}
 	if log.Bad > 0 {
-		con.Say("%s: %d lines were passed over: %s", e.Folder, log.Bad, log.Why)
+		con.Say("%s: %s skipped: %s", e.Folder, report.Count(log.Bad, "line"), log.Why)
 	}
 	out := e.Out
 	if out == "" {
@@ -70,7 +71,7 @@ func (e *Export) Run(_ context.Context, con *job.Console) error {
 		return err
 	}
 	if out != "-" {
-		con.Say("%d points of %s in %s", log.Len(), filepath.Base(e.Folder), out)
+		con.Say("%s of %s in %s", report.Count(log.Len(), "point"), filepath.Base(e.Folder), out)
 	}
 	return nil
 }

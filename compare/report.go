@@ -93,7 +93,7 @@ func (r *Report) Run(_ context.Context, con *job.Console) error {
 		return con.PrintJSON(map[string]any{"report": r.Out, "runs": len(runs), "groups": len(p.groups)})
 	}
 	if r.Out != "-" {
-		fmt.Fprintf(con.Out, "%d runs in %s\n", len(runs), r.Out)
+		fmt.Fprintf(con.Out, "%s in %s\n", report.Count(len(runs), "run"), r.Out)
 	}
 	return nil
 }

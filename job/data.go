@@ -136,8 +136,9 @@ func (d *DataInfo) Run(ctx context.Context, con *Console) error {
 		}
 		return con.PrintJSON(out)
 	}
-	fmt.Fprintf(con.Out, "%s\n  %d examples × %d features, %d entries stored (%.3g %% of the table), values from %.6g to %.6g\n",
-		s.Name, n, dim, s.X.NNZ(), 100*float64(s.X.NNZ())/float64(n)/float64(dim), lo, hi)
+	fmt.Fprintf(con.Out, "%s\n  %s × %s, %s stored (%.3g %% of the table), from %.6g to %.6g\n", s.Name,
+		report.Count(n, "example"), report.Count(dim, "feature"), report.Count(s.X.NNZ(), "value"),
+		100*float64(s.X.NNZ())/float64(n)/float64(dim), lo, hi)
 	switch {
 	case s.ZeroBased:
 		fmt.Fprintln(con.Out, "  columns counted from 0 (--zero-based)")

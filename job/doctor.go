@@ -11,6 +11,7 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/nets"
+	"github.com/bregman-ml/bregman/report"
 )
 
 // Doctor is `bregman doctor`: what this machine can do, and what there is to train.
@@ -42,7 +43,8 @@ func (d *Doctor) Run(_ context.Context, con *Console) error {
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	t := tabwriter.NewWriter(con.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(t, "bregman %s, %s, %s/%s, %d cores, AVX2 kernels: %s\n", con.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), yes[avx])
+	fmt.Fprintf(t, "bregman %s, %s, %s/%s, %s, AVX2 kernels: %s\n", con.Version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, report.Count(runtime.NumCPU(), "core"), yes[avx])
 	fmt.Fprint(t, "\nEngines for networks, the best first\nengine\tusable\twhere\twhat\n")
 	for _, e := range engines {
 		usable := yes[e.Usable]

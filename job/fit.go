@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -258,10 +259,10 @@ func (w *fitting) prepare(ctx context.Context) error {
 		return fmt.Errorf("%s: the lengths of the examples go from %.2g to %.2g, beyond what can be computed with: scale the data (--scale max)", w.set.Name, least, most)
 	}
 	if w.Batch > n {
-		return fmt.Errorf("--batch %d: there are only %d examples", w.Batch, n)
+		return fmt.Errorf("--batch %d: the data has only %s", w.Batch, report.Count(n, "example"))
 	}
 	if w.CV > n {
-		return fmt.Errorf("--cv %d: there are only %d examples", w.CV, n)
+		return fmt.Errorf("--cv %d: the data has only %s", w.CV, report.Count(n, "example"))
 	}
 	if w.CV > 0 && len(w.classes) < 2 {
 		return errors.New("--cv chooses by accuracy, which needs two classes")
@@ -274,7 +275,7 @@ func (w *fitting) prepare(ctx context.Context) error {
 			return err
 		}
 		if _, td := w.test.X.Dims(); td != d {
-			return fmt.Errorf("%s has %d features%s, %s has %d", w.test.Name, td, counted(w.test), w.set.Name, d)
+			return fmt.Errorf("%s has %s%s, %s has %d", w.test.Name, report.Count(td, "feature"), counted(w.test), w.set.Name, d)
 		}
 	}
 	w.model.Weights = nil

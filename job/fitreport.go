@@ -224,7 +224,7 @@ func (r *FitResult) rows() [][2]string {
 		return fmt.Sprintf(format, *v)
 	}
 	rows := [][2]string{
-		{"data", fmt.Sprintf("%d examples × %d features", r.N, r.D)},
+		{"data", report.Count(r.N, "example") + " × " + report.Count(r.D, "feature")},
 		{"method", r.method()},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
 	}

@@ -164,7 +164,8 @@ func (m *Margin) print(con *Console, set *dataset.Set, results []MarginResult) e
 		}
 		return con.PrintJSON(map[string]any{"data": set.Name, "results": results})
 	}
-	t := report.Table{Title: fmt.Sprintf("%s: %d examples × %d features", set.Name, results[0].N, results[0].D),
+	t := report.Table{Title: fmt.Sprintf("%s: %s × %s", set.Name, report.Count(results[0].N, "example"),
+		report.Count(results[0].D, "feature")),
 		Header: []string{"p", "margin", "norm", "gap", "support", "nonzero", "iterations", "seconds", "method"}}
 	for _, r := range results {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%v", r.P), report.Short(r.Margin, 12), report.Short(r.Norm, 12), report.Text("%.1e", r.Gap),

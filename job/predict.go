@@ -12,6 +12,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/report"
 )
 
 // Predict is `bregman predict`: apply a model to data.
@@ -86,7 +87,7 @@ func (p *Predict) Run(ctx context.Context, con *Console) error {
 		return noAccuracy
 	}
 	if acc != nil {
-		con.Say("accuracy %.4f (%d examples)", *acc, len(labels))
+		con.Say("accuracy %.4f (%s)", *acc, report.Count(len(labels), "example"))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -232,7 +233,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 		return r, err
 	}
 	if n := epoch - len(lines); n > 0 {
-		w.con.Say("metrics.jsonl lacks %d of %d epochs: tables and figures will, too", n, epoch)
+		w.con.Say("metrics.jsonl lacks %d of %s: tables and figures will, too", n, report.Count(epoch, "epoch"))
 	}
 	if n := len(lines); n > 0 && lines[n-1].Untold {
 		if lines[n-1].Score, lines[n-1].Geometry, err = w.session.Measure(ctx, plan.P); err != nil {
@@ -248,7 +249,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 		return r, err
 	}
 	if epoch == 0 {
-		w.con.Say("no checkpoint can be used: starting again at the first of %d epochs", w.Epochs)
+		w.con.Say("no checkpoint can be used: starting again at the first of %s", report.Count(w.Epochs, "epoch"))
 	} else {
 		w.con.Say("resuming after epoch %d of %d", epoch, w.Epochs)
 	}

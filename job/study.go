@@ -334,7 +334,7 @@ func (d Document) addRateSearch() error {
 	for k, r := range t.Tried {
 		n := cmp.Or(r.Epochs, t.Epochs)
 		if k == 0 || n != cmp.Or(t.Tried[k-1].Epochs, t.Epochs) {
-			line := report.Series{Name: fmt.Sprintf("%d epochs", n), Color: c, Style: report.Dashed}
+			line := report.Series{Name: report.Count(n, "epoch"), Color: c, Style: report.Dashed}
 			if n == t.Epochs {
 				line.Style = report.Solid
 			}

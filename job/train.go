@@ -287,7 +287,7 @@ func (w *Trainer) print() error {
 		}
 		return w.con.PrintJSON(out)
 	}
-	t := report.Table{Title: fmt.Sprintf("%s on %s, %d epochs", w.Model, w.set.Name, w.Epochs),
+	t := report.Table{Title: fmt.Sprintf("%s on %s, %s", w.Model, w.set.Name, report.Count(w.Epochs, "epoch")),
 		Header: []string{"p", "seed", "lr", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
 	for _, r := range w.results {
 		row := []report.Cell{report.Text("%v", r.P), report.Text("%d", r.Seed), report.Text("%v", Rate(r.LR))}

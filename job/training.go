@@ -196,16 +196,16 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 		return run
 	}
 	coarse, fine, _ := SearchEpochs(w.Epochs, w.session.PerEpoch)
-	text := fmt.Sprintf("%d epochs", fine)
+	text := report.Count(fine, "epoch")
 	if coarse != fine {
-		text = fmt.Sprintf("%d, then %d epochs", coarse, fine)
+		text = fmt.Sprintf("%d, then %s", coarse, report.Count(fine, "epoch"))
 	}
 	w.con.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
 	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), float64(w.recipeRate()), func(r train.TriedRate) {
 		if r.Diverged {
-			w.con.Say("  %-7v %d epochs: diverges", r.Rate, r.Epochs)
+			w.con.Say("  %-7v %s: diverges", r.Rate, report.Count(r.Epochs, "epoch"))
 		} else {
-			w.con.Say("  %-7v %d epochs: loss %.4f", r.Rate, r.Epochs, r.Loss)
+			w.con.Say("  %-7v %s: loss %.4f", r.Rate, report.Count(r.Epochs, "epoch"), r.Loss)
 		}
 	})
 	if err != nil {
@@ -468,7 +468,8 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 
 // recipe is how the run was made, with every setting that is not at its default.
 func (w *Trainer) recipe(r TrainResult) string {
-	text := fmt.Sprintf("%d epochs, batch %d, learning rate %v, %s, seed %d", w.Epochs, w.Batch, r.LR, w.Schedule, r.Seed)
+	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", report.Count(w.Epochs, "epoch"), w.Batch,
+		r.LR, w.Schedule, r.Seed)
 	elsewhere := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "seed", "trials", "precision", "no-study", "engine", "data-dir", "runs"} // said already, or no part of it
 	for _, s := range differing(w.Train) {
 		switch name := strings.ReplaceAll(s.flag, "-", " "); {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -77,7 +78,7 @@ func (l *Linear) run(ctx context.Context, con *job.Console, run *runlog.Run, r *
 	for _, t := range tasks {
 		total += t.steps
 	}
-	con.Say("%d fits, %.3g million steps in all", len(tasks), float64(total)/1e6)
+	con.Say("%s, %.3g million steps in all", report.Count(len(tasks), "fit"), float64(total)/1e6)
 	bar := con.Bar("reproduce linear", int64(total))
 	err := runAll(ctx, tasks, func(n int) { bar.Add(int64(n)) }, func(metric any) error { return run.Append(metric) })
 	bar.Done()

@@ -23,7 +23,8 @@ func (r *linearResults) relativeTable(reading dataset.Reading) report.Table {
 // write writes the report of the three experiments.
 func (r *linearResults) write(run *runlog.Run, seconds float64) error {
 	doc := job.NewDocument(run, "Linear models: the paper's experiments, run again",
-		fmt.Sprintf("bregman reproduce linear · %s · %.0f s on %d cores", run.Info.Started.Format("2 January 2006 15:04"), seconds, run.Info.Machine.CPUs))
+		fmt.Sprintf("bregman reproduce linear · %s · %.0f s on %s", run.Info.Started.Format("2 January 2006 15:04"),
+			seconds, report.Count(run.Info.Machine.CPUs, "core")))
 	doc.Say("p-GD is mirror descent with ψ(w) = (1/p)‖w‖ₚᵖ. On separable data its direction tends to the classifier of largest ℓₚ margin " +
 		"(Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022). This page runs the paper's linear experiments and sets its numbers beside ours.")
 	doc.Section("What came out")

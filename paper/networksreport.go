@@ -50,7 +50,8 @@ func (a accuracy) cell() report.Cell {
 
 // accuracyTable is ours beside the paper's.
 func (r *networks) accuracyTable(g *group) report.Table {
-	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings), sweep.Count(r.plan.File.Trials, "trial")),
+	t := report.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings),
+		report.Count(r.plan.File.Trials, "trial")),
 		Note:   "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, on the images as they were trained on.",
 		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
 	paper := r.published(g)
@@ -297,14 +298,15 @@ func (g *group) file() string {
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
 	doc := job.NewDocument(run, "Deep networks: the paper's experiments, run again",
-		fmt.Sprintf("%s · %s · %d of %d runs on the %s engine", r.command(), run.Info.Started.Format("2 January 2006 15:04"), r.done, len(r.plan.Runs), r.engine))
+		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
+			run.Info.Started.Format("2 January 2006 15:04"), r.done, report.Count(len(r.plan.Runs), "run"), r.engine))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Mind")
 		doc.List(w...)
 	}
 	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. "+
 		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs at 0.1 for every p; one rate means something different for every p, so --lr auto "+
-		"chooses one for each by short runs.", r.set, sweep.Count(r.plan.File.Trials, "trial"), r.recipe())
+		"chooses one for each by short runs.", r.set, report.Count(r.plan.File.Trials, "trial"), r.recipe())
 	doc.Section("What came out")
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")
@@ -532,7 +534,7 @@ func (r *networks) Print(w io.Writer) {
 // epochs says how many a run makes.
 func epochs(settings map[string]string) string {
 	n, _ := strconv.Atoi(settings["epochs"])
-	return sweep.Count(n, "epoch")
+	return report.Count(n, "epoch")
 }
 
 // JSON is what --json prints.

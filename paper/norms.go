@@ -171,7 +171,8 @@ func (g *normGroup) least(x *normRow) (n, of int) {
 
 // table is like the paper's: a row per p, a column per norm, the least of each column bold and the diagonal marked.
 func (r *norms) table(g *normGroup) report.Table {
-	t := report.Table{Title: fmt.Sprintf("%s: norms at margin 1, mean over %s", r.plan.File.Name, sweep.Count(r.plan.File.Trials, "trial")), Header: []string{""},
+	t := report.Table{Title: fmt.Sprintf("%s: norms at margin 1, mean over %s", r.plan.File.Name,
+		report.Count(r.plan.File.Trials, "trial")), Header: []string{""},
 		Note: "Shaded: the norm of the row's own p."}
 	if g.title != "" {
 		t.Title += ", " + g.title
@@ -234,7 +235,8 @@ func (r *norms) all() report.Table {
 // Write writes the report, the paper's table beside where the data are the paper's.
 func (r *norms) Write(run *runlog.Run) error {
 	doc := job.NewDocument(run, fmt.Sprintf("Sweep %s: norms at margin 1", r.plan.File.Name),
-		fmt.Sprintf("bregman sweep · %s · %d of %d runs of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done, len(r.plan.Runs), r.plan.File.Job))
+		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
+			report.Count(len(r.plan.Runs), "run"), r.plan.File.Job))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Mind")
 		doc.List(w...)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -142,7 +143,8 @@ func (f Folder) left(p *Plan) []*Spec {
 func (p *Plan) Describe(con *job.Console, dir string) {
 	f := Folder{dir}
 	keys, values := p.varying()
-	con.Say("%s: %s of %s, %s each", p.File.Name, Count(len(p.Runs), "run"), p.File.Job, Count(p.File.Trials, "trial"))
+	con.Say("%s: %s of %s, %s each", p.File.Name, report.Count(len(p.Runs), "run"), p.File.Job,
+		report.Count(p.File.Trials, "trial"))
 	for _, k := range keys {
 		list := values[k]
 		text := strings.Join(list[:min(12, len(list))], ", ")
@@ -152,7 +154,7 @@ func (p *Plan) Describe(con *job.Console, dir string) {
 		con.Say("  %-10s %s", k, text)
 	}
 	if n := p.Compilations(); p.File.Job == "train" {
-		con.Say("  %s", Count(n, "compilation"))
+		con.Say("  %s", report.Count(n, "compilation"))
 	}
 	switch key := rowKey(p.File.Metric, keys); {
 	case p.File.Report != "": // has metrics of its own
@@ -166,19 +168,10 @@ func (p *Plan) Describe(con *job.Console, dir string) {
 		con.Say("  %d are done and kept", done)
 	}
 	if n := len(f.names("trials")) - done; n > 0 {
-		con.Say("  %d run%s of other plans stay%s in the folder, and not in its report", n, plural(n), map[bool]string{true: "s"}[n == 1])
+		con.Say("  %s of other plans stay%s in the folder, and not in its report", report.Count(n, "run"),
+			map[bool]string{true: "s"}[n == 1])
 	}
 	con.Say("  folder     %s", f.Dir)
-}
-
-// Count writes a number of things.
-func Count(n int, noun string) string { return fmt.Sprintf("%d %s%s", n, noun, plural(n)) }
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }
 
 // RunPlan runs a plan in a folder and prints what came of it.
@@ -200,7 +193,7 @@ func RunPlan(ctx context.Context, con *job.Console, plan *Plan, dir string, o Op
 		}
 	default:
 		view.Print(con.Out)
-		con.Say("%d of %d runs are done, in %.1f s", out.Done, out.Runs, out.Seconds)
+		con.Say("%d of %s done, in %.1f s", out.Done, report.Count(out.Runs, "run"), out.Seconds)
 		if out.Done > 0 {
 			fmt.Fprintf(con.Out, "Report: %s\n", filepath.Join(dir, "report.html"))
 		}
@@ -209,7 +202,8 @@ func RunPlan(ctx context.Context, con *job.Console, plan *Plan, dir string, o Op
 		return err
 	}
 	if n := len(out.Failed); n > 0 {
-		return fmt.Errorf("%d of %d runs were given up, the first (%s): %s. When that is mended: bregman sweep retry %s", n, out.Runs, out.Failed[0].Run, out.Failed[0].Error, o.again(dir))
+		return fmt.Errorf("%d of %s failed, the first (%s): %s. When that is fixed: bregman sweep retry %s",
+			n, report.Count(out.Runs, "run"), out.Failed[0].Run, out.Failed[0].Error, o.again(dir))
 	}
 	return nil
 }

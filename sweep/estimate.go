@@ -14,6 +14,7 @@ import (
 
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -25,17 +26,18 @@ func estimate(ctx context.Context, p *Plan, left []*Spec, o Options, runs string
 	}
 	one, err := probe(ctx, left[0])
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("  time       unknown: the first of %d runs takes more than a second", len(left))
+		return fmt.Sprintf("  time       unknown: the first of %s takes more than a second", report.Count(len(left), "run"))
 	}
 	if err != nil {
-		return fmt.Sprintf("  time       unknown: the first of %d runs fails: %v", len(left), err)
+		return fmt.Sprintf("  time       unknown: the first of %s fails: %v", report.Count(len(left), "run"), err)
 	}
 	total := time.Duration(float64(one) * float64(len(left)) / float64(jobs))
 	most := ""
 	if left[0].Settings["gap"] != "0" && p.File.Job == "fit" {
 		most = "at most "
 	}
-	return fmt.Sprintf("  time       %sabout %s: %d runs of %s, %d at a time", most, brief(total), len(left), brief(one), jobs)
+	return fmt.Sprintf("  time       %sabout %s: %s of %s, %d at a time", most, brief(total),
+		report.Count(len(left), "run"), brief(one), jobs)
 }
 
 // brief is a time in a word.
@@ -128,7 +130,8 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 	if n := len(searches); n > 0 {
 		search = fmt.Sprintf(", with %d search%s for a learning rate", n, map[bool]string{true: "", false: "es"}[n == 1])
 	}
-	return fmt.Sprintf("  time       about %s and %d compilation%s, %d at a time%s, by %s", brief(total/time.Duration(jobs)), len(graphs), plural(len(graphs)), jobs, search, from)
+	return fmt.Sprintf("  time       about %s and %s, %d at a time%s, by %s", brief(total/time.Duration(jobs)),
+		report.Count(len(graphs), "compilation"), jobs, search, from)
 }
 
 // h200 are images a second on one H200, with the study left out: what a GPU server may do.

@@ -89,7 +89,8 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, strings.Replace(quick, `data = "r100:{seed}"`, ``, 1)+"data = [\"r100\", \"later.svm\"]\n")
 	s := start(t, dir, "sweep", file)
-	if code := s.wait(); code != 1 || !strings.Contains(s.err.String(), "12 of 24 runs were given up") || !strings.Contains(s.err.String(), "later.svm: no such file") {
+	if code := s.wait(); code != 1 || !strings.Contains(s.err.String(), "12 of 24 runs failed") ||
+		!strings.Contains(s.err.String(), "later.svm: no such file") {
 		t.Fatalf("exit %d: %s", code, s.err.String())
 	}
 	for n, want := range map[string]int{"attempt 1 of 3 failed": 12, "attempt 2 of 3 failed": 12, "given up after 3": 12} {

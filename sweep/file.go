@@ -19,6 +19,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/bregman-ml/bregman/report"
 )
 
 // File is a sweep file.
@@ -360,7 +362,8 @@ func (f *File) zipped() ([][]pair, error) {
 			rows = make([][]pair, len(values))
 		}
 		if len(values) != len(rows) {
-			return nil, fmt.Errorf("%s: %d values, the lists before it in [zip] have %d: they go together, so want as many", f.at("zip."+key), len(values), len(rows))
+			return nil, fmt.Errorf("%s: %s, the lists before it in [zip] have %d: they go together, so want as many",
+				f.at("zip."+key), report.Count(len(values), "value"), len(rows))
 		}
 		for i, v := range values {
 			rows[i] = append(rows[i], pair{key, v})

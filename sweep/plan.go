@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/bregman-ml/bregman/report"
 )
 
 // Spec is one run of a sweep.
@@ -111,7 +113,8 @@ func NewPlan(f *File, version string) (*Plan, error) {
 		return nil, err
 	}
 	if f.Trials > maxRuns/len(combos) {
-		return nil, fmt.Errorf("%s = %d: with %d combinations more than the %d runs a sweep may have", f.at("trials"), f.Trials, len(combos), maxRuns)
+		return nil, fmt.Errorf("%s = %d: with %s more than the %d runs a sweep may have", f.at("trials"), f.Trials,
+			report.Count(len(combos), "combination"), maxRuns)
 	}
 	fixed := map[string]string{}
 	for key, v := range f.Settings {

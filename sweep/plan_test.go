@@ -182,7 +182,7 @@ func TestAMistakeIsNamedWithItsLine(t *testing.T) {
 		{"job = \"fit\"\n[settings]\ndata = \"r100\"\nloss = \"hinge\"\n", "s.toml:4: settings.loss: seed 1: --loss must be one of"},
 		{"job = \"fit\"\n[settings]\np = 3\n", "missing setting: data"},
 		{"job = \"fit\"\n[settings]\ndata = \"r100\"\np = 2\n[grid]\np = [2, 3]", "choose one"},
-		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[zip]\np = [2, 3]\nlr = [1]", "s.toml:6: zip.lr: 1 values, the lists before it in [zip] have 2"},
+		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[zip]\np = [2, 3]\nlr = [1]", "s.toml:6: zip.lr: 1 value, the lists before it in [zip] have 2"},
 		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\nlr = { from = 0, to = 1, count = 3, scale = \"log\" }", "s.toml:5: grid.lr: a logarithmic range starts above 0"},
 		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\nlr = { from = 1, to = 2, steps = 3 }", "s.toml:5: grid.lr: steps: a range has from, to, count and scale"},
 		{"job = \"fit\"\n[settings]\ndata = \"r100\"\n[random]\np = [2, 3]", "draws"},

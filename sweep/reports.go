@@ -90,7 +90,8 @@ func (r *results) runsTable() report.Table {
 func (r *results) Write(run *runlog.Run) error {
 	p := r.plan
 	doc := job.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.rowKey),
-		fmt.Sprintf("bregman sweep · %s · %d of %d runs of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done, len(p.Runs), p.File.Job))
+		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
+			report.Count(len(p.Runs), "run"), p.File.Job))
 	if w := r.warnings(); len(w) > 0 {
 		doc.Section("Mind")
 		doc.List(w...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -203,7 +204,7 @@ func (r *results) warnings() []string {
 		}
 	}
 	for _, f := range r.failed {
-		out = append(out, fmt.Sprintf("%s was given up after %d attempt%s: %s", f.Run, f.Attempts, plural(f.Attempts), f.Error))
+		out = append(out, fmt.Sprintf("%s failed after %s: %s", f.Run, report.Count(f.Attempts, "attempt"), f.Error))
 	}
 	out = append(append(out, r.diverge...), r.odd...)
 	slices.Sort(out)
@@ -220,7 +221,8 @@ func (r *results) warnings() []string {
 		if n == 1 {
 			is = "is"
 		}
-		out = append(out, fmt.Sprintf("%d of %d runs %s not done, and in no mean: %s%s.", n, len(r.plan.Runs), is, strings.Join(names, ", "), more))
+		out = append(out, fmt.Sprintf("%d of %s %s not done, and in no mean: %s%s.", n,
+			report.Count(len(r.plan.Runs), "run"), is, strings.Join(names, ", "), more))
 	}
 	return out
 }

@@ -44,7 +44,8 @@ const wide = 8
 
 // table is mean ± deviation, the best of each column in bold, with the published numbers beside.
 func (r *results) table() report.Table {
-	t := report.Table{Title: fmt.Sprintf("%s: %s, %s", r.plan.File.Name, r.metricName(), Count(r.plan.File.Trials, "trial")), Note: "Mean ± deviation over the trials"}
+	t := report.Table{Title: fmt.Sprintf("%s: %s, %s", r.plan.File.Name, r.metricName(),
+		report.Count(r.plan.File.Trials, "trial")), Note: "Mean ± deviation over the trials"}
 	if len(r.cols) > wide || 2*len(r.cells) < len(r.rows)*len(r.cols) { // many columns, or draws, which fill few places of a grid
 		return r.long(t)
 	}

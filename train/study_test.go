@@ -396,7 +396,7 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 		"no conv2.weight": func(f *safetensors.File) {
 			f.Tensors = slices.DeleteFunc(f.Tensors, func(t safetensors.Tensor) bool { return t.Name == "module.conv2.weight" })
 		},
-		"has a extra": func(f *safetensors.File) {
+		"has extra, which the network": func(f *safetensors.File) {
 			f.Tensors = append(f.Tensors, safetensors.FromFloat32s("extra", []int{1}, []float32{1}))
 		},
 		"shape [10]": func(f *safetensors.File) {

@@ -88,7 +88,7 @@ func (x *Session) initValues(in *Init) (map[string]*tensors.Tensor, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.tensor)) {
 		if _, ok := out["/"+modelScope+"/"+strings.ReplaceAll(name, ".", "/")]; !ok && !strings.HasSuffix(name, ".num_batches_tracked") {
-			return nil, fmt.Errorf("%s has a %s, and the network %s has none", in.path, name, x.net.Name)
+			return nil, fmt.Errorf("%s has %s, which the network %s does not have", in.path, name, x.net.Name)
 		}
 	}
 	return out, nil

@@ -560,6 +560,27 @@ func TestBrowserShowsAHostileFolderAsText(t *testing.T) {
 	}
 }
 
+func TestBrowserAnOverlayCountsTrialsBySeed(t *testing.T) {
+	ctx := tab(t, 1000, 700)
+	srv, h := newServer(t)
+	for name, seed := range map[string]uint64{"a": 1, "again": 1, "b": 2} {
+		makeRun(t, srv.settings.Runs, name, 2, seed, losses(5)...).Finish(nil, false)
+	}
+	for query, want := range map[string][2]string{
+		"run=a":                 {"p = 2", "1 run – bregman"},
+		"run=a&run=again":       {"p = 2 (2 runs, 1 trial)", "2 runs – bregman"},
+		"run=a&run=b":           {"p = 2 (2 trials)", "2 runs – bregman"},
+		"run=a&run=again&run=b": {"p = 2 (3 runs, 2 trials)", "3 runs – bregman"},
+	} {
+		do(t, ctx, chromedp.Navigate(h.URL+"/compare?"+query))
+		until(t, ctx, fmt.Sprintf(`document.title === %q && document.querySelector('.legend label')?.innerText.trim() === %q`,
+			want[1], want[0]))
+		if query == "run=a&run=again&run=b" {
+			shot(t, ctx, "overlay-trials")
+		}
+	}
+}
+
 func TestBrowserAnOverlayGrowsToo(t *testing.T) {
 	ctx := tab(t, 1000, 700)
 	srv, h := newServer(t)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -76,14 +77,15 @@ const keepJobs = 50
 func (j *jobs) start(args []string) (*started, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	under := 0
+	running := 0
 	for _, s := range j.all {
 		if s.ended().IsZero() {
-			under++
+			running++
 		}
 	}
-	if under >= j.max {
-		return nil, &problem{http.StatusTooManyRequests, fmt.Errorf("%d runs are under way, the most this server starts: wait, or cancel one", under)}
+	if running >= j.max {
+		return nil, &problem{http.StatusTooManyRequests,
+			fmt.Errorf("%s running already, the most this server starts: wait, or cancel one", report.Count(running, "run"))}
 	}
 	program := j.program
 	if program == "" {

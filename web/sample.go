@@ -170,7 +170,7 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	}
 	note := ""
 	if w.log.Bad > 0 {
-		note = fmt.Sprintf("%s; %d such lines were passed over", w.log.Why, w.log.Bad)
+		note = fmt.Sprintf("%s; %s skipped", w.log.Why, report.Count(w.log.Bad, "such line"))
 	}
 	if extra > 0 {
 		note = strings.TrimSpace(fmt.Sprintf("%s %d more curves, too many to tell apart, are not shown: the exports have them.", note, extra))

@@ -111,6 +111,26 @@ func TestModelsThatCannotBeUsedAreRefusedInOneLine(t *testing.T) {
 	}
 }
 
+func TestOneIsNotCountedInThePlural(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "two.svm", "1 1:1\n-1 1:-1\n")
+	write(t, dir, "one.svm", "1 1:1\n")
+	for _, c := range [][2]string{
+		{"fit --data two.svm", "2 examples × 1 feature\n"},
+		{"margin --data two.svm", "2 examples × 1 feature\n"},
+		{"data info one.svm", "1 example × 1 feature, 1 value stored ("},
+		{"report runs/*", "1 run in "},
+	} {
+		args := strings.Fields(c[0])
+		if runs, _ := filepath.Glob(filepath.Join(dir, args[len(args)-1])); len(runs) == 1 {
+			args[len(args)-1] = runs[0]
+		}
+		if stdout, stderr, code := bregman(t, dir, args...); code != 0 || !strings.Contains(stdout+stderr, c[1]) {
+			t.Errorf("%s: exit %d, want %q in %s%s", c[0], code, c[1], stdout, stderr)
+		}
+	}
+}
+
 func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 	dir := t.TempDir()
 	var csv strings.Builder

@@ -7,7 +7,7 @@ const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'l
 
 export async function showCompare(params) {
   const runs = params.getAll('run').map(id => ['run', id]);
-  document.title = `${runs.length} runs – bregman`;
+  document.title = `${plural(runs.length, 'run')} – bregman`;
   let a = await get('/api/compare' + query([...runs, ['points', 600]]));
   const box = main();
   box.replaceChildren(h('h1', {}, runs.length === 1 ? name(runs[0][1]) : `${runs.length} runs side by side`),

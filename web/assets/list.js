@@ -1,5 +1,5 @@
 // The list of runs: filter, sort, choose, compare.
-import { h, get, main, num, percent, time, date, name, ps, status, query, say } from './page.js';
+import { h, get, main, num, percent, plural, time, date, name, ps, status, query, say } from './page.js';
 
 const columns = [
   ['run', r => name(r.id), 'name'], ['command', r => r.command, 'wide said'], ['data', r => r.data, 'wide'], ['p', r => r.p && r.p[0]], ['status', r => r.status],
@@ -69,7 +69,7 @@ export async function showList(params) {
     const inside = runs.filter(r => r.inside).length, live = runs.filter(r => r.status === 'running').length;
     innerLabel.hidden = !inside;
     innerLabel.lastChild.textContent = `${inside} inside others`;
-    count.textContent = `${shown.length} of ${runs.length} runs` + (live ? `, ${live} running` : '');
+    count.textContent = `${shown.length} of ${plural(runs.length, 'run')}` + (live ? `, ${live} running` : '');
     choose();
   }
 

@@ -1,5 +1,5 @@
 // A run's page: curves that grow while it runs, the way of its weights, its settings and files.
-import { h, get, parse, main, num, percent, time, bytes, date, name, ps, status, query, say } from './page.js';
+import { h, get, parse, main, num, percent, plural, time, bytes, date, name, ps, status, query, say } from './page.js';
 import { Chart, dashes, sample as line } from './chart.js';
 import { showPlane } from './plane.js';
 import { Heat, fromSizes, fromBins } from './heat.js';
@@ -210,7 +210,7 @@ function settings(run) {
   if (!run.info) return h('p', { class: 'soft' }, 'run.json cannot be read.');
   const rows = Object.entries(run.info.settings || {}).map(([k, v]) => [k, words(v)]);
   const m = run.info.machine || {};
-  rows.push(['version', run.info.version], ['engine used', run.info.engine], ['machine', `${m.host}, ${m.cpus} cores, ${m.os}/${m.arch}`], ['data hash', run.info.data_hash || '–']);
+  rows.push(['version', run.info.version], ['engine used', run.info.engine], ['machine', `${m.host}, ${plural(m.cpus, 'core')}, ${m.os}/${m.arch}`], ['data hash', run.info.data_hash || '–']);
   return h('div', { class: 'scroll' }, h('table', { class: 'kv' }, h('tbody', {}, rows.map(([k, v]) => h('tr', {}, h('th', { scope: 'row' }, k), h('td', {}, v))))));
 }
 
