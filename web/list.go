@@ -179,6 +179,8 @@ func summarise(f *runlog.Folder, id string) summary {
 	if r.Result == nil && (s.Command == "fit" || s.Command == "train") { // others have no last number
 		r.Log = tail(f)
 		s.Progress = number(progress(r))
+	} else if r.Result != nil && s.Status == runlog.Running { // it is about to end
+		s.Progress = 1
 	}
 	for k, to := range []*number{&s.Loss, &s.Accuracy, &s.Margin, &s.Gap} {
 		*to = number(r.Own(compare.Owns[k]))

@@ -122,6 +122,17 @@ func TestTheListShowsHowRunsStand(t *testing.T) {
 	}
 }
 
+func TestARunWithItsResultIsAtItsEnd(t *testing.T) {
+	srv, h := newServer(t)
+	live := makeRun(t, srv.settings.Runs, "live", 2, 1, losses(1000)...)
+	defer live.Finish(nil, false)
+	live.WriteJSON("tables/result.json", map[string]any{"loss": 0.5})
+	var got runsJSON
+	if ask(t, h, "/api/runs", &got); got.Runs[0].Status != "running" || got.Runs[0].Progress == nil || *got.Runs[0].Progress != 1 {
+		t.Errorf("%+v", got.Runs)
+	}
+}
+
 // Clocks are changed, and run.json may come from another machine.
 func TestARunThatEndsBeforeItsStartShowsNoDuration(t *testing.T) {
 	srv, h := newServer(t)
