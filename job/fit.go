@@ -28,7 +28,7 @@ type Fit struct {
 	Method  string    `kong:"default='auto',enum='auto,accelerated,pgd,normalized,squared,steepest,newton',help='auto: newton with --l2 or --lp, pgd with another loss, --lr, --batch or --init, else accelerated. pgd: constant step; normalized: step divided by the loss; squared: the same with the squared norm as potential; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
 	L2      float64   `kong:"name='l2',default='0',help='Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).'" toml:"l2" json:"l2"`
 	LP      Exponents `kong:"name='lp',placeholder='LAMBDA',help='Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p = 2 the same as --l2. Several, with --cv.'" toml:"lp" json:"lp,omitempty"`
-	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 where the data turns out not to be separable.'" toml:"soft" json:"soft"`
+	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 if no positive margin is found.'" toml:"soft" json:"soft"`
 	Scale   string    `kong:"default='none',enum='none,std,max',help='Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest magnitude 1). The model keeps the scaler.'" toml:"scale" json:"scale"`
 	Steps   Count     `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
 	Gap     float64   `kong:"default='0',help='Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.'" toml:"gap" json:"gap"`
@@ -83,7 +83,9 @@ type FitResult struct {
 	Lower         *float64  `json:"lower"`
 	Upper         *float64  `json:"upper"`
 	Gap           *float64  `json:"gap"`
-	Nonzero       int       `json:"nonzero"` // weights above a thousandth of the largest, the mean over weight vectors
+	Separable     *bool     `json:"separable,omitempty"` // proved either way; absent: not known
+	None          string    `json:"none,omitempty"`      // why the margin is soft, or none was found
+	Nonzero       int       `json:"nonzero"`             // weights above a thousandth of the largest, the mean over weight vectors
 	TrainAccuracy *float64  `json:"train_accuracy"`
 	TestAccuracy  *float64  `json:"test_accuracy,omitempty"`
 	TestLoss      *float64  `json:"test_loss,omitempty"` // of a regression

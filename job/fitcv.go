@@ -102,9 +102,7 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 		var part *split
 		for j := range len(w.P) * len(lambdas) {
 			c := cell{w.P[j/len(lambdas)], lambdas[j%len(lambdas)], k}
-			if old, ok := w.cells[c]; ok {
-				w.soft = max(w.soft, old.Soft)
-			} else {
+			if _, ok := w.cells[c]; !ok {
 				if part == nil {
 					var err error
 					if part, err = w.split(train, held); err != nil {
@@ -211,7 +209,7 @@ func (w *fitting) split(train, held []int) (*split, error) {
 	if w.Scale == "std" || w.Scale == "max" { // learned without what is held out
 		scale, err := linear.NewScaler(w.Scale, s.train, w.Bias)
 		if err != nil {
-			return nil, err
+			return nil, w.nameFeature(err)
 		}
 		if err := scale.Apply(s.train); err != nil {
 			return nil, err
@@ -234,7 +232,7 @@ func pick(x []float64, rows []int) []float64 {
 // score fits one p and lambda on one fold and measures it.
 func (w *fitting) score(ctx context.Context, part *split, c cell, show func(share float64, note string)) (cellScore, error) {
 	w.use(c.P, c.Lambda)
-	fits, err := w.all(ctx, part.train, part.targets, false, show)
+	fits, err := w.all(ctx, part.train, part.targets, w.Soft, false, show)
 	if err != nil {
 		return cellScore{}, err
 	}
@@ -248,7 +246,7 @@ func (w *fitting) score(ctx context.Context, part *split, c cell, show func(shar
 	}
 	_, d := part.train.Dims()
 	s.Sparsity = 1 - float64(nonzero(m.Weights))/float64(d)
-	if margin > 0 && !math.IsInf(margin, 1) {
+	if margin > 0 && !math.IsInf(margin, 1) && w.soft == 0 { // a soft one is not comparable
 		s.Margin = &margin
 	}
 	labels, _, err := m.Predict(part.held)

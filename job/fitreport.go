@@ -26,6 +26,12 @@ func (w *fitting) finish(begin time.Time) error {
 	if w.exact != "" {
 		r.Method += ", then " + w.exact
 	}
+	r.None = w.none
+	if yes, no := true, false; w.refuted {
+		r.Separable = &no
+	} else if w.soft == 0 && !w.loss.Residual() && len(w.fits) == len(w.targets) && w.positive() {
+		r.Separable = &yes
+	}
 	w.measure()
 	if len(w.model.Weights) == len(w.targets) {
 		r.Nonzero = nonzero(w.model.Weights)
@@ -97,6 +103,16 @@ func (w *fitting) measure() {
 	if !math.IsInf(gap, 1) {
 		r.Upper, r.Gap = &c.Upper, &gap
 	}
+}
+
+// positive reports whether every fit has a positive margin.
+func (w *fitting) positive() bool {
+	for _, f := range w.fits {
+		if !(f.Lower > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // largest lists the largest weights, with the names of their features or their numbers, counted as in the file.
@@ -256,7 +272,14 @@ func (r *FitResult) rows() [][2]string {
 		}
 		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") + "   ‖w‖ₚ at margin 1"})
 	} else if r.TrainAccuracy != nil {
-		rows = append(rows, [2]string{"margin", "–   the classes are not separated"})
+		what := "no positive margin was found"
+		if r.Soft > 0 {
+			what = fmt.Sprintf("the mean of the worst %.3g %% of y⟨x,w⟩ is not positive", 100*r.Soft)
+		}
+		rows = append(rows, [2]string{"margin", "–   " + what})
+	}
+	if r.None != "" {
+		rows = append(rows, [2]string{"why", r.None})
 	}
 	if r.Model != "" {
 		rows = append(rows, [2]string{"model", r.Model})
@@ -289,6 +312,46 @@ func (r *FitResult) text() string {
 	return b.String()
 }
 
+// settingsTable lists what the fit was asked for.
+func (w *fitting) settingsTable() report.Table {
+	t := report.Table{Header: []string{"setting", ""}}
+	add := func(name, format string, args ...any) {
+		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", name), report.Text(format, args...)})
+	}
+	add("data", "%s", w.set.Name)
+	add("hash", "%.24s…", w.set.Hash)
+	if w.Test != "" {
+		add("test data", "%s", w.Test)
+	}
+	add("p", "%s", grid(w.P))
+	if len(w.LP) > 0 {
+		add("lambda", "%s", grid(w.LP))
+	}
+	if w.CV > 0 {
+		add("folds", "%d", w.CV)
+	}
+	add("scale", "%s", cmp.Or(w.Scale, "none"))
+	if w.Soft > 0 {
+		add("soft", "%v", w.Soft)
+	}
+	add("steps, at most", "%d", w.Steps)
+	add("start", "%s", w.Init)
+	add("seed", "%d", w.Seed)
+	add("batch", "%d", w.Batch)
+	add("bias", "%v", w.Bias)
+	add("version", "%s", w.con.Version)
+	return t
+}
+
+// grid lists numbers.
+func grid(values []float64) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, fmt.Sprint(v))
+	}
+	return strings.Join(out, ", ")
+}
+
 // writeReport writes tables, figures and report.html into the run folder.
 func (w *fitting) writeReport() error {
 	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.p), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
@@ -296,11 +359,7 @@ func (w *fitting) writeReport() error {
 	for _, row := range w.result.rows() {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
 	}
-	settings := report.Table{Header: []string{"setting", ""}, Rows: [][]report.Cell{
-		{report.Text("data"), report.Text("%s", w.set.Name)}, {report.Text("hash"), report.Text("%.24s…", w.set.Hash)},
-		{report.Text("start"), report.Text("%s", w.Init)}, {report.Text("seed"), report.Text("%d", w.Seed)},
-		{report.Text("batch"), report.Text("%d", w.Batch)}, {report.Text("bias"), report.Text("%v", w.Bias)},
-		{report.Text("version"), report.Text("%s", w.con.Version)}}}
+	settings := w.settingsTable()
 	doc.Section("Result")
 	doc.Tables(t, settings)
 	if err := w.run.WriteJSON("tables/result.json", w.result); err != nil {

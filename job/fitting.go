@@ -43,6 +43,8 @@ type fitting struct {
 	result  FitResult
 	fits    []*linear.Result // finished, one per weight vector
 	exact   string           // the exact solver that finished them
+	none    string           // why the margin is soft, or none was found; "": it is not, or was
+	refuted bool             // the data are proved not to be separable
 	begin   time.Time
 	seconds float64
 }
@@ -70,7 +72,7 @@ func (w *fitting) fit(ctx context.Context) error {
 	}
 	bar := w.con.Bar(fmt.Sprintf("fit p = %v", w.p), 1000)
 	defer bar.Done()
-	fits, err := w.all(ctx, w.set.X, w.targets, true, func(share float64, note string) {
+	fits, err := w.all(ctx, w.set.X, w.targets, w.Soft, true, func(share float64, note string) {
 		bar.Say(note)
 		bar.Set(int64(1000 * share))
 	})
@@ -92,16 +94,28 @@ func (w *fitting) scale() error {
 	}
 	s, err := linear.NewScaler(w.Scale, w.set.X, w.Bias)
 	if err != nil {
-		return err
+		return w.nameFeature(err)
 	}
 	w.model.Scale = s
 	return s.Apply(w.set.X)
 }
 
-// all fits every weight vector, each to its targets. Where one cannot separate its classes, all are fitted with a soft margin, so that
-// their scores compare. With keep it goes on from a checkpoint, writes others, and logs.
-func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64, keep bool, show func(share float64, note string)) ([]*linear.Result, error) {
+// nameFeature adds the name of the feature that cannot be scaled.
+func (w *fitting) nameFeature(err error) error {
+	var bad *linear.ScaleError
+	if errors.As(err, &bad) && bad.Feature < len(w.set.Features) {
+		return fmt.Errorf("%s: %q: %w", w.set.Name, w.set.Features[bad.Feature], err)
+	}
+	return fmt.Errorf("%s: %w", w.set.Name, err)
+}
+
+// all fits every weight vector, each to its targets, and starts with the given share of worst margins: nothing stays of
+// what another p, fold or attempt needed. If one cannot separate its classes, all are fitted with a soft margin, so that
+// their scores compare. With keep it resumes from a checkpoint, writes others, and logs.
+func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64, soft float64, keep bool,
+	show func(share float64, note string)) ([]*linear.Result, error) {
 	var fits []*linear.Result
+	w.soft, w.exact, w.none, w.refuted = soft, "", "", false
 	if keep && w.old != nil {
 		fits = w.old.finished
 		w.soft = w.old.soft
@@ -145,32 +159,86 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 		if err != nil {
 			return fits, err
 		}
-		if set.Patience > 0 && !(r.Lower > 0) && r.Steps < int(w.Steps) {
-			if w.Soft > 0 {
-				w.con.Say("the mean of the worst %.0f %% of margins is not positive after %d steps: try a larger --soft", 100*w.Soft, r.Steps)
-				continue
-			}
-			if w.barely(ctx, prob, r) || w.soft >= softest {
-				continue
-			}
-			before := w.soft
-			w.soft = softer(w.soft, prob, r.W)
-			what := "no weights make the least margin positive"
-			if before > 0 {
-				what = fmt.Sprintf("no weights make the mean of the worst %.0f %% of margins positive", 100*before)
-			}
-			w.con.Say("%s after %d steps (it is at most %.3g): maximising the mean of the worst %.0f %% instead (--soft %v); see also --loss logistic --lp",
-				what, r.Steps, r.Upper, 100*w.soft, w.soft)
-			fits, k = nil, -1
-			continue
+		again, err := w.rescue(ctx, prob, set, r)
+		if err != nil {
+			return fits, err
 		}
-		if w.exactly(prob) && r.Lower > 0 && r.Gap() > w.Gap {
-			if err := w.handOver(ctx, prob, r); err != nil {
-				return fits, err
+		if again {
+			fits, k = nil, -1
+		}
+	}
+	return fits, w.checkScale(linear.Problem{X: x}, fits)
+}
+
+// rescue looks at a fit without a positive margin, or without the gap asked for: it asks the exact solver for a better one, or
+// softens the margin and reports that all weight vectors are to be fitted again.
+func (w *fitting) rescue(ctx context.Context, prob linear.Problem, set linear.Settings, r *linear.Result) (again bool, err error) {
+	if set.Method != linear.Accelerated {
+		return false, nil
+	}
+	if r.Lower > 0 {
+		goal := set.Gap
+		if w.Gap > 0 {
+			goal = w.Gap
+		}
+		if w.soft == 0 && r.Gap() > goal && (w.exactly(prob) || quick(prob)) {
+			return false, w.handOver(ctx, prob, goal, r)
+		}
+		return false, nil
+	}
+	if r.Steps >= int(w.Steps) {
+		return false, nil
+	}
+	if w.Soft > 0 {
+		w.none = fmt.Sprintf("the mean of the worst %.0f %% of margins is not positive after %d steps", 100*w.Soft, r.Steps)
+		w.con.Say("%s: try a larger --soft", w.none)
+		return false, nil
+	}
+	if found, err := w.barely(ctx, prob, r); found || err != nil || w.soft >= softest {
+		return false, err
+	}
+	before := w.soft
+	w.soft = softer(w.soft, prob, r.W)
+	switch {
+	case before > 0:
+		w.none = fmt.Sprintf("no positive mean of the worst %.0f %% of margins was found in %d steps (it is at most %.3g)",
+			100*before, r.Steps, r.Upper)
+	case !w.refuted:
+		w.none = fmt.Sprintf("no positive margin was found in %d steps (it is at most %.3g)", r.Steps, r.Upper)
+	}
+	w.con.Say("%s: maximising the mean of the worst %.0f %% instead (--soft %v); see also --loss logistic --lp",
+		w.none, 100*w.soft, w.soft)
+	return true, nil
+}
+
+// checkScale returns an error if features of different scales kept a soft margin from being found: its weights would be useless.
+func (w *fitting) checkScale(prob linear.Problem, fits []*linear.Result) error {
+	if w.soft == 0 || w.Soft > 0 {
+		return nil
+	}
+	for _, r := range fits {
+		if r.Gap() > hardlySolved {
+			if s := margin.Scales(prob); s != nil {
+				return fmt.Errorf("%s: %s, and a soft margin was not found either: %s", w.set.Name, w.none, scaleAdvice(s, w.set.Features))
 			}
 		}
 	}
-	return fits, nil
+	return nil
+}
+
+// hardlySolved is the gap above which a soft margin was not found. One that is found has 1e-3.
+const hardlySolved = 0.1
+
+// scaleAdvice says which feature stands in the way and what to do.
+func scaleAdvice(s *margin.Scale, features []string) string {
+	name := func(j int) string {
+		if j < len(features) {
+			return strconv.Quote(features[j])
+		}
+		return strconv.Itoa(j + 1)
+	}
+	return fmt.Sprintf("feature %s is %.1g times as large as feature %s: fit with --scale max, or rescale it in the file",
+		name(s.Column), s.Ratio, name(s.Small))
 }
 
 // settings are the settings as linear takes them.
@@ -210,7 +278,7 @@ func softer(soft float64, prob linear.Problem, w []float64) float64 {
 // saveEvery is how much work a killed fit may lose.
 const saveEvery = time.Second
 
-// patience is after how many steps without a positive margin data counts as not separable.
+// patience is after how many steps without a positive margin the search for one ends.
 const patience = 300
 
 // exactly says whether the exact solver is quicker to the gap asked for: below 1e-4, where its equations are not large.
@@ -231,32 +299,62 @@ func quick(prob linear.Problem) bool {
 	return small(prob) && k*k*float64(max(n, d)) <= 1e9
 }
 
-// barely asks the exact solver for a margin the accelerated method has not found, where that is quick, and puts it into r.
-func (w *fitting) barely(ctx context.Context, prob linear.Problem, r *linear.Result) bool {
+// barely asks the exact solver for a margin that the accelerated method has not found, if that is quick, and puts it into r. If the
+// scale of a feature is why there is none, that is an error.
+func (w *fitting) barely(ctx context.Context, prob linear.Problem, r *linear.Result) (found bool, err error) {
 	if w.soft > 0 || !quick(prob) {
-		return false
+		return false, nil
 	}
 	s, err := margin.Solve(ctx, prob, w.p, margin.Settings{Gap: max(w.Gap, 1e-8)})
-	if err != nil {
-		return false
+	if s != nil {
+		w.take(s, r)
+		return true, ctx.Err()
 	}
-	w.exact = s.Method
-	r.W, r.Certificate, r.Steps = s.W, s.Certificate, r.Steps+s.Iterations
-	return true
+	var not *margin.NotSeparableError
+	var short *margin.GapError
+	switch {
+	case errors.As(err, &not):
+		w.refuted = true
+		w.none = fmt.Sprintf("no weights separate the data: the examples %s cancel exactly", some(not.Rows))
+	case errors.As(err, &short) && short.Scale != nil && short.Cause == nil:
+		return false, fmt.Errorf("%s: not decided in float64: no positive margin was found (it is at most %.3g), and %s",
+			w.set.Name, short.Upper, scaleAdvice(short.Scale, w.set.Features))
+	}
+	return false, ctx.Err()
+}
+
+// some lists examples, counted from 1, and how many more there are.
+func some(rows []int) string {
+	const most = 5
+	var out []string
+	for _, i := range rows[:min(len(rows), most)] {
+		out = append(out, strconv.Itoa(i+1))
+	}
+	text := strings.Join(out, ", ")
+	if more := len(rows) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // handOver has the exact solver go on.
-func (w *fitting) handOver(ctx context.Context, prob linear.Problem, r *linear.Result) error {
-	s, err := margin.Solve(ctx, prob, w.p, margin.Settings{Gap: w.Gap})
+func (w *fitting) handOver(ctx context.Context, prob linear.Problem, goal float64, r *linear.Result) error {
+	s, err := margin.Solve(ctx, prob, w.p, margin.Settings{Gap: goal})
+	if s != nil && s.Gap() < r.Gap() {
+		w.take(s, r)
+	}
 	var short *margin.GapError
-	if s == nil || err != nil && !errors.As(err, &short) {
+	var not *margin.NotSeparableError
+	if err != nil && !errors.As(err, &short) && !errors.As(err, &not) {
 		return err
 	}
-	if s.Gap() < r.Gap() {
-		w.exact = s.Method
-		r.W, r.Certificate, r.Steps = s.W, s.Certificate, r.Steps+s.Iterations
-	}
 	return ctx.Err()
+}
+
+// take replaces a fit by the exact solution.
+func (w *fitting) take(s *margin.Solution, r *linear.Result) {
+	w.exact = s.Method
+	r.W, r.Certificate, r.Steps = s.W, s.Certificate, r.Steps+s.Iterations
 }
 
 // progress is the share of the way to the gap, by its logarithm, or of the steps.
@@ -282,11 +380,30 @@ func (w *fitting) remarks() {
 		switch gap := set.Gap; {
 		case w.penalised() && !(r.Excess <= gap*r.Objective):
 			w.con.Say("the objective is proved to be within %.3g of the least possible only: more --steps, a larger lambda or --scale std may help", r.Excess)
-		case w.penalised() || w.method() == linear.Accelerated:
-		case len(pts) > 1 && !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0:
+		case w.penalised() || w.method() == linear.Accelerated || len(pts) < 2:
+		case !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0:
 			w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", pts[0].Loss, pts[len(pts)-1].Loss)
+		case w.loss.Residual() && r.Steps >= int(w.Steps):
+			if before := halfway(pts); falling*before > pts[len(pts)-1].Loss {
+				w.con.Say("not converged: the loss still fell from %.4g to %.4g in the last half of the steps; say more --steps, another --lr, or --scale std",
+					before, pts[len(pts)-1].Loss)
+			}
 		}
 	}
+}
+
+// falling is the share of the loss at half of the steps below which the last one shows that it still falls.
+const falling = 0.99
+
+// halfway returns the loss at the last point up to half of the steps.
+func halfway(pts []linear.Point) float64 {
+	loss := pts[0].Loss
+	for _, pt := range pts {
+		if pt.Step <= pts[len(pts)-1].Step/2 {
+			loss = pt.Loss
+		}
+	}
+	return loss
 }
 
 // startAt reads --init.

@@ -37,7 +37,7 @@ func (*Margin) Help() string {
   bregman margin --data train.svm --p 1.5 --support --out w.npy
 
 Solves min ‖w‖ₚ subject to y⟨x, w⟩ ≥ 1 for all examples. lower ≤ margin ≤ upper is proved by a primal and a dual
-solution. Data that no w separates is an error, with its proof.`
+solution. Data that no w separates is an error, proved in exact arithmetic; data of which float64 cannot tell is another.`
 }
 
 // MarginResult is one exact margin.
@@ -53,7 +53,7 @@ type MarginResult struct {
 	Iterations int             `json:"iterations"`
 	Method     string          `json:"method"`
 	Seconds    float64         `json:"seconds"`
-	Nonzero    int             `json:"nonzero"` // weights above a millionth of the largest
+	Nonzero    int             `json:"nonzero"` // weights that the certificate needs; the others are 0
 	Support    []SupportVector `json:"support"`
 }
 
@@ -119,6 +119,10 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 			con.Say("p = %v: %v", p, err)
 			failed = errors.Join(failed, fmt.Errorf("p = %v is only certified to a relative gap of %.1e", p, s.Gap()))
 		} else if err != nil {
+			if short != nil && short.Scale != nil && short.Cause == nil {
+				err = fmt.Errorf("not decided in float64: no positive margin was found (it is at most %.3g), and %s",
+					short.Upper, scaleAdvice(short.Scale, set.Features))
+			}
 			failed = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
 			break
 		}
@@ -128,15 +132,7 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 		for _, i := range s.Support {
 			r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
 		}
-		var top float64
-		for _, v := range s.W {
-			top = max(top, math.Abs(v))
-		}
-		for _, v := range s.W {
-			if math.Abs(v) > 1e-6*top {
-				r.Nonzero++
-			}
-		}
+		r.Nonzero = len(s.Nonzero)
 		results = append(results, r)
 		weights = append(weights, s.W)
 	}

@@ -57,8 +57,8 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 	if lr > 0 {
 		w.LR = lr
 	}
-	if soft > 0 {
-		w.soft = soft
+	if soft == 0 {
+		soft = w.Soft
 	}
 	w.Steps = Count(min(steps, int(w.Steps), replaySteps))
 	prob := linear.Problem{X: set.X, Y: w.targets[0]}
@@ -78,7 +78,7 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 		}
 		r.add(w.p, pt, weights, 1/scale)
 	}
-	fits, err := w.all(ctx, set.X, w.targets[:1], false, func(float64, string) {})
+	fits, err := w.all(ctx, set.X, w.targets[:1], soft, false, func(float64, string) {})
 	r.Stopped = errors.Is(err, context.DeadlineExceeded)
 	if len(r.W) == 0 {
 		return nil, err

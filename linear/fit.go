@@ -215,8 +215,11 @@ func (f *fit) save(state func() Checkpoint) error {
 // hundred iterations are right to some hundred times 1e-16.
 const rounded = 1e-13
 
-// accelerate runs the accelerated method. It stops once the upper bound is all rounding: no w will be found then, which is not a proof
-// that there is none.
+// hopeless is the upper bound, as a share of the longest example, below which the accelerated method stops to look for a w. That
+// is not a proof that there is none.
+const hopeless = 1e-10
+
+// accelerate runs the accelerated method.
 func (f *fit) accelerate(ctx context.Context) error {
 	s := newAccelerated(f.prob, f.P, f.Soft)
 	if f.Resume != nil {
@@ -225,11 +228,12 @@ func (f *fit) accelerate(ctx context.Context) error {
 		}
 		f.next = s.t + 1
 	}
-	rounding := rounded * f.prob.RowNorm(s.q)
+	size := f.prob.RowNorm(s.q)
+	rounding := rounded * size
 	for {
 		proved := s.certify(f.Gap)
 		err := ctx.Err()
-		done := s.cert.widened(rounding).Gap() <= f.Gap || s.t >= f.Steps || s.cert.Upper <= rounding || err != nil ||
+		done := s.cert.widened(rounding).Gap() <= f.Gap || s.t >= f.Steps || s.cert.Upper <= hopeless*size || err != nil ||
 			f.Patience > 0 && s.t >= f.Patience && !(s.cert.Lower > 0)
 		if done && !proved {
 			s.prove()

@@ -26,6 +26,11 @@ func NewScaler(kind string, x matrix.Matrix, bias bool) (*Scaler, error) {
 		sum[j] += v / float64(n)
 		largest[j] = max(largest[j], math.Abs(v))
 	})
+	for j, v := range largest {
+		if v > mostScaled || v > 0 && v < 1/mostScaled {
+			return nil, &ScaleError{Feature: j, Largest: v}
+		}
+	}
 	s := &Scaler{Kind: kind, Factor: make([]float64, d)}
 	switch kind {
 	case "max":
@@ -33,11 +38,18 @@ func NewScaler(kind string, x matrix.Matrix, bias bool) (*Scaler, error) {
 	case "std": // Σ(x−m)² = Σ over the entries there are + m² for each that is not
 		square, count := make([]float64, d), make([]int, d)
 		each(x, func(j int, v float64) {
-			square[j] += (v - sum[j]) * (v - sum[j])
+			if largest[j] > 0 { // relative to it: squares neither overflow nor vanish
+				off := (v - sum[j]) / largest[j]
+				square[j] += off * off
+			}
 			count[j]++
 		})
 		for j := range s.Factor {
-			s.Factor[j] = math.Sqrt((square[j] + float64(n-count[j])*sum[j]*sum[j]) / float64(n))
+			if largest[j] == 0 {
+				continue
+			}
+			mean := sum[j] / largest[j]
+			s.Factor[j] = largest[j] * math.Sqrt((square[j]+float64(n-count[j])*mean*mean)/float64(n))
 			if s.Factor[j] <= 1e-12*largest[j] {
 				s.Factor[j] = 0
 			}
@@ -58,6 +70,20 @@ func NewScaler(kind string, x matrix.Matrix, bias bool) (*Scaler, error) {
 		}
 	}
 	return s, nil
+}
+
+// mostScaled is the largest magnitude of a feature, and the inverse of the least, that can be inverted and centred.
+const mostScaled = 1e300
+
+// ScaleError says that a feature is too large or too small to be scaled.
+type ScaleError struct {
+	Feature int // counted from 0
+	Largest float64
+}
+
+func (e *ScaleError) Error() string {
+	return fmt.Sprintf("feature %d has values up to %.3g, which cannot be scaled in float64: multiply it by a constant in the file",
+		e.Feature+1, e.Largest)
 }
 
 func each(x matrix.Matrix, f func(j int, v float64)) {

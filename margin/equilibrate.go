@@ -38,7 +38,7 @@ const uneven = 20
 //
 // Whether the data can be separated does not depend on either. But in rows of length 1 small columns
 // vanish beside others, and with them the only w that may separate. Powers of two change no digit of the data.
-func (r *rows) equilibrate(prob linear.Problem, place []int32) (length, unit []float64) {
+func equilibrate(prob linear.Problem, place []int32, n, d int) (length, unit []float64) {
 	entries := func(f func(i, j int, v float64)) {
 		matrix.Rows(prob.X, func(i int, idx []int32, val []float64) {
 			for k, v := range val {
@@ -48,7 +48,7 @@ func (r *rows) equilibrate(prob linear.Problem, place []int32) (length, unit []f
 			}
 		})
 	}
-	size := make([]int, r.d)
+	size := make([]int, d)
 	for j := range size {
 		size[j] = math.MinInt
 	}
@@ -56,7 +56,7 @@ func (r *rows) equilibrate(prob linear.Problem, place []int32) (length, unit []f
 	if slices.Max(size)-slices.Min(size) <= uneven {
 		return nil, nil
 	}
-	rowExp, colExp := evenly(r.n, r.d, entries)
+	rowExp, colExp := evenly(n, d, entries)
 	if slices.Max(colExp)-slices.Min(colExp) <= uneven {
 		return nil, nil
 	}
@@ -75,14 +75,57 @@ func (r *rows) scale() *Scale {
 	if r.even == nil {
 		return nil
 	}
+	return farthest(r.even.unit, r.cols)
+}
+
+func farthest(unit []float64, cols []int) *Scale {
 	large, small := 0, 0
-	for j, u := range r.even.unit {
-		if u > r.even.unit[large] {
+	for j, u := range unit {
+		if u > unit[large] {
 			large = j
 		}
-		if u < r.even.unit[small] {
+		if u < unit[small] {
 			small = j
 		}
 	}
-	return &Scale{Column: r.cols[large], Small: r.cols[small], Ratio: r.even.unit[large] / r.even.unit[small]}
+	return &Scale{Column: cols[large], Small: cols[small], Ratio: min(unit[large]/unit[small], math.MaxFloat64)}
+}
+
+// Scales returns the two columns whose scales are farthest apart, or nil if no columns differ by a factor of a million: whatever
+// the scales of the examples, which do not matter.
+func Scales(prob linear.Problem) *Scale {
+	if prob.Check() != nil {
+		return nil
+	}
+	place, cols, _ := columns(prob)
+	if len(cols) == 0 {
+		return nil
+	}
+	n, _ := prob.Dims()
+	_, unit := equilibrate(prob, place, n, len(cols))
+	if unit == nil {
+		return nil
+	}
+	return farthest(unit, cols)
+}
+
+// columns returns the columns with entries, the place of each column among them, −1 for others, and the number of entries.
+func columns(prob linear.Problem) (place []int32, cols []int, entries int) {
+	_, full := prob.Dims()
+	place = make([]int32, full)
+	matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) {
+		for k, v := range val {
+			if v != 0 {
+				entries++
+				place[column(idx, k)] = 1
+			}
+		}
+	})
+	for j, has := range place {
+		if place[j] = -1; has > 0 {
+			place[j] = int32(len(cols))
+			cols = append(cols, j)
+		}
+	}
+	return place, cols, entries
 }

@@ -11,19 +11,22 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// polisher makes the bound ‖Aᵀa‖_q tight for the best w, by solving the conditions of the optimum
+// polisher fits the weights of some rows to conditions on v = Aᵀa,
 //
-//	(Aᵀa)ⱼ = γ·∂ⱼ‖w‖ₚ
+//	vⱼ = targetⱼ,
 //
-// for the weights of some rows. In float64 a sum that should cancel is off by 1e-16 of its terms, which is more than the
-// margin if a column is 1e16 times as large as others. So the weights are a sum of two vectors, hi + lo, and the solution
-// is refined until they hold no more (Wilkinson's iterative refinement, residuals in twice the precision).
+// so that ‖v‖_q, the bound on the margin, is what it is for the target. In float64 a sum that should cancel is off by
+// 1e-16 of its terms, which is more than the margin if a column is 1e16 times as large as others. So the weights are
+// a sum of two vectors, hi + lo, and the solution is refined until they hold no more (Wilkinson's iterative
+// refinement, residuals in twice the precision).
 //
 // There may be more conditions than weights. They are met in the order of the sizes of the columns, by an orthogonal
 // factorisation that leaves out those that depend on earlier ones: what is left of them is small in the norm.
 type polisher struct {
 	*solver
-	unit   []float64 // columns are divided by it
+	target []float64 // in columns divided by their units
+	known  []bool    // nil: all
+	unit   []float64
 	part   []int     // the rows with weights
 	hi, lo []float64 // their weights
 
@@ -37,11 +40,8 @@ type polisher struct {
 const mostPolish = 4e9
 
 // polish returns a polisher for the rows with positive weights y, and nil if it would take too long.
-func (s *solver) polish(y []float64) *polisher {
-	k := &polisher{solver: s, unit: slices.Repeat([]float64{1}, s.d)}
-	if s.even != nil {
-		k.unit = s.even.unit
-	}
+func (s *solver) polish(y, target []float64, known []bool) *polisher {
+	k := &polisher{solver: s, target: target, known: known, unit: s.units()}
 	for i, v := range y {
 		if v > 0 {
 			k.part, k.hi = append(k.part, i), append(k.hi, v)
@@ -57,43 +57,50 @@ func (s *solver) polish(y []float64) *polisher {
 	return k
 }
 
-// target returns what (Aᵀa)ⱼ should be for the best w if γ = 1, and whether that is known: for p = 1 it is not if wⱼ = 0, and for
-// p = ∞ not if wⱼ is one of the largest.
-func (k *polisher) target() (v []float64, known []bool) {
-	w := k.best.w
-	v, known = make([]float64, k.d), make([]bool, k.d)
-	size := mirror.Norm(w, k.p)
+// units returns what columns are divided by to be of one scale.
+func (s *solver) units() []float64 {
+	if s.even != nil {
+		return s.even.unit
+	}
+	return slices.Repeat([]float64{1}, s.d)
+}
+
+// stationary returns what v is at the optimum if the best w is the solution: γ∇‖w‖ₚ, divided by the units. For p = 1 it is not known in
+// the coordinates where w = 0, and for p = ∞ in those where |w| is largest. The weights y set its scale.
+func (s *solver) stationary(y []float64) (target []float64, known []bool) {
+	w, unit := s.best.w, s.units()
+	target, known = make([]float64, s.d), make([]bool, s.d)
+	size := mirror.Norm(w, s.p)
 	switch {
-	case k.p == 1:
+	case s.p == 1:
+		var largest float64
 		for j, x := range w {
-			known[j] = math.Abs(x)*k.unit[j] > nearZero*k.largest(w)
-			v[j] = math.Copysign(1, x)
+			largest = max(largest, math.Abs(x)*unit[j])
 		}
-	case math.IsInf(k.p, 1):
+		for j, x := range w {
+			known[j] = math.Abs(x)*unit[j] > nearZero*largest
+			target[j] = math.Copysign(1, x)
+		}
+	case math.IsInf(s.p, 1):
 		for j, x := range w {
 			known[j] = math.Abs(x) < (1-nearZero)*size
 		}
 	default:
-		mirror.DualityMap(v, w, k.p)
-		vec.Scale(v, 1/size, v)
+		mirror.DualityMap(target, w, s.p)
+		vec.Scale(target, 1/size, target)
 		for j := range known {
 			known[j] = true
 		}
 	}
-	return v, known
+	gamma := s.best.lower * vec.Dot(s.b, y)
+	for j := range target {
+		target[j] *= gamma / unit[j]
+	}
+	return target, known
 }
 
 // nearZero is the share of the largest below which a coordinate of the solution of a linear program counts as 0.
 const nearZero = 1e-6
-
-// largest returns max |wⱼ|·unitⱼ.
-func (k *polisher) largest(w []float64) float64 {
-	var m float64
-	for j, x := range w {
-		m = max(m, math.Abs(x)*k.unit[j])
-	}
-	return m
-}
 
 // choose factors the conditions.
 func (k *polisher) choose() {
@@ -115,12 +122,11 @@ func (k *polisher) choose() {
 		order[j] = j
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(sizes[j], sizes[i]) })
-	_, known := k.target()
 	for _, j := range order {
 		if len(k.order) == len(k.part) {
 			return
 		}
-		if !known[j] || columns[j] == nil {
+		if k.known != nil && !k.known[j] || columns[j] == nil {
 			continue
 		}
 		c := columns[j]
@@ -172,7 +178,6 @@ func (k *polisher) bound(v []twofold.Sum, total float64) float64 {
 
 // run refines the weights as long as the bound falls, or until it is within the gap of the lower one, and returns it.
 func (k *polisher) run(gap float64) float64 {
-	target, _ := k.target()
 	v, total := k.sums()
 	upper := k.bound(v, total)
 	for range 12 {
@@ -180,7 +185,7 @@ func (k *polisher) run(gap float64) float64 {
 			break
 		}
 		hi, lo := slices.Clone(k.hi), slices.Clone(k.lo)
-		k.step(v, target, k.best.lower*total)
+		k.step(v)
 		v, total = k.sums()
 		if next := k.bound(v, total); next < upper {
 			better := next < 0.9*upper || upper-next > 1e-3*(upper-k.best.lower)
@@ -196,12 +201,12 @@ func (k *polisher) run(gap float64) float64 {
 }
 
 // step solves for a change of the weights, relative to what they were at first: rowₖ·t = what the condition lacks.
-func (k *polisher) step(v []twofold.Sum, target []float64, gamma float64) {
+func (k *polisher) step(v []twofold.Sum) {
 	t := make([]float64, len(k.order))
 	change := make([]float64, len(k.part))
 	for e, j := range k.order {
 		lack := twofold.Sum{Hi: -v[j].Hi, Lo: -v[j].Lo}
-		lack.Add(gamma * target[j] / k.unit[j])
+		lack.Add(k.target[j])
 		row := k.lower[e]
 		t[e] = (lack.Value() - vec.Dot(row[:e], t[:e])) / row[e]
 		vec.Axpy(t[e], k.base[e], change)

@@ -45,37 +45,18 @@ const (
 // there is no margin.
 func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	n, full := prob.Dims()
-	zero = -1
 	r = &rows{n: n, whole: n, full: full, length: make([]float64, n)}
-	count := make([]int, full)
-	nnz := 0
 	for i := range n {
-		idx, val := prob.X.Row(i)
-		for k, v := range val {
-			if v != 0 {
-				nnz++
-				count[column(idx, k)]++
-			}
-		}
+		_, val := prob.X.Row(i)
 		r.length[i] = math.Ldexp(1, exponentOf(mirror.Norm(val, 2))-1)
 		if mirror.Norm(val, math.Inf(1)) == 0 {
-			zero = i
+			return nil, i, nil
 		}
 	}
-	if zero >= 0 {
-		return nil, zero, nil
-	}
-	place := make([]int32, full)
-	for j, c := range count {
-		place[j] = -1
-		if c > 0 {
-			place[j] = int32(len(r.cols))
-			r.cols = append(r.cols, j)
-		}
-	}
-	r.d = len(r.cols)
+	place, cols, nnz := columns(prob)
+	r.cols, r.d = cols, len(cols)
 	dense := float64(nnz) > denseShare*float64(n)*float64(r.d)
-	length, unit := r.equilibrate(prob, place)
+	length, unit := equilibrate(prob, place, n, r.d)
 	if unit != nil && checkLengths(r.length) != nil {
 		r.length = length // rows that have only large entries, or only small ones
 	}

@@ -189,7 +189,8 @@ func (s *solver) runUneven() (string, *NotSeparableError) {
 			if s.reached() {
 				break
 			}
-			if k := s.polish(a); k != nil {
+			target, known := s.stationary(a)
+			if k := s.polish(a, target, known); k != nil {
 				if upper := k.run(s.gap); upper < s.best.upper {
 					k.keep(upper, s.gap)
 				}
@@ -220,7 +221,10 @@ func (s *solver) solution(method string) (*Solution, error) {
 	if s.best.a == nil || s.best.w == nil || !(s.best.lower > 0) {
 		return nil, s.short(math.Inf(1))
 	}
-	gap := max(s.gap, s.best.gap())
+	gap := s.gap
+	if !s.reached() { // rounding allows no more: a little less leaves room for zeros
+		gap = max(s.best.gap(), min(2*s.best.gap(), s.enough))
+	}
 	s.prune(gap)
 	s.pruneWeights(gap)
 	out.Dual, out.Fine = s.rows.dual(s.best.a, s.best.fine)
