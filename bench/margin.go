@@ -77,6 +77,9 @@ func (m *Margin) Check() error {
 
 // Run measures and prints.
 func (m *Margin) Run(ctx context.Context, con *job.Console) error {
+	if err := job.CheckOut(m.Out); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "bregman-bench")
 	if err != nil {
 		return err

@@ -44,6 +44,13 @@ from 0; in csv a column sizes_X is the number of weights from X on, up to the ne
 
 // Run writes the file.
 func (e *Export) Run(_ context.Context, con *job.Console) error {
+	out := e.Out
+	if out == "" {
+		out = "metrics." + e.To
+	}
+	if err := job.CheckOut(out, job.Input{Name: "run", Path: filepath.Join(e.Folder, "metrics.jsonl")}); err != nil {
+		return err
+	}
 	f, err := runlog.OpenFolder(e.Folder)
 	if err != nil {
 		return fmt.Errorf("%w: name a run folder, such as those in runs/", err)
@@ -51,17 +58,13 @@ func (e *Export) Run(_ context.Context, con *job.Console) error {
 	defer f.Close()
 	log, err := f.Log()
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is no run folder: it has no metrics.jsonl", e.Folder)
+		return fmt.Errorf("%s is not a run folder: it has no metrics.jsonl", e.Folder)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Folder, err)
 	}
 	if log.Bad > 0 {
 		con.Say("%s: %s skipped: %s", e.Folder, report.Count(log.Bad, "line"), log.Why)
-	}
-	out := e.Out
-	if out == "" {
-		out = "metrics." + e.To
 	}
 	var b bytes.Buffer
 	if err := Write(&b, log, e.To); err != nil {

@@ -45,9 +45,26 @@ func (r *Report) Check() error {
 	return nil
 }
 
+// checkOutputs returns an error if the page or the tables could not be written, or would replace what is read.
+func (r *Report) checkOutputs() error {
+	var inputs []job.Input
+	for _, dir := range r.Runs {
+		for _, name := range []string{"run.json", "metrics.jsonl", "tables/result.json", "tables/study.json", "model.json"} {
+			inputs = append(inputs, job.Input{Name: "run", Path: filepath.Join(dir, filepath.FromSlash(name))})
+		}
+	}
+	if err := job.CheckOut(r.Out, inputs...); err != nil {
+		return err
+	}
+	return job.CheckFolder("--tables", r.Tables)
+}
+
 // Run writes the page.
 func (r *Report) Run(_ context.Context, con *job.Console) error {
 	if err := r.Check(); err != nil {
+		return err
+	}
+	if err := r.checkOutputs(); err != nil {
 		return err
 	}
 	var runs []*Run
@@ -106,7 +123,7 @@ func readRun(dir string) (*Run, error) {
 	defer f.Close()
 	run, err := Read(f, filepath.ToSlash(filepath.Clean(dir)))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no run folder: it has no run.json", dir)
+		return nil, fmt.Errorf("%s is not a run folder: it has no run.json", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)

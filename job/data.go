@@ -237,6 +237,9 @@ func (g *DataGet) Run(ctx context.Context, con *Console) error {
 	case g.DataDir != "":
 		return &UsageError{fmt.Errorf("--data-dir is for images: %s is a table, which goes to --out alone", g.Data)}
 	}
+	if err := CheckOut(g.Out, Input{"data", g.Data}); err != nil {
+		return err
+	}
 	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased})
 	if err != nil {
 		return err
@@ -284,6 +287,9 @@ and its label is the sign of its product with a hidden normal vector. The defaul
 
 // Run draws the problem and writes it.
 func (g *DataSynth) Run(con *Console) error {
+	if err := CheckOut(g.Out); err != nil {
+		return err
+	}
 	s, err := dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits, Seed: g.Seed}.Make()
 	if err != nil {
 		return err

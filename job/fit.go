@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -191,6 +190,18 @@ func (f *Fit) method() linear.Method {
 	return linear.Accelerated
 }
 
+// checkOutputs returns an error if the model or the run folder could not be written, or would replace what is read.
+func (f *Fit) checkOutputs() error {
+	inputs := []Input{{"--data", f.Data}, {"--test", f.Test}}
+	if f.Init != "zero" {
+		inputs = append(inputs, Input{"--init", f.Init})
+	}
+	if err := CheckOut(f.Out, inputs...); err != nil {
+		return err
+	}
+	return CheckFolder("--runs", f.Runs)
+}
+
 // Run fits the model.
 func (f *Fit) Run(ctx context.Context, con *Console) error {
 	begin := time.Now()
@@ -203,6 +214,9 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 		*f = old.settings(*f)
 	}
 	if err := f.Check(); err != nil {
+		return err
+	}
+	if err := f.checkOutputs(); err != nil {
 		return err
 	}
 	set, err := loadToLearn(ctx, f.Data,
@@ -281,9 +295,6 @@ func (w *fitting) prepare(ctx context.Context) error {
 		}
 	}
 	w.model.Weights = nil
-	if st, err := os.Stat(w.Out); w.Out != "" && err == nil && st.IsDir() {
-		return fmt.Errorf("--out %s is a folder: name a file", w.Out)
-	}
 	if w.Init != "zero" && w.Init != "" {
 		w.w0, err = startAt(w.Init, d, w.Seed)
 	}

@@ -104,6 +104,9 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
+	if err := CheckOut(m.Out, Input{"--data", m.Data}); err != nil {
+		return err
+	}
 	set, prob, err := twoClasses(ctx, m.Data, dataset.Options{Label: m.Label, Bias: m.Bias, ZeroBased: m.ZeroBased})
 	if err != nil {
 		return err

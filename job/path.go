@@ -76,6 +76,9 @@ func (s *Path) Run(ctx context.Context, con *Console) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
+	if err := CheckFolder("--runs", s.Runs); err != nil {
+		return err
+	}
 	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias, ZeroBased: s.ZeroBased})
 	if err != nil {
 		return err

@@ -39,6 +39,9 @@ then still start with some number.`
 
 // Run predicts.
 func (p *Predict) Run(ctx context.Context, con *Console) error {
+	if err := CheckOut(p.Out, Input{"--model", p.Model}, Input{"--data", p.Data}); err != nil {
+		return err
+	}
 	m, err := p.load()
 	if err != nil {
 		return err

@@ -180,6 +180,9 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 	if err := t.Check(); err != nil {
 		return err
 	}
+	if err := CheckFolder("--runs", t.Runs); err != nil {
+		return err
+	}
 	eng, err := engine.Open(t.Engine)
 	if err != nil {
 		return err

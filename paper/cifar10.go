@@ -124,6 +124,9 @@ func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
 		if err != nil {
 			return err
 		}
+		if err := job.CheckFolder("--runs", c.Runs); err != nil {
+			return err
+		}
 		dir := c.folder()
 		sweep.Announce(ctx, con, plan, dir, c.Options, c.Runs)
 		return sweep.RunPlan(ctx, con, plan, dir, c.Options, Library(), c.JSON)

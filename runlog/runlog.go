@@ -292,8 +292,15 @@ func WriteFile(path string, data []byte) error {
 	})
 }
 
-// WriteTo is WriteFile for what is too large to be in memory at once.
+// WriteTo is WriteFile for what is too large to be in memory at once. A device or a pipe is written to and not replaced.
 func WriteTo(path string, write func(io.Writer) error) (err error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

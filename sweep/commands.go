@@ -72,6 +72,11 @@ func (s *Start) Run(ctx context.Context, con *job.Console, lib Library) error {
 	if _, err := lib.view(Folder{dir}, plan); err != nil {
 		return &job.UsageError{Err: err}
 	}
+	if !s.DryRun {
+		if err := job.CheckFolder("--out", dir); err != nil {
+			return err
+		}
+	}
 	if busy, err := runlog.Busy(dir); err == nil && busy && !s.DryRun {
 		return &runlog.BusyError{Dir: dir} // before the time is measured
 	}

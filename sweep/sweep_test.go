@@ -140,7 +140,7 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"sweep status fit": `fit: a run of "fit", not a sweep`, "sweep stop fit": `fit: a run of "fit", not a sweep`, "sweep resume fit": `fit: a run of "fit", not a sweep`, "sweep retry fit": `fit: a run of "fit", not a sweep`,
 		"sweep status empty": "empty: no sweep is there", "sweep stop nowhere": "nowhere: no sweep is there",
-		"sweep " + file + " --out fit": `fit: a run of "fit" is there: choose another folder with --out`, "sweep " + file + " --out " + file: file + ": it is there, and no sweep's folder",
+		"sweep " + file + " --out fit": `fit: a run of "fit" is there: choose another folder with --out`, "sweep " + file + " --out " + file: "--out " + file + ": " + file + " is not a folder",
 		"worker --nats http://x:4222": "--nats http://x:4222: want servers such as", "sweep cifar": "cifar: no such file"} {
 		p := start(t, dir, strings.Fields(args)...)
 		if code := p.wait(); code != 1 || !strings.Contains(p.err.String(), "bregman: "+want) {
