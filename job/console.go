@@ -60,13 +60,15 @@ func (c *Console) SayPassed(e *engine.Engine) {
 	}
 }
 
-// PrintJSON prints one JSON object.
+// PrintJSON prints one JSON object. An error that Failed remembers is not returned: it is the console's, not the run's.
 func (c *Console) PrintJSON(v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = c.Out.Write(append(data, '\n'))
+	if _, err = c.Out.Write(append(data, '\n')); c.Failed() != nil {
+		return nil
+	}
 	return err
 }
 

@@ -292,7 +292,7 @@ func WriteFile(path string, data []byte) error {
 	})
 }
 
-// WriteTo is WriteFile for what is too large to be in memory at once. A device or a pipe is written to and not replaced.
+// WriteTo is WriteFile for what is too large to be in memory at once. A device or a pipe is written to, not replaced.
 func WriteTo(path string, write func(io.Writer) error) (err error) {
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

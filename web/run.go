@@ -25,6 +25,7 @@ type jobs struct {
 	settings Serve
 	max      int
 	program  string // for tests; empty: this one
+	say      func(format string, args ...any)
 
 	mu      sync.Mutex
 	all     []*started
@@ -77,15 +78,9 @@ const keepJobs = 50
 func (j *jobs) start(args []string) (*started, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	running := 0
-	for _, s := range j.all {
-		if s.ended().IsZero() {
-			running++
-		}
-	}
-	if running >= j.max {
+	if n := j.count(); n >= j.max {
 		return nil, &problem{http.StatusTooManyRequests,
-			fmt.Errorf("%s running already, the most this server starts: wait, or cancel one", report.Count(running, "run"))}
+			fmt.Errorf("%s running already, the most this server starts: wait, or cancel one", report.Count(n, "run"))}
 	}
 	program := j.program
 	if program == "" {
@@ -122,6 +117,17 @@ func (j *jobs) start(args []string) (*started, error) {
 	return s, nil
 }
 
+// count returns how many processes are running. The caller holds mu.
+func (j *jobs) count() int {
+	n := 0
+	for _, s := range j.all {
+		if s.ended().IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
 func (s *started) ended() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,9 +153,12 @@ func (s *started) cancel() {
 	})
 }
 
-// stop cancels all and waits for them.
+// stop cancels all and waits for them. It says so first if there are some.
 func (j *jobs) stop() {
 	j.mu.Lock()
+	if n := j.count(); n > 0 && j.say != nil {
+		j.say("stopping the runs that the page started: %d", n)
+	}
 	for _, s := range j.all {
 		s.cancel()
 	}

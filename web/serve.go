@@ -105,6 +105,7 @@ func (s *Serve) Run(ctx context.Context, con *job.Console) error {
 		l.Close()
 		return err
 	}
+	srv.jobs.say = con.Say
 	defer srv.Close()
 	address := url.URL{Scheme: "http", Host: openAt(l.Addr()), Path: "/"}
 	if s.Token != "" {

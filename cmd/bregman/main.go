@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -89,9 +88,8 @@ func command(err error) string {
 
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 
 	var c cli
 	con := job.NewConsole(version())
@@ -116,6 +114,10 @@ func run(args []string) (code int) {
 	if err == nil {
 		err = job.CheckUsage(k.Selected().Target.Addr().Interface())
 	}
+	long := keepsResult(k.Selected().Target.Addr().Interface())
+	if long {
+		surviveClosedPipe()
+	}
 	if err == nil {
 		err = k.Run()
 	}
@@ -126,13 +128,13 @@ func run(args []string) (code int) {
 	}
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			fmt.Fprintln(os.Stderr, "bregman: interrupted; the run folder, where there is one, keeps what was done")
+			fmt.Fprintln(os.Stderr, "bregman: interrupted; the run folder, if there is one, has what was done")
 		} else {
 			fmt.Fprintf(os.Stderr, "bregman: %v\n", err)
 		}
 		return 1
 	}
-	if err := con.Failed(); err != nil {
+	if err := con.Failed(); err != nil && !(long && errors.Is(err, syscall.EPIPE)) {
 		fmt.Fprintf(os.Stderr, "bregman: cannot write the result: %v\n", err)
 		return 1
 	}

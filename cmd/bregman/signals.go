@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/paper"
+	"github.com/bregman-ml/bregman/sweep"
+	"github.com/bregman-ml/bregman/web"
+)
+
+// untilStopped returns a context that ends with Ctrl-C, SIGTERM or a terminal that closes. A second Ctrl-C or SIGTERM
+// ends the program at once. A second SIGHUP does not: the kernel and the shell both send one. Under nohup SIGHUP stays
+// ignored.
+func untilStopped() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	if !signal.Ignored(syscall.SIGHUP) {
+		hangup := make(chan os.Signal, 1)
+		signal.Notify(hangup, syscall.SIGHUP)
+		go func() {
+			<-hangup
+			cancel()
+		}()
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, func() { stop(); cancel() }
+}
+
+// surviveClosedPipe makes a write to a console that nobody reads an error, as for any other file, instead of the end of
+// the program.
+func surviveClosedPipe() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not Ignore, which child processes would inherit
+}
+
+// keepsResult reports whether a command is worth finishing when nobody reads what it prints: its result is also in a
+// file.
+func keepsResult(command any) bool {
+	switch c := command.(type) {
+	case *job.Fit:
+		return c.Runs != "" || c.Out != "" || c.Resume != ""
+	case *job.Path:
+		return c.Runs != ""
+	case *paper.Verify:
+		return c.Runs != ""
+	case *job.Train, *paper.Linear, *paper.Cifar10, *sweep.Start, *sweep.Resume, *sweep.Retry, *sweep.Worker, *web.Serve:
+		return true
+	}
+	return false
+}
