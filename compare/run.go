@@ -62,6 +62,7 @@ func ReadHead(f *runlog.Folder, id string) (*Run, error) {
 		return nil, err
 	}
 	r.Status = f.Status(r.Info)
+	r.Trouble = append(r.Trouble, r.Info.Warnings...)
 	r.Settings, _ = r.Info.Settings.(map[string]any)
 	optional := func(name string, limit int64, v any) bool {
 		err := f.ReadJSON(name, limit, v)

@@ -6,7 +6,8 @@ import (
 )
 
 // Document writes a run's report: what goes onto the page also goes into the run folder,
-// tables as CSV, Markdown and LaTeX, figures as SVG and PNG.
+// tables as CSV, Markdown and LaTeX, figures as SVG and PNG. A file that cannot be written costs that file and not the
+// run.
 type Document struct {
 	*report.Page
 	Run *runlog.Run
@@ -23,31 +24,24 @@ type Named struct {
 	Table report.Table
 }
 
-// AddTables puts tables on the page, side by side where there is room, and into tables/.
-func (d Document) AddTables(ts ...Named) error {
+// AddTables puts tables on the page, side by side if there is room, and into tables/.
+func (d Document) AddTables(ts ...Named) {
 	var tables []report.Table
 	for _, t := range ts {
 		tables = append(tables, t.Table)
-		if err := d.SaveTable(t.Name, t.Table); err != nil {
-			return err
-		}
+		d.SaveTable(t.Name, t.Table)
 	}
 	d.Tables(tables...)
-	return nil
 }
 
 // SaveTable puts a table into tables/ only.
-func (d Document) SaveTable(name string, t report.Table) error {
-	if err := d.Run.WriteFile("tables/"+name+".csv", t.CSV()); err != nil {
-		return err
-	}
-	if err := d.Run.WriteFile("tables/"+name+".md", t.Markdown()); err != nil {
-		return err
-	}
-	return d.Run.WriteFile("tables/"+name+".tex", t.LaTeX())
+func (d Document) SaveTable(name string, t report.Table) {
+	d.Run.Save("tables/"+name+".csv", t.CSV())
+	d.Run.Save("tables/"+name+".md", t.Markdown())
+	d.Run.Save("tables/"+name+".tex", t.LaTeX())
 }
 
-// AddFigure puts figures, side by side, on the page and into figures/.
+// AddFigure puts figures, side by side, on the page and into figures/. An error is that of drawing them.
 func (d Document) AddFigure(name, caption string, figs ...report.Figure) error {
 	svg, err := report.SVG(figs...)
 	if err != nil {
@@ -60,11 +54,10 @@ func (d Document) AddFigure(name, caption string, figs ...report.Figure) error {
 	if err := d.Page.Figure(caption, figs...); err != nil {
 		return err
 	}
-	if err := d.Run.WriteFile("figures/"+name+".svg", svg); err != nil {
-		return err
-	}
-	return d.Run.WriteFile("figures/"+name+".png", png)
+	d.Run.Save("figures/"+name+".svg", svg)
+	d.Run.Save("figures/"+name+".png", png)
+	return nil
 }
 
 // Save writes report.html.
-func (d Document) Save() error { return d.Run.WriteFile("report.html", d.Page.Bytes()) }
+func (d Document) Save() { d.Run.Save("report.html", d.Page.Bytes()) }

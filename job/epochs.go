@@ -8,6 +8,7 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/tfevents"
 	"github.com/bregman-ml/bregman/report"
+	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
 
@@ -56,6 +57,39 @@ func jump(before float64, lines []epochLine) string {
 		}
 	}
 	return ""
+}
+
+// board is the TensorBoard file of a run, which the run can do without.
+type board struct {
+	run    *runlog.Run
+	events *tfevents.Writer // nil: it cannot be written
+}
+
+func newBoard(run *runlog.Run) *board {
+	events, err := tfevents.Create(run.Dir, "")
+	if err != nil {
+		run.Lost("the TensorBoard file", err)
+		return &board{run, nil}
+	}
+	return &board{run, events}
+}
+
+// add writes a line, unless one before it could not be written.
+func (b *board) add(l epochLine) {
+	if b.events == nil {
+		return
+	}
+	if err := l.toTensorBoard(b.events); err != nil {
+		b.run.Lost("the TensorBoard file", err)
+		b.close()
+	}
+}
+
+func (b *board) close() {
+	if b.events != nil {
+		b.events.Close()
+	}
+	b.events = nil
 }
 
 // toTensorBoard writes the line as events.
@@ -110,7 +144,8 @@ func (d *Document) addEpochs(p float64, lines []epochLine) error {
 			report.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true, Series: []report.Series{
 				column(report.Solid, "median", func(l epochLine) float64 { return l.MarginMedian }), column(report.Dashed, "10 % quantile", func(l epochLine) float64 { return l.MarginLow })}})
 	}
-	return errors.Join(err, d.SaveTable("epochs", t))
+	d.SaveTable("epochs", t)
+	return err
 }
 
 // divergence is NaN where it is not known.

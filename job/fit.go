@@ -241,6 +241,9 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 	if err != nil {
 		return err
 	}
+	if w.run != nil {
+		w.run.Say = con.Say
+	}
 	err = w.fit(ctx)
 	if err == nil || ctx.Err() != nil {
 		if late := w.finish(begin); err == nil {
@@ -248,8 +251,8 @@ func (f *Fit) Run(ctx context.Context, con *Console) error {
 		}
 	}
 	if w.run != nil {
-		if ctx.Err() != nil {
-			con.Say("go on with: bregman fit --resume %s", Quote(w.run.Dir))
+		if ctx.Err() != nil || notWritten(err) {
+			con.Say("resume with: bregman fit --resume %s", Quote(w.run.Dir))
 		}
 		err = w.run.Finish(err, ctx.Err() != nil)
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -33,11 +34,10 @@ func (w *fitting) finish(begin time.Time) error {
 		r.Separable = &yes
 	}
 	w.measure()
+	var failed error
 	if len(w.model.Weights) == len(w.targets) {
 		r.Nonzero = nonzero(w.model.Weights)
-		if err := w.writeModel(); err != nil {
-			return err
-		}
+		failed = w.writeModel()
 		if err := w.accuracies(); err != nil {
 			return err
 		}
@@ -54,9 +54,9 @@ func (w *fitting) finish(begin time.Time) error {
 		w.print()
 	}
 	if w.run == nil {
-		return nil
+		return failed
 	}
-	return w.writeReport()
+	return errors.Join(failed, w.writeReport())
 }
 
 // print shows the result, and what cross-validation and the weights say.
@@ -217,10 +217,15 @@ func (w *fitting) writeModel() error {
 		return err
 	}
 	if w.run != nil {
-		if err := w.run.WriteFile("model.json", data); err != nil {
+		err := w.run.WriteFile("model.json", data)
+		switch {
+		case err == nil:
+			w.result.Model = w.run.Path("model.json")
+		case w.Out == "":
 			return err
+		default: // it may be on another disk
+			w.run.Lost("model.json", err)
 		}
-		w.result.Model = w.run.Path("model.json")
 	}
 	if w.Out == "" {
 		return nil
@@ -228,8 +233,11 @@ func (w *fitting) writeModel() error {
 	if strings.EqualFold(filepath.Ext(w.Out), ".npy") {
 		data = dataset.EncodeWeights(w.model.Weights)
 	}
+	if err := w.con.Write(w.Out, data); err != nil {
+		return err
+	}
 	w.result.Model = w.Out
-	return w.con.Write(w.Out, data)
+	return nil
 }
 
 func (r *FitResult) rows() [][2]string {
@@ -362,8 +370,8 @@ func (w *fitting) writeReport() error {
 	settings := w.settingsTable()
 	doc.Section("Result")
 	doc.Tables(t, settings)
-	if err := w.run.WriteJSON("tables/result.json", w.result); err != nil {
-		return err
+	if err := w.run.WriteJSON(resultFile, w.result); err != nil {
+		w.run.Lost(resultFile, err)
 	}
 	if w.cv != nil {
 		doc.Section("Cross-validation")
@@ -371,18 +379,14 @@ func (w *fitting) writeReport() error {
 		if len(w.result.lambdas()) > 1 {
 			tables = append(tables, Named{"cv-lambda", w.result.cvGrid()})
 		}
-		if err := doc.AddTables(tables...); err != nil {
-			return err
-		}
+		doc.AddTables(tables...)
 		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.result.cvFigures()...); err != nil {
 			return err
 		}
 	}
 	if t := w.largest(50); len(t.Rows) > 0 {
 		doc.Section("Largest weights")
-		if err := doc.AddTables(Named{"weights", t}); err != nil {
-			return err
-		}
+		doc.AddTables(Named{"weights", t})
 	}
 	doc.Section("Along the run")
 	trace := report.Table{Header: []string{"vector", "step", "loss", "margin", "norm", "gap"}}
@@ -411,8 +415,7 @@ func (w *fitting) writeReport() error {
 	if err := doc.AddFigure("trace", "Measured at logarithmically spaced steps.", figs...); err != nil {
 		return err
 	}
-	if err := doc.SaveTable("trace", trace); err != nil {
-		return err
-	}
-	return doc.Save()
+	doc.SaveTable("trace", trace)
+	doc.Save()
+	return nil
 }

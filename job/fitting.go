@@ -133,7 +133,9 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 			if w.run != nil {
 				set.SaveEvery = saveEvery
 				set.Save = func(c linear.Checkpoint) error {
-					return w.run.WriteFile(checkpointName, (&fitCheckpoint{hash: w.set.Hash, p: w.p, soft: w.soft, finished: fits, state: &c}).encode())
+					now := &fitCheckpoint{hash: w.set.Hash, p: w.p, soft: w.soft, finished: fits, state: &c}
+					w.run.Save(checkpointName, now.encode())
+					return nil
 				}
 			}
 		}

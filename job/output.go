@@ -72,6 +72,12 @@ func tryFolder(flag, path, dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// notWritten reports whether an error is that of a file.
+func notWritten(err error) bool {
+	bad := (*fs.PathError)(nil)
+	return errors.As(err, &bad)
+}
+
 // cause is the reason in an error of a file, without its path.
 func cause(err error) error {
 	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {

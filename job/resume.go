@@ -253,6 +253,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	} else {
 		w.con.Say("resuming after epoch %d of %d", epoch, w.Epochs)
 	}
+	s.run.Say = w.con.Say
 	err = w.run(ctx, s.run, plan, epoch, lines, &r)
 	return r, s.run.Finish(err, ctx.Err() != nil)
 }

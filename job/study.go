@@ -65,12 +65,8 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	if err := d.AddFigure(prefix+"weights_scaled", "The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.", scaledHistograms(rows)...); err != nil {
 		return err
 	}
-	if err := d.AddTables(Named{prefix + "weights", SpreadTable(rows)}); err != nil {
-		return err
-	}
-	if err := d.Run.WriteFile("tables/"+prefix+"histograms.csv", histogramTable(rows).CSV()); err != nil {
-		return err
-	}
+	d.AddTables(Named{prefix + "weights", SpreadTable(rows)})
+	d.Run.Save("tables/"+prefix+"histograms.csv", histogramTable(rows).CSV())
 
 	d.Page.Section(of + "Pruning and rounding")
 	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, and with all weights rounded: symmetric, one scale per " +
@@ -82,20 +78,18 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	for k := range tables {
 		tables[k].Name = prefix + tables[k].Name
 	}
-	if err := d.AddTables(tables...); err != nil {
-		return err
-	}
+	d.AddTables(tables...)
 
 	d.Page.Section(of + "Margins")
 	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with the weights, so it is divided by the norm of the last " +
 		"layer's weights, and by the product of the norms of all layers, though batch norm makes the size of all layers but the last one arbitrary.")
-	if err := d.AddTables(Named{prefix + "margins", marginTable(rows, false)}, Named{prefix + "margins_product", marginTable(rows, true)}); err != nil {
-		return err
-	}
+	d.AddTables(Named{prefix + "margins", marginTable(rows, false)},
+		Named{prefix + "margins_product", marginTable(rows, true)})
 	d.Say("The last layer is a linear classifier of its features, and two classes are a problem that is solved exactly: the largest ℓₚ margin of the features of two classes, with a " +
 		"constant feature for the bias, against that of the network's own w_a − w_b. Pairs rather than one class against the rest, because a pair is what the last layer decides by " +
 		"comparing two logits. The three pairs with the smallest margin of the network, all their training images. Features that no w separates are an answer, too.")
-	return d.AddTables(Named{prefix + "pairs", pairTable(rows)})
+	d.AddTables(Named{prefix + "pairs", pairTable(rows)})
+	return nil
 }
 
 // steps are the outline of a histogram: x and y, two points a bin.
@@ -309,14 +303,14 @@ func pairTable(rows []Studies) report.Table {
 }
 
 // addLayers puts the layers of one network on the page.
-func (d Document) addLayers(s train.Study) error {
+func (d Document) addLayers(s train.Study) {
 	d.Page.Section("The layers")
 	t := report.Table{Header: []string{"layer", "weights", "max", "median", "max/median", "RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, l := range s.Layers {
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", l.Name), report.Text("%d", l.Count), report.Short(l.Max, 4), report.Short(l.Median, 4), report.Short(l.MaxOverMedian(), 4), report.Short(l.RMS, 4),
 			report.Number(100*l.Below[2], 2), report.Number(100*l.Below[3], 2), report.Number(l.Sparsity, 3)})
 	}
-	return d.AddTables(Named{"layers", t})
+	d.AddTables(Named{"layers", t})
 }
 
 // addRateSearch shows how the learning rate was chosen, where a search did.
@@ -352,9 +346,7 @@ func (d Document) addRateSearch() error {
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	if err := d.SaveTable("lr", table); err != nil {
-		return err
-	}
+	d.SaveTable("lr", table)
 	fig.Series = append(fig.Series, report.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest}, Style: report.Crosses})
 	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
 }

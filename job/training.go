@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
-	"github.com/bregman-ml/bregman/internal/tfevents"
 	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
@@ -31,8 +29,9 @@ type Trainer struct {
 	init    *train.Init
 	rates   map[float64]train.RateSearch // by p
 	began   string                       // tells the weights that the run under way began with
+	whole   bool                         // a run whose numbers cannot be written fails
 	results []TrainResult
-	left    []string // commands that make what an interrupt left
+	left    []string // commands that make what an interrupt or a full disk left
 }
 
 // Close frees the engine's memory.
@@ -60,7 +59,7 @@ func (w *Trainer) all(ctx context.Context) error {
 				return errors.Join(append(failed, err)...)
 			}
 			if err != nil {
-				r.Error = err.Error()
+				w.fail(&r, err)
 				failed = append(failed, err)
 			}
 			w.results = append(w.results, r)
@@ -77,10 +76,18 @@ func (w *Trainer) again(ctx context.Context, old *stopped) error {
 		return err
 	}
 	if err != nil {
-		r.Error = err.Error()
+		w.fail(&r, err)
 	}
 	w.results = append(w.results, r)
 	return err
+}
+
+// fail notes why a run failed. One that could not write its weights can be resumed once there is room for them.
+func (w *Trainer) fail(r *TrainResult, err error) {
+	r.Error = err.Error()
+	if r.Run != "" && notWritten(err) {
+		w.left = append(w.left, "bregman train --resume "+Quote(r.Run))
+	}
 }
 
 // leave notes what an interrupt in the k-th p of a trial leaves to do.
@@ -133,15 +140,15 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 	if err != nil {
 		return r, err
 	}
-	r.Run = run.Dir
+	r.Run, run.Say = run.Dir, w.con.Say
 	if search != nil {
-		err = run.WriteJSON(rateFile, search)
+		if err := run.WriteJSON(rateFile, search); err != nil {
+			run.Lost(rateFile, err)
+		}
 	}
 	plan := w.plan(p, seed, float64(one.LR))
-	if err == nil {
-		err = w.session.Start(plan)
-		w.began = w.session.StartHash()
-	}
+	err = w.session.Start(plan)
+	w.began = w.session.StartHash()
 	if err == nil {
 		err = w.run(ctx, run, plan, 0, nil, &r)
 	}
@@ -169,8 +176,11 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
 	return train.Run{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init}
 }
 
-// rateFile is where a run keeps the search that chose its learning rate.
-const rateFile = "tables/lr.json"
+// resultFile is where a run keeps its result, and rateFile the search that chose its learning rate.
+const (
+	resultFile = "tables/result.json"
+	rateFile   = "tables/lr.json"
+)
 
 // The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the rest, at least two epochs, the first of
 // which is not looked at, and so many steps where the run has them.
@@ -232,7 +242,7 @@ func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 	if err != nil || info.Status != runlog.Done {
 		return r, false, nil
 	}
-	err = readJSON(filepath.Join(dir, "tables", "result.json"), &r)
+	err = readJSON(filepath.Join(dir, filepath.FromSlash(resultFile)), &r)
 	r.Run = dir // it may have been moved
 	return r, err == nil, err
 }
@@ -240,7 +250,9 @@ func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 // In is the run of p and seed in exactly this folder: gone on with where it has a checkpoint, else made. One that is done keeps its weights and no
 // checkpoints: many runs of a large network would fill a disk.
 func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
-	r, err := w.in(ctx, dir, p, seed)
+	whole := *w
+	whole.whole = true
+	r, err := whole.in(ctx, dir, p, seed)
 	if err == nil {
 		err = os.RemoveAll(filepath.Join(dir, "checkpoints"))
 	}
@@ -299,11 +311,8 @@ var CheckpointEvery = 15 * time.Second
 
 // run trains from the epoch after the given one, which has the last of these lines, to the end, writes everything a run leaves, and fills in the result.
 func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done int, lines []epochLine, out *TrainResult) error {
-	events, err := tfevents.Create(run.Dir, "")
-	if err != nil {
-		return err
-	}
-	defer events.Close()
+	board := newBoard(run)
+	defer board.close()
 	bar := w.con.BarFrom(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
 	defer bar.Done()
 	begin, saved := time.Now(), time.Time{}
@@ -341,14 +350,10 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 		}
 		if !line.Untold {
 			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
-			if err := line.toTensorBoard(events); err != nil {
-				return err
-			}
+			board.add(line)
 		}
 		if time.Since(saved) > CheckpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
-			if err := w.checkpoint(run, r, epoch+1); err != nil {
-				return err
-			}
+			w.checkpoint(run, r, epoch+1)
 			saved = time.Now()
 		}
 		if err := ctx.Err(); err != nil {
@@ -369,23 +374,42 @@ func (w *Trainer) unlessShort(ctx context.Context, lines []epochLine) context.Co
 	return ctx
 }
 
-// checkpoint writes the state after an epoch, with what it belongs to, and keeps the newest two.
-func (w *Trainer) checkpoint(run *runlog.Run, r train.Run, epoch int) error {
-	if err := run.Sync(); err != nil { // a checkpoint presumes its metrics
-		return err
-	}
+// checkpoint writes the state after an epoch, with what it belongs to, and keeps the newest two. Training continues
+// without one that cannot be written: those before it stay.
+func (w *Trainer) checkpoint(run *runlog.Run, r train.Run, epoch int) {
 	about := w.about(r)
 	about["epoch"], about["start"] = strconv.Itoa(epoch), w.began
-	if err := w.session.Save(run.Path(fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)), true, about); err != nil {
-		return err
+	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
+	err := run.Sync() // a checkpoint presumes its metrics
+	if err == nil {
+		err = w.save(run, name, true, about)
 	}
-	all := checkpoints(run.Dir)
-	for _, old := range all[min(2, len(all)):] {
-		if err := os.Remove(old.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	if err != nil {
+		run.Lost(name, err)
+		return
+	}
+	dropCheckpoints(run.Dir, 2)
+}
+
+// save writes the session. If the disk does not take it, all checkpoints but the newest make room for another attempt.
+func (w *Trainer) save(run *runlog.Run, name string, training bool, about map[string]string) error {
+	err := w.session.Save(run.Path(name), training, about)
+	if err != nil && dropCheckpoints(run.Dir, 1) > 0 {
+		err = w.session.Save(run.Path(name), training, about)
+	}
+	return err
+}
+
+// dropCheckpoints removes all but the newest checkpoints of a run folder, and returns how many.
+func dropCheckpoints(dir string, keep int) int {
+	all := checkpoints(dir)
+	dropped := 0
+	for _, old := range all[min(keep, len(all)):] {
+		if os.Remove(old.path) == nil {
+			dropped++
 		}
 	}
-	return nil
+	return dropped
 }
 
 // about is what a checkpoint of a run depends on, in words.
@@ -410,7 +434,8 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 	}
 	slices.Sort(rates)
 	r.ImgPerSecond = rates[len(rates)/2]
-	if err := w.session.Save(run.Path("weights.safetensors"), false, map[string]string{"model": w.Model, "p": fmt.Sprint(plan.P)}); err != nil {
+	about := map[string]string{"model": w.Model, "p": fmt.Sprint(plan.P)}
+	if err := w.save(run, "weights.safetensors", false, about); err != nil {
 		return err
 	}
 	var study *train.Study
@@ -420,12 +445,22 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 			return err
 		}
 		study = &s
-		if err := run.WriteJSON(studyFile, s); err != nil {
+		if err := w.keep(run, studyFile, s); err != nil {
 			return err
 		}
 	}
 	*out = r
 	return w.report(run, r, lines, study)
+}
+
+// keep writes numbers that others read. A run of a sweep fails without them, and is made again; another is done.
+func (w *Trainer) keep(run *runlog.Run, name string, v any) error {
+	err := run.WriteJSON(name, v)
+	if err != nil && !w.whole {
+		run.Lost(name, err)
+		return nil
+	}
+	return err
 }
 
 // report writes tables, figures and report.html.
@@ -446,7 +481,7 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	doc.Section("Result")
 	doc.Tables(t)
 	r.Run = ""
-	if err := run.WriteJSON("tables/result.json", r); err != nil {
+	if err := w.keep(run, resultFile, r); err != nil {
 		return err
 	}
 	if err := doc.addEpochs(r.P, lines); err != nil {
@@ -459,11 +494,10 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 		if err := doc.AddStudies("", "", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
 			return err
 		}
-		if err := doc.addLayers(*study); err != nil {
-			return err
-		}
+		doc.addLayers(*study)
 	}
-	return doc.Save()
+	doc.Save()
+	return nil
 }
 
 // recipe is how the run was made, with every setting that is not at its default.

@@ -66,6 +66,7 @@ func (l *Linear) Run(ctx context.Context, con *job.Console) error {
 	if err != nil {
 		return err
 	}
+	run.Say = con.Say
 	err = l.run(ctx, con, run, r)
 	return run.Finish(err, ctx.Err() != nil)
 }

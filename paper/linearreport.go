@@ -45,7 +45,8 @@ func (r *linearResults) write(run *runlog.Run, seconds float64) error {
 	doc.Section("How to get these numbers")
 	doc.Say("Run “bregman reproduce linear --steps %d --seeds %d --seed %d”. Every number is in tables/*.csv beside this page, every curve in figures/, "+
 		"every run in metrics.jsonl. A seed decides everything.", r.bias.steps, len(r.bias.trials)/2, r.figure1.seed)
-	return doc.Save()
+	doc.Save()
+	return nil
 }
 
 func (r *linearResults) writeFigure1(doc job.Document) error {
@@ -56,9 +57,7 @@ func (r *linearResults) writeFigure1(doc job.Document) error {
 		"the paper's bounds of order log t for each p. Both are bounds, not fits.", r.figure1.panels()...); err != nil {
 		return err
 	}
-	if err := doc.AddTables(job.Named{Name: "figure1", Table: r.figure1.table()}); err != nil {
-		return err
-	}
+	doc.AddTables(job.Named{Name: "figure1", Table: r.figure1.table()})
 	curves := report.Table{Header: []string{"p", "step", "loss", "margin", "norm", "divergence", "angle"}}
 	for _, c := range r.figure1.curves {
 		for _, pt := range c.Points {
@@ -66,16 +65,15 @@ func (r *linearResults) writeFigure1(doc job.Document) error {
 				report.Short(pt.Norm, 8), report.Short(pt.Divergence, 8), report.Short(pt.Angle, 8)})
 		}
 	}
-	return doc.SaveTable("figure1_curves", curves)
+	doc.SaveTable("figure1_curves", curves)
+	return nil
 }
 
 func (r *linearResults) writeBias(doc job.Document) error {
 	doc.Section("Tables: implicit bias in R¹⁰⁰")
 	doc.Say("Fifteen sparse points of R¹⁰⁰, step 10⁻⁴. Each classifier is rescaled to margin 1 and measured in eight norms. The theorem says: the shaded " +
 		"diagonal should be the least of its column, which is bold.")
-	if err := doc.AddTables(job.Named{Name: "diagonal", Table: r.bias.frequencyTable()}); err != nil {
-		return err
-	}
+	doc.AddTables(job.Named{Name: "diagonal", Table: r.bias.frequencyTable()})
 	first := r.bias.trials[0]
 	other := r.bias.trials[len(r.bias.trials)/2]
 	published := publishedNorms()
@@ -84,29 +82,24 @@ func (r *linearResults) writeBias(doc job.Document) error {
 		{{Name: "norms_variance", Table: r.trialTable(other)}, {Name: "paper_trial2", Table: normsTable("The paper, trial 2", "", published[1], 3)}},
 		{{Name: "relative_deviation", Table: r.relativeTable(dataset.Deviation)}, {Name: "relative_variance", Table: r.relativeTable(dataset.Variance)}},
 	} {
-		if err := doc.AddTables(pair[:]...); err != nil {
-			return err
-		}
+		doc.AddTables(pair[:]...)
 	}
 	doc.Section("The same with the accelerated method")
 	doc.Say("The accelerated method has the same limit and gets there: from w = 0, with no parameter to set, each fit stops where its ℓₚ margin is proved to be within 0.1 %% of the largest possible.")
-	if err := doc.AddTables(job.Named{Name: "norms_accelerated", Table: normsTable(fmt.Sprintf("Accelerated: seed %d, at margin 1", first.Seed), "", r.bias.fastRows(first.Seed), 3)},
-		job.Named{Name: "accelerated", Table: r.bias.fastTable()}); err != nil {
-		return err
-	}
+	fast := normsTable(fmt.Sprintf("Accelerated: seed %d, at margin 1", first.Seed), "", r.bias.fastRows(first.Seed), 3)
+	doc.AddTables(job.Named{Name: "norms_accelerated", Table: fast},
+		job.Named{Name: "accelerated", Table: r.bias.fastTable()})
 	doc.Section("Against the exact solutions")
 	all, of := r.bias.exactDiagonals()
 	doc.Say("Solved exactly, with a certificate, the diagonal is the least of its column in %d of %d data sets: the limit of the theorem has the bias it promises. "+
 		"p-GD is on its way there; the last table says how far. Much of its excess are coordinates that no example touches, which keep their start.", all, of)
-	if err := doc.AddTables(job.Named{Name: "exact", Table: normsTable(fmt.Sprintf("Exact ℓₚ max-margin classifiers: seed %d, at margin 1", first.Seed), "", r.bias.exact[first.Seed], 3)},
+	title := fmt.Sprintf("Exact ℓₚ max-margin classifiers: seed %d, at margin 1", first.Seed)
+	doc.AddTables(job.Named{Name: "exact", Table: normsTable(title, "", r.bias.exact[first.Seed], 3)},
 		job.Named{Name: "relative_exact", Table: normsTable(fmt.Sprintf("p-GD (w₀ of deviation 0.1) over the exact one, seed %d", first.Seed),
-			"The diagonal is the norm the theorem is about.", divided(first.Final, r.bias.exact[first.Seed]), 3)}); err != nil {
-		return err
-	}
-	if err := doc.AddTables(job.Named{Name: "ratio", Table: r.bias.ratioTable()}); err != nil {
-		return err
-	}
-	return doc.SaveTable("norms_all", r.bias.all())
+			"The diagonal is the norm the theorem is about.", divided(first.Final, r.bias.exact[first.Seed]), 3)})
+	doc.AddTables(job.Named{Name: "ratio", Table: r.bias.ratioTable()})
+	doc.SaveTable("norms_all", r.bias.all())
+	return nil
 }
 
 // divided is a/b, entry by entry.
@@ -124,5 +117,7 @@ func (r *linearResults) writeRegression(doc job.Document) error {
 	doc.Section("Regression: least-norm interpolation")
 	doc.Say("With square loss on an under-determined system mirror descent tends to the solution nearest to its start in the divergence; " +
 		"from 0, to the solution of least ℓₚ norm. The last column proves it: no solution has an ℓₚ norm smaller by more than the gap.")
-	return doc.AddTables(job.Named{Name: "regression", Table: r.regression.table()}, job.Named{Name: "regression_moved", Table: r.regression.movedTable()})
+	doc.AddTables(job.Named{Name: "regression", Table: r.regression.table()},
+		job.Named{Name: "regression_moved", Table: r.regression.movedTable()})
+	return nil
 }

@@ -5,8 +5,9 @@
 //	  metrics.jsonl   one JSON object a line, appended as it happens
 //	  tables/ figures/ report.html …
 //
-// Every file but metrics.jsonl is complete or absent: it is written beside its place and renamed into it. One process at a time writes a
-// folder: it holds a lock on the file .lock there.
+// Every file but metrics.jsonl is complete or absent: it is written beside its place and renamed into it. Only the
+// run.json of a run that ends on a full disk is written in place. One process at a time writes a folder: it holds a
+// lock on the file .lock there.
 package runlog
 
 import (
@@ -23,6 +24,9 @@ import (
 	"strings"
 	"time"
 )
+
+// metricsFile is the name of the metrics in a run folder.
+const metricsFile = "metrics.jsonl"
 
 // How a run stands, in Info.Status.
 const (
@@ -48,6 +52,7 @@ type Info struct {
 	Finished time.Time `json:"finished,omitzero"`
 	Status   string    `json:"status"`
 	Error    string    `json:"error,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"` // files that could not be written, without which the run continued
 }
 
 // Machine is where a run ran.
@@ -77,9 +82,12 @@ type Leg struct {
 type Run struct {
 	Dir  string
 	Info Info
+	Say  func(format string, args ...any) // is told once of each kind of file that could not be written; nil: nobody
 
-	metrics *os.File
-	lock    *os.File // nil where the system has no locks
+	metrics   *os.File
+	unwritten []byte // the rest of metrics.jsonl, which the disk did not take
+	lost      []loss
+	lock      *os.File // nil if the system has no locks
 }
 
 // BusyError says that a run folder is being written by somebody else.
@@ -131,7 +139,7 @@ func begin(dir string, info Info) (*Run, error) {
 	if err := r.WriteJSON("run.json", r.Info); err != nil {
 		return nil, errors.Join(err, r.unlock())
 	}
-	f, err := os.OpenFile(r.Path("metrics.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(r.Path(metricsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, errors.Join(err, r.unlock())
 	}
@@ -193,7 +201,7 @@ func (r *Run) Release() error { return r.unlock() }
 // GoOn sets a folder that was taken back to running, with these lines as its metrics, and notes that it goes on, by which version and where.
 func (r *Run) GoOn(metrics []any, engine, version string) error {
 	info := r.Info
-	info.Status, info.Error, info.Finished = Running, "", time.Time{}
+	info.Status, info.Error, info.Warnings, info.Finished = Running, "", nil, time.Time{}
 	info.Resumed = append(info.Resumed, Leg{time.Now().Truncate(time.Millisecond), engine, version, thisMachine()})
 	var b bytes.Buffer
 	for _, m := range metrics {
@@ -203,12 +211,12 @@ func (r *Run) GoOn(metrics []any, engine, version string) error {
 		}
 		b.Write(append(line, '\n'))
 	}
-	if err := errors.Join(r.WriteFile("metrics.jsonl", b.Bytes()), r.WriteJSON("run.json", info)); err != nil {
+	if err := errors.Join(r.WriteFile(metricsFile, b.Bytes()), r.WriteJSON("run.json", info)); err != nil {
 		return err
 	}
 	r.Info = info
 	var err error
-	r.metrics, err = os.OpenFile(r.Path("metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0o666)
+	r.metrics, err = os.OpenFile(r.Path(metricsFile), os.O_APPEND|os.O_WRONLY, 0o666)
 	return err
 }
 
@@ -252,18 +260,26 @@ func (r *Run) WriteJSON(name string, v any) error {
 	return r.WriteFile(name, append(data, '\n'))
 }
 
-// Append adds v as one line to metrics.jsonl, in one write, so that a reader sees whole lines but for the last.
+// Append adds v as one line to metrics.jsonl, in one write, so that a reader sees whole lines but for the last. A line
+// that the disk does not take is written with the next one; if it never is, that is a loss and not an error. An error
+// is that of v.
 func (r *Run) Append(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = r.metrics.Write(append(data, '\n'))
-	return err
+	r.unwritten = append(append(r.unwritten, data...), '\n')
+	r.flush()
+	return nil
 }
 
 // Sync puts the metrics on the disk, before a file that presumes them.
-func (r *Run) Sync() error { return r.metrics.Sync() }
+func (r *Run) Sync() error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	return r.metrics.Sync()
+}
 
 // Finish records how the run ended: done for a nil error, else interrupted or failed.
 // It returns err, or the first error of its own.
@@ -277,7 +293,12 @@ func (r *Run) Finish(err error, interrupted bool) error {
 	default:
 		r.Info.Status, r.Info.Error = Failed, err.Error()
 	}
-	late := errors.Join(r.metrics.Close(), r.WriteJSON("run.json", r.Info), r.unlock())
+	r.flush()
+	if err := r.metrics.Close(); err != nil {
+		r.Lost(metricsFile, err)
+	}
+	r.Info.Warnings = r.warnings()
+	late := errors.Join(r.writeInfo(), r.unlock())
 	if err == nil {
 		err = late
 	}
@@ -337,7 +358,7 @@ func ReadInfo(dir string) (Info, error) {
 // ReadMetrics calls each for every whole line of metrics.jsonl. A last line without its newline, which a
 // killed run may leave, is passed over.
 func ReadMetrics(dir string, each func(line json.RawMessage) error) error {
-	path := filepath.Join(dir, "metrics.jsonl")
+	path := filepath.Join(dir, metricsFile)
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -33,7 +33,6 @@ type coordinator struct {
 	open    map[string]bool    // runs neither done nor given up
 	done    int
 	given   int      // given up
-	torn    bool     // metrics.jsonl has lost lines to a full disk
 	corrupt sync.Map // names of results that did not arrive whole: which version of them
 	coming  sync.Map // runs whose results are being fetched
 	bar     *job.Bar
@@ -130,7 +129,7 @@ func sweep(ctx context.Context, con *job.Console, plan *Plan, dir string, o Opti
 	slices.SortFunc(out.Failed, func(a, b failure) int { return strings.Compare(a.Run, b.Run) })
 	os.Remove(c.path("running.json"))
 	if c.done > 0 {
-		err = errors.Join(err, c.mendMetrics(), c.report())
+		err = errors.Join(err, c.report())
 	}
 	return out, c.run.Finish(err, ctx.Err() != nil)
 }
@@ -217,6 +216,7 @@ func (c *coordinator) take() (err error) {
 	if err != nil {
 		return err
 	}
+	c.run.Say = c.con.Say
 	if left, err := filepath.Glob(c.path(".incoming-*")); err == nil { // of a process that was killed
 		for _, dir := range left {
 			os.RemoveAll(dir)

@@ -98,26 +98,7 @@ func (c *coordinator) ended(e event) error {
 	} else if v, ok := r.number(c.plan.File.Metric); ok && c.plan.File.Job == "train" {
 		c.con.Say("%d of %d: %v: %s %.5g", c.done, len(c.plan.Runs), e.run, c.plan.File.Metric, v)
 	}
-	err := c.run.Append(metricLine(e.run, r))
-	if isFull(err) { // perhaps half a line: all are written again in the end
-		c.con.Say("%v", err)
-		c.torn, err = true, nil
-	}
-	return err
-}
-
-// mendMetrics writes metrics.jsonl again where a full disk has torn it.
-func (c *coordinator) mendMetrics() error {
-	if !c.torn {
-		return nil
-	}
-	var b []byte
-	for _, s := range c.plan.Runs {
-		if r, ok := c.Result(s); ok {
-			b = append(append(b, canonicalJSON(metricLine(s, r))...), '\n')
-		}
-	}
-	return c.run.WriteFile("metrics.jsonl", b)
+	return c.run.Append(metricLine(e.run, r))
 }
 
 // reconcile queues every open run that is not queued. What is neither open nor queued nor here was lost with the server, or is on its way.

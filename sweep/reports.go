@@ -97,9 +97,7 @@ func (r *results) Write(run *runlog.Run) error {
 		doc.List(w...)
 	}
 	doc.Section("Result")
-	if err := doc.AddTables(job.Named{Name: "result", Table: r.table()}); err != nil {
-		return err
-	}
+	doc.AddTables(job.Named{Name: "result", Table: r.table()})
 	if fig, ok := r.figure(); ok {
 		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
 			doc.Say("There is no figure: %v.", err) // a name that the font cannot show is no reason to lose the tables
@@ -107,17 +105,14 @@ func (r *results) Write(run *runlog.Run) error {
 	}
 	if r.paired() {
 		doc.Section("Differences")
-		if err := doc.AddTables(job.Named{Name: "pairs", Table: r.pairs()}); err != nil {
-			return err
-		}
+		doc.AddTables(job.Named{Name: "pairs", Table: r.pairs()})
 	}
 	doc.Section("The same in every run")
 	doc.Tables(r.fixed())
 	doc.Say("Every run is in trials/, listed in tables/runs.csv. bregman %s made them.", p.Version)
-	if err := doc.SaveTable("runs", r.runsTable()); err != nil {
-		return err
-	}
-	return doc.Save()
+	doc.SaveTable("runs", r.runsTable())
+	doc.Save()
+	return nil
 }
 
 // paired says whether there are differences to show.

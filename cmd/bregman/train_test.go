@@ -171,6 +171,9 @@ func TestAFullDiskIsOneClearLineAndNoHalfWrittenFile(t *testing.T) {
 	if len(runs) != 1 {
 		t.Fatalf("runs %v", runs)
 	}
+	if !strings.Contains(stderr.String(), "  bregman train --resume "+filepath.Join("runs", filepath.Base(runs[0]))+"\n") {
+		t.Errorf("no command to resume it: %s", stderr.String())
+	}
 	if info, err := runlog.ReadInfo(runs[0]); err != nil || info.Status != runlog.Failed {
 		t.Errorf("status %q, %v", info.Status, err)
 	}
