@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -199,17 +200,20 @@ func (w *fitting) rescue(ctx context.Context, prob linear.Problem, set linear.Se
 	if found, err := w.barely(ctx, prob, r); found || err != nil || w.soft >= softest {
 		return false, err
 	}
-	before := w.soft
-	w.soft = softer(w.soft, prob, r.W)
+	what := w.none
 	switch {
-	case before > 0:
-		w.none = fmt.Sprintf("no positive mean of the worst %.0f %% of margins was found in %d steps (it is at most %.3g)",
-			100*before, r.Steps, r.Upper)
+	case w.soft > 0:
+		what = fmt.Sprintf("no positive mean of the worst %.0f %% of margins was found in %d steps (it is at most %.3g)",
+			100*w.soft, r.Steps, r.Upper)
 	case !w.refuted:
-		w.none = fmt.Sprintf("no positive margin was found in %d steps (it is at most %.3g)", r.Steps, r.Upper)
+		what = fmt.Sprintf("no positive margin was found in %d steps (it is at most %.3g)", r.Steps, r.Upper)
 	}
+	if w.none == "" {
+		w.none = what
+	}
+	w.soft = softer(w.soft, prob, r.W)
 	w.con.Say("%s: maximising the mean of the worst %.0f %% instead (--soft %v); see also --loss logistic --lp",
-		w.none, 100*w.soft, w.soft)
+		what, 100*w.soft, w.soft)
 	return true, nil
 }
 
@@ -233,14 +237,8 @@ const hardlySolved = 0.1
 
 // scaleAdvice says which feature stands in the way and what to do.
 func scaleAdvice(s *margin.Scale, features []string) string {
-	name := func(j int) string {
-		if j < len(features) {
-			return strconv.Quote(features[j])
-		}
-		return strconv.Itoa(j + 1)
-	}
 	return fmt.Sprintf("feature %s is %.1g times as large as feature %s: fit with --scale max, or rescale it in the file",
-		name(s.Column), s.Ratio, name(s.Small))
+		featureName(features, s.Column), s.Ratio, featureName(features, s.Small))
 }
 
 // settings are the settings as linear takes them.
@@ -385,27 +383,55 @@ func (w *fitting) remarks() {
 		case w.penalised() || w.method() == linear.Accelerated || len(pts) < 2:
 		case !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0:
 			w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", pts[0].Loss, pts[len(pts)-1].Loss)
-		case w.loss.Residual() && r.Steps >= int(w.Steps):
-			if before := halfway(pts); falling*before > pts[len(pts)-1].Loss {
-				w.con.Say("not converged: the loss still fell from %.4g to %.4g in the last half of the steps; say more --steps, another --lr, or --scale std",
-					before, pts[len(pts)-1].Loss)
+		case w.loss.Residual():
+			if j, c := correlation(w.set.X, w.targets[0], r.W); c > correlated {
+				w.con.Say("not converged: what is left of the targets still has a correlation of %.2g with feature %s; say more --steps, "+
+					"another --lr, or --scale std", c, featureName(w.set.Features, j))
 			}
 		}
 	}
 }
 
-// falling is the share of the loss at half of the steps below which the last one shows that it still falls.
-const falling = 0.99
+// correlated is the correlation of a feature with the residual above which a regression has not converged: the loss could fall
+// by the square of it, 1e-4 of itself, by that feature alone.
+const correlated = 0.01
 
-// halfway returns the loss at the last point up to half of the steps.
-func halfway(pts []linear.Point) float64 {
-	loss := pts[0].Loss
-	for _, pt := range pts {
-		if pt.Step <= pts[len(pts)-1].Step/2 {
-			loss = pt.Loss
+// correlation returns the feature with the largest |⟨xⱼ, r⟩|/(‖xⱼ‖‖r‖), r = Xw − y, which is 0 at the least loss; 0 if r is nothing beside y.
+func correlation(x matrix.Matrix, y, w []float64) (feature int, most float64) {
+	n, d := x.Dims()
+	r, grad, square := make([]float64, n), make([]float64, d), make([]float64, d)
+	x.Mul(r, w)
+	for i := range r {
+		r[i] -= y[i]
+	}
+	size := mirror.Norm(r, 2)
+	if size <= 1e-6*mirror.Norm(y, 2) {
+		return 0, 0
+	}
+	x.AddMulT(grad, r)
+	matrix.Rows(x, func(_ int, idx []int32, val []float64) {
+		for k, v := range val {
+			if j := k; idx == nil {
+				square[j] += v * v
+			} else {
+				square[idx[k]] += v * v
+			}
+		}
+	})
+	for j, g := range grad {
+		if c := math.Abs(g) / (math.Sqrt(square[j]) * size); c > most {
+			feature, most = j, c
 		}
 	}
-	return loss
+	return feature, most
+}
+
+// featureName is the name of a feature, or its number.
+func featureName(features []string, j int) string {
+	if j < len(features) {
+		return strconv.Quote(features[j])
+	}
+	return strconv.Itoa(j + 1)
 }
 
 // startAt reads --init.

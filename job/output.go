@@ -11,8 +11,9 @@ import (
 // Input is a file that a command reads, with the flag or argument that names it.
 type Input struct{ Name, Path string }
 
-// CheckOut tries the file that --out names before the work begins: it must not be one of the inputs, by whatever name or link, and its
-// folder must take a new file. An existing file is not touched, and nothing is left behind. An empty path and "-" are always right.
+// CheckOut tries the file that --out names before the work begins: it must not be one of the inputs, by whatever name or
+// link, and its folder must take a new file, or be possible to make. An existing file is not touched, and nothing is
+// left behind. An empty path and "-" are always right.
 func CheckOut(path string, inputs ...Input) error {
 	if path == "" || path == "-" {
 		return nil
@@ -29,7 +30,7 @@ func CheckOut(path string, inputs ...Input) error {
 	if err == nil && !out.Mode().IsRegular() {
 		return nil // a device or a pipe, which is written in place
 	}
-	return tryFolder("--out", path, filepath.Dir(path))
+	return tryAbove("--out", path, filepath.Dir(path))
 }
 
 // is reports whether the input is this file. The name of a built-in set is not a file; "-" is what standard input reads.
@@ -47,22 +48,18 @@ func CheckFolder(flag, path string) error {
 	if path == "" {
 		return nil
 	}
-	dir := path
-	for {
-		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return tryFolder(flag, path, dir)
-		}
-		dir = filepath.Dir(dir)
-	}
+	return tryAbove(flag, path, path)
 }
 
-// tryFolder returns an error if dir does not take a new file, for the sake of the flag with this path.
-func tryFolder(flag, path, dir string) error {
+// tryAbove returns an error if dir, or the lowest folder above it that exists, does not take a new file, for the sake of
+// the flag with this path.
+func tryAbove(flag, path, dir string) error {
 	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s %s: the folder %s does not exist: make it, or name another", flag, path, dir)
-	case err == nil && !st.IsDir():
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		st, err = os.Stat(dir)
+	}
+	if err == nil && !st.IsDir() {
 		return fmt.Errorf("%s %s: %s is not a folder: name another", flag, path, dir)
 	}
 	f, err := os.CreateTemp(dir, ".bregman-try-*")

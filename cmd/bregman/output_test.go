@@ -116,7 +116,7 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	places := map[string]string{"nowhere/x.npy": "the folder nowhere does not exist", "data.svm/x.npy": "data.svm is not a folder", "folder": "is a folder"}
+	places := map[string]string{"data.svm/x.npy": "data.svm is not a folder", "folder": "is a folder"}
 	if os.Geteuid() != 0 { // root writes everywhere
 		if err := os.Mkdir(filepath.Join(dir, "locked"), 0o555); err != nil {
 			t.Fatal(err)
@@ -143,10 +143,13 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 			fail(args+" --out "+place, want)
 		}
 	}
-	fail("data get data.svm --out nowhere/x.svm", "the folder nowhere does not exist")
+	fail("data get data.svm --out data.svm/x.svm", "data.svm is not a folder")
 	for _, args := range []string{"fit --data missing.svm --runs data.svm/runs", "path --data missing.svm --runs data.svm",
 		"train --data missing --runs data.svm", "report run --tables data.svm", "sweep bias --out data.svm", "reproduce cifar10 --runs data.svm"} {
 		fail(args, "data.svm")
+	}
+	if _, stderr, code := bregman(t, dir, "data", "get", "data.svm", "--out", "new/folder/x.svm"); code != 0 {
+		t.Errorf("a folder that can be made: exit %d, %s", code, stderr)
 	}
 }
 
