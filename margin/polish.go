@@ -39,7 +39,8 @@ type polisher struct {
 // mostPolish bounds the arithmetic of a factorisation.
 const mostPolish = 4e9
 
-// polish returns a polisher for the rows with positive weights y, and nil if it would take too long.
+// polish returns a polisher for the rows with positive weights y. It has no conditions, and changes no weights, if
+// meeting them would take too long.
 func (s *solver) polish(y, target []float64, known []bool) *polisher {
 	k := &polisher{solver: s, target: target, known: known, unit: s.units()}
 	for i, v := range y {
@@ -47,13 +48,11 @@ func (s *solver) polish(y, target []float64, known []bool) *polisher {
 			k.part, k.hi = append(k.part, i), append(k.hi, v)
 		}
 	}
-	n := float64(len(k.part))
-	if n == 0 || n*float64(s.d)*min(n, float64(s.d)) > mostPolish {
-		return nil
-	}
 	k.lo = make([]float64, len(k.part))
 	k.current = slices.Clone(k.hi)
-	k.choose()
+	if n := float64(len(k.part)); n*float64(s.d)*min(n, float64(s.d)) <= mostPolish {
+		k.choose()
+	}
 	return k
 }
 
@@ -181,7 +180,7 @@ func (k *polisher) run(gap float64) float64 {
 	v, total := k.sums()
 	upper := k.bound(v, total)
 	for range 12 {
-		if (linear.Certificate{Lower: k.best.lower, Upper: upper}).Gap() <= gap {
+		if len(k.order) == 0 || (linear.Certificate{Lower: k.best.lower, Upper: upper}).Gap() <= gap {
 			break
 		}
 		hi, lo := slices.Clone(k.hi), slices.Clone(k.lo)

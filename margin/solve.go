@@ -90,7 +90,7 @@ func (s *solver) run() (string, *NotSeparableError) {
 	if s.even != nil {
 		return s.runUneven()
 	}
-	if proof := s.separate(); proof != nil {
+	if proof := s.separate(); proof != nil || !(s.best.lower > 0) {
 		return "", proof
 	}
 	tall := s.n > s.d
@@ -107,10 +107,11 @@ func (s *solver) run() (string, *NotSeparableError) {
 	}
 	s.form(tall)
 	method(s.reached)
-	if s.settled() || s.ctx.Err() != nil || s.best.w == nil {
+	quick := max(s.n, s.d) <= 2*smallRows && !s.nested && s.p > 1 && !math.IsInf(s.p, 1)
+	if s.reached() || s.settled() && !quick || s.ctx.Err() != nil || s.best.w == nil {
 		return name, nil
 	}
-	if s.p > 1 && !math.IsInf(s.p, 1) && s.best.upper < cancelled {
+	if s.p > 1 && !math.IsInf(s.p, 1) && (s.best.upper < cancelled || s.settled()) {
 		name += ", then on w"
 		if s.refine(tall); s.settled() || s.ctx.Err() != nil {
 			return name, nil
@@ -185,23 +186,27 @@ func (s *solver) runUneven() (string, *NotSeparableError) {
 		} else {
 			s.primalFrom(s.best.w, s.rising())
 		}
-		for _, a := range [][]float64{s.y, s.best.a} { // the last weights are nearest to the best w
-			if s.reached() {
-				break
-			}
-			target, known := s.stationary(a)
-			if k := s.polish(a, target, known); k != nil {
-				if upper := k.run(s.gap); upper < s.best.upper {
-					k.keep(upper, s.gap)
-				}
-			}
-		}
+		s.tighten()
 		if s.settled() || s.ctx.Err() != nil || max(s.n, s.d) > 2*smallRows {
 			break
 		}
 		s.again()
 	}
 	return name, nil
+}
+
+// tighten makes the upper bound that of the best w, if it is not close enough.
+func (s *solver) tighten() {
+	for _, a := range [][]float64{s.y, s.best.a} { // the last weights are nearest to the best w
+		if s.reached() {
+			return
+		}
+		target, known := s.stationary(a)
+		k := s.polish(a, target, known)
+		if upper := k.run(s.gap); upper < s.best.upper {
+			k.keep(upper, s.gap)
+		}
+	}
 }
 
 // rising returns a condition to stop: the gap is reached, or the margin has stopped rising. The other bound may wait for polish.
@@ -221,6 +226,7 @@ func (s *solver) solution(method string) (*Solution, error) {
 	if s.best.a == nil || s.best.w == nil || !(s.best.lower > 0) {
 		return nil, s.short(math.Inf(1))
 	}
+	s.tighten()
 	gap := s.gap
 	if !s.reached() { // rounding allows no more: a little less leaves room for zeros
 		gap = max(s.best.gap(), min(2*s.best.gap(), s.enough))

@@ -61,9 +61,6 @@ func (s *solver) prune(gap float64) {
 // better.
 func (s *solver) keepOnly(y, target []float64, known []bool, gap float64) bool {
 	k := s.polish(y, target, known)
-	if k == nil {
-		return false
-	}
 	upper := k.run(min(gap, s.gap))
 	worse := upper >= s.best.upper && s.sparse(y)
 	if (linear.Certificate{Lower: s.best.lower, Upper: upper}).Gap() > gap || worse {
