@@ -60,7 +60,7 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 	if soft == 0 {
 		soft = w.Soft
 	}
-	w.Steps = Count(min(steps, int(w.Steps), replaySteps))
+	w.Steps = Count(max(1, min(steps, int(w.Steps), replaySteps)))
 	prob := linear.Problem{X: set.X, Y: w.targets[0]}
 	r := &Replay{X: absorbed(set, prob.Y)}
 	if s, err := margin.Solve(ctx, prob, w.p, margin.Settings{}); err == nil {

@@ -65,6 +65,9 @@ func swept(tb testing.TB, p *Plan) time.Duration {
 
 // Sixty exact margins of half a millisecond: what is left is overhead. It is 1 to 5 ms; the bound is that of the issue that asked for sweeps.
 func TestTheOverheadOfARunIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time, which the race detector multiplies")
+	}
 	p, err := tryPlan("job = \"margin\"\ntrials = 10\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [1.1, 1.5, 2, 3, 6, 10]")
 	if err != nil {
 		t.Fatal(err)
