@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -314,7 +315,8 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 	board := newBoard(run)
 	defer board.close()
 	bar := w.con.BarFrom(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
-	defer bar.Done()
+	endBar := sync.OnceFunc(bar.Done)
+	defer endBar()
 	begin, saved := time.Now(), time.Time{}
 	before := 0.0 // seconds of the legs before this one
 	for _, l := range lines {
@@ -360,6 +362,7 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 			return err
 		}
 	}
+	endBar()
 	return w.finish(ctx, run, r, lines, before+time.Since(begin).Seconds(), out)
 }
 
@@ -440,7 +443,9 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 	}
 	var study *train.Study
 	if !w.NoStudy {
-		s, err := w.session.Study(ctx, plan.P)
+		bar := w.con.Bar(fmt.Sprintf("p = %v, seed %d: study of the weights", plan.P, plan.Seed), 1000)
+		s, err := w.session.Study(ctx, plan.P, last.Score.Accuracy, func(share float64) { bar.Set(int64(1000 * share)) })
+		bar.Done()
 		if err != nil {
 			return err
 		}

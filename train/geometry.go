@@ -49,7 +49,7 @@ func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, erro
 		defer close(done)
 		g = measure(layers, x.start, p)
 	}()
-	score, margins, err := x.evaluate(ctx, false)
+	score, margins, err := x.evaluate(ctx, false, nil)
 	<-done
 	if err != nil {
 		return score, g, err
@@ -69,10 +69,13 @@ func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, erro
 }
 
 // StartHash tells the weights that the run began with from others.
-func (x *Session) StartHash() string {
+func (x *Session) StartHash() string { return hashOf(x.start) }
+
+// hashOf tells weights from others.
+func hashOf(layers []Layer) string {
 	h := sha256.New()
 	var buf []byte
-	for _, l := range x.start {
+	for _, l := range layers {
 		buf = buf[:0]
 		for _, v := range l.Values {
 			b := math.Float32bits(v)

@@ -75,7 +75,7 @@ type outputs struct {
 	labels           []uint8
 }
 
-func (x *Session) outputs(ctx context.Context) (o outputs, err error) {
+func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err error) {
 	o = outputs{n: x.set.Train.Len(), classes: len(x.set.Classes), labels: x.set.Train.Labels}
 	err = engine.Try(func() error {
 		if x.features == nil {
@@ -110,15 +110,16 @@ func (x *Session) outputs(ctx context.Context) (o outputs, err error) {
 					return err
 				}
 			}
+			each(min(b, o.n-first))
 		}
 		return nil
 	})
 	return o, err
 }
 
-// margins measures the network on its training images in the geometry p.
-func (x *Session) margins(ctx context.Context, p float64, layers []Layer) (m Margins, err error) {
-	o, err := x.outputs(ctx)
+// margins measures the network on its training images in the geometry p, and calls each as evaluate does.
+func (x *Session) margins(ctx context.Context, p float64, layers []Layer, each func(int)) (m Margins, err error) {
+	o, err := x.outputs(ctx, each)
 	if err != nil {
 		return m, err
 	}

@@ -169,12 +169,13 @@ func (x *Session) scalar(path string) (float64, error) {
 
 // Evaluate tests the network with its running statistics; with flip, the answers to a picture and to its mirror image are added.
 func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
-	s, _, err := x.evaluate(ctx, flip)
+	s, _, err := x.evaluate(ctx, flip, nil)
 	return s, err
 }
 
-// evaluate also returns the output margin of each test image.
-func (x *Session) evaluate(ctx context.Context, flip bool) (s Score, margins []float64, err error) {
+// evaluate also returns the output margin of each test image. It calls each, if not nil, with the number of images of
+// a batch that is done.
+func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Score, margins []float64, err error) {
 	n, classes := x.set.Test.Len(), len(x.set.Classes)
 	margins = make([]float64, 0, n)
 	err = engine.Try(func() error {
@@ -202,6 +203,9 @@ func (x *Session) evaluate(ctx context.Context, flip bool) (s Score, margins []f
 				s.Loss += loss
 				s.Accuracy += right
 				margins = append(margins, outputMargin(row, label))
+			}
+			if each != nil {
+				each(min(first+x.test, n) - first)
 			}
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bregman-ml/bregman/optim"
@@ -30,7 +31,7 @@ type Study struct {
 	PrunedAll   []Level `json:"pruned_all"`  // the smallest of all layers together
 	Rounded     []Level `json:"rounded"`     // symmetric, one scale per tensor
 	Margins     Margins `json:"margins"`     // on the training images
-	Evaluations int     `json:"evaluations"` // of the test images
+	Evaluations int     `json:"evaluations"` // of the test images: one for each changed network
 	Seconds     float64 `json:"seconds"`
 }
 
@@ -46,10 +47,12 @@ type Level struct {
 	Accuracy float64 `json:"accuracy"`
 }
 
-// Study measures the weights, tests the network with pruned and with rounded ones, puts them back, and measures the margins in the geometry p.
-func (x *Session) Study(ctx context.Context, p float64) (s Study, err error) {
+// Study measures the weights, tests the network with pruned and with rounded ones, puts them back, and measures the
+// margins in the geometry p. accuracy is the network's on the test images, which the caller knows. A network that two
+// levels share is tested once. progress is called with the share of the work that is done, the last time with 1.
+func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(share float64)) (s Study, err error) {
 	begin := time.Now()
-	s.P = p
+	s.P, s.Accuracy = p, accuracy
 	if bad := optim.FirstNotFinite(x.modelScope()); bad != nil { // ReLU hides a NaN from the answers
 		return s, &Diverged{fmt.Errorf("%w: try a smaller learning rate", bad)}
 	}
@@ -60,54 +63,69 @@ func (x *Session) Study(ctx context.Context, p float64) (s Study, err error) {
 	sorted := s.measure(layers)
 	defer func() { err = errors.Join(err, x.SetWeights(layers)) }()
 
-	test := func(change func(k int, l Layer) []float32) (float64, error) {
-		s.Evaluations++
-		if change != nil {
-			other := make([]Layer, len(layers))
-			for k, l := range layers {
-				other[k] = l
-				other[k].Values = change(k, l)
-			}
+	images, levels := x.set.Test.Len(), 2*len(PruneShares)+len(RoundBits)
+	done, all := 0, levels*images+x.set.Train.Len()
+	each := func(n int) {
+		done += n
+		progress(pairsFrom * float64(done) / float64(all))
+	}
+	known := map[string]float64{hashOf(layers): accuracy}
+	level := func(to *[]Level, at float64, change func(k int, l Layer) []float32) error {
+		other := slices.Clone(layers)
+		for k, l := range layers {
+			other[k].Values = change(k, l)
+		}
+		hash := hashOf(other)
+		a, ok := known[hash]
+		if ok {
+			each(images)
+		} else {
 			if err := x.SetWeights(other); err != nil {
-				return 0, err
+				return err
 			}
+			s.Evaluations++
+			score, _, err := x.evaluate(ctx, false, each)
+			// Changed weights may overflow; the accuracy says so.
+			if bad := (*Diverged)(nil); err != nil && !errors.As(err, &bad) {
+				return err
+			}
+			a, known[hash] = score.Accuracy, score.Accuracy
 		}
-		score, err := x.Evaluate(ctx, false)
-		if bad := (*Diverged)(nil); change != nil && errors.As(err, &bad) {
-			err = nil // changed weights may overflow; the accuracy says so
-		}
-		return score.Accuracy, err
-	}
-	if s.Accuracy, err = test(nil); err != nil {
-		return s, err
-	}
-	levels := func(to *[]Level, at float64, change func(k int, l Layer) []float32) error {
-		accuracy, err := test(change)
-		*to = append(*to, Level{at, accuracy})
-		return err
+		*to = append(*to, Level{at, a})
+		return nil
 	}
 	s.PrunedEach, s.PrunedAll = []Level{{0, s.Accuracy}}, []Level{{0, s.Accuracy}}
 	for _, share := range PruneShares {
-		if err := levels(&s.PrunedEach, share, func(k int, l Layer) []float32 { return pruned(l.Values, prunedAt(sorted.layers[k], share)) }); err != nil {
+		err := level(&s.PrunedEach, share, func(k int, l Layer) []float32 {
+			return pruned(l.Values, prunedAt(sorted.layers[k], share))
+		})
+		if err != nil {
 			return s, err
 		}
 		limit := prunedAt(sorted.all, share)
-		if err := levels(&s.PrunedAll, share, func(_ int, l Layer) []float32 { return pruned(l.Values, limit) }); err != nil {
+		err = level(&s.PrunedAll, share, func(_ int, l Layer) []float32 { return pruned(l.Values, limit) })
+		if err != nil {
 			return s, err
 		}
 	}
 	for _, bits := range RoundBits {
-		if err := levels(&s.Rounded, float64(bits), func(_ int, l Layer) []float32 { return rounded(l.Values, bits) }); err != nil {
+		err := level(&s.Rounded, float64(bits), func(_ int, l Layer) []float32 { return rounded(l.Values, bits) })
+		if err != nil {
 			return s, err
 		}
 	}
 	if err := x.SetWeights(layers); err != nil {
 		return s, err
 	}
-	s.Margins, err = x.margins(ctx, p, layers)
+	if s.Margins, err = x.margins(ctx, p, layers, each); err == nil {
+		progress(1)
+	}
 	s.Seconds = time.Since(begin).Seconds()
 	return s, err
 }
+
+// pairsFrom is the share of a study that comes before its pairs of classes are solved.
+const pairsFrom = 0.95
 
 // sortedSizes are the sizes of each layer's weights and of all, ascending.
 type sortedSizes struct {

@@ -106,18 +106,22 @@ func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := x.Study(t.Context(), 3)
+	var shares []float64
+	s, err := x.Study(t.Context(), 3, score.Accuracy, func(share float64) { shares = append(shares, share) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if weights(t, x) != before {
 		t.Error("the study changed the weights")
 	}
-	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 18 || len(s.Rounded) != len(RoundBits) {
+	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 17 || len(s.Rounded) != len(RoundBits) {
 		t.Errorf("accuracy %v against %v, %d evaluations", s.Accuracy, score.Accuracy, s.Evaluations)
 	}
 	if s.All.Count != 3*3*16+3*3*16*32+3*3*32*64+64*10 || len(s.Layers) != 4 || s.Layers[3].Name != "linear" || math.Abs(s.Scaled.RMS-1) > 1e-4 {
 		t.Errorf("%d weights in %d layers, scaled %+v", s.All.Count, len(s.Layers), s.Scaled)
+	}
+	if n := len(shares); n < 18 || shares[n-1] != 1 || !slices.IsSorted(shares) || shares[n-2] != pairsFrom || shares[0] > 0.1 {
+		t.Errorf("progress %v", shares)
 	}
 	m := s.Margins
 	if m.Examples != 200 || !slices.IsSorted(m.Quantiles) || len(m.Pairs) != 3 || m.LastNorm <= 0 {
@@ -131,8 +135,43 @@ func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := x.Study(ctx, 3); err == nil || weights(t, x) != before {
+	if _, err := x.Study(ctx, 3, 0, func(float64) {}); err == nil || weights(t, x) != before {
 		t.Errorf("a study that is stopped: %v, weights changed: %v", err, weights(t, x) != before)
+	}
+}
+
+// Most weights are 0, and pruning changes nothing: these networks are the one whose accuracy is known.
+func TestAStudyTestsEachNetworkOnce(t *testing.T) {
+	x := session(t, small(t, 200, 60), quick)
+	if err := x.Start(quickRun(x, 3)); err != nil {
+		t.Fatal(err)
+	}
+	layers, err := x.Weights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		for i := range l.Values {
+			if i%100 != 0 {
+				l.Values[i] = 0
+			}
+		}
+	}
+	if err := x.SetWeights(layers); err != nil {
+		t.Fatal(err)
+	}
+	end := 0.0
+	s, err := x.Study(t.Context(), 3, 0.125, func(share float64) { end = share })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Evaluations != len(RoundBits) || end != 1 {
+		t.Errorf("%d evaluations, want the %d of rounded weights; progress ends at %v", s.Evaluations, len(RoundBits), end)
+	}
+	for _, l := range append(s.PrunedEach, s.PrunedAll...) {
+		if l.Accuracy != 0.125 {
+			t.Errorf("pruned by %v: accuracy %v, want the one that is known", l.At, l.Accuracy)
+		}
 	}
 }
 
@@ -171,7 +210,7 @@ func TestOutputsAreOfEveryTrainingImageOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		if *s.o, err = s.x.outputs(t.Context()); err != nil {
+		if *s.o, err = s.x.outputs(t.Context(), func(int) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,7 +239,7 @@ func TestAnOverflowingNetworkHasNoStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d *Diverged
-	if _, err := x.Study(t.Context(), 2); !errors.As(err, &d) || !strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
+	if _, err := x.Study(t.Context(), 2, 0, func(float64) {}); !errors.As(err, &d) || !strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
 		t.Errorf("error %v", err)
 	}
 }
