@@ -115,6 +115,13 @@ func parse(name string, settings map[string]string) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("job %q: choose train, fit, margin or path", name)
 	}
+	t := reflect.TypeOf(k.fresh()).Elem()
+	for i := range t.NumField() { // kong names flags, and a parser that is used again takes a required one for given
+		tag := t.Field(i).Tag
+		if key := tag.Get("toml"); strings.HasPrefix(tag.Get("kong"), "required") && key != "-" && settings[key] == "" {
+			return nil, fmt.Errorf("missing setting: %s", key)
+		}
+	}
 	p, free, err := takeParser(name)
 	if err != nil {
 		return nil, err
@@ -132,15 +139,8 @@ func parse(name string, settings map[string]string) (any, error) {
 		}
 		return nil, err
 	}
-	v := reflect.ValueOf(p.settings).Elem()
-	for i := range v.NumField() { // a parser that is used again takes a required flag for given
-		name := v.Type().Field(i).Tag.Get("toml")
-		if strings.HasPrefix(v.Type().Field(i).Tag.Get("kong"), "required") && v.Field(i).IsZero() && name != "-" {
-			return nil, fmt.Errorf("missing setting: %s", name)
-		}
-	}
 	out := k.fresh()
-	reflect.ValueOf(out).Elem().Set(v)
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(p.settings).Elem())
 	return out, nil
 }
 

@@ -154,6 +154,16 @@ lr = [0.1, "auto"]`)
 	}
 }
 
+// The first run of a process has a new parser, others one that was used before: both must say the same.
+func TestAMissingSettingIsNamedByANewParserToo(t *testing.T) {
+	parsers.Clear()
+	for range 2 {
+		if _, err := parse("fit", map[string]string{"p": "3"}); err == nil || err.Error() != "missing setting: data" {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
 func TestAMistakeIsNamedWithItsLine(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"job = \"fit\"\nmetrics = 3", "s.toml:2: metrics: no such key (did you mean metric?): a sweep file has job,"},
