@@ -14,6 +14,7 @@ type GapError struct {
 	Cause      error   // why the solver was stopped from outside, nil if it was not
 	Upper      float64 // if Gap is +Inf: no w has a larger margin than this; +Inf if nothing is known
 	Scale      *Scale  // the column whose scale stands in the way, nil if columns are of similar scales
+	Unproved   int     // a proof was not tried: it may need so many examples, which is too many; 0: it was
 }
 
 // Scale names a column that is large beside another.
@@ -55,7 +56,10 @@ func (e *GapError) bound() string {
 }
 
 func (e *GapError) advice() string {
-	if e.Scale == nil {
+	switch {
+	case e.Unproved > 0:
+		return fmt.Sprintf("an exact proof was not tried, it may need %d examples and is tried for up to %d", e.Unproved, mostExact)
+	case e.Scale == nil:
 		return "a constant feature (bias) or more features may help"
 	}
 	return fmt.Sprintf("rescale column %d, whose values are %.1g times as large as those of column %d",

@@ -107,11 +107,12 @@ func (s *solver) run() (string, *NotSeparableError) {
 	}
 	s.form(tall)
 	method(s.reached)
-	quick := max(s.n, s.d) <= 2*smallRows && !s.nested && s.p > 1 && !math.IsInf(s.p, 1)
-	if s.reached() || s.settled() && !quick || s.ctx.Err() != nil || s.best.w == nil {
+	smooth := s.p > 1 && !math.IsInf(s.p, 1)
+	worth := smooth && max(s.n, s.d) <= 2*smallRows && !s.nested // a settled gap that is not the one aimed at is worth another look
+	if s.reached() || s.settled() && !worth || s.ctx.Err() != nil || s.best.w == nil {
 		return name, nil
 	}
-	if s.p > 1 && !math.IsInf(s.p, 1) && (s.best.upper < cancelled || s.settled()) {
+	if smooth && (s.best.upper < cancelled || s.settled()) {
 		name += ", then on w"
 		if s.refine(tall); s.settled() || s.ctx.Err() != nil {
 			return name, nil
@@ -150,9 +151,9 @@ func (s *solver) refine(tall bool) {
 	}
 }
 
-// runUneven solves a problem whose columns are of very different scales. Whether it can be separated is decided with columns of
-// one scale. From there on w itself is the unknown: what the dual weights say of it drowns in the rounding of the
-// large columns. The d × d equations do not mix columns before they are divided by their sizes, the n × n ones do.
+// runUneven solves a problem whose columns are of very different scales. Whether it can be separated is decided with
+// columns of one scale. From there on w itself is the unknown: what the dual weights say of it drowns in the rounding of
+// the large columns. The d × d equations do not mix columns before they are divided by their sizes, the n × n ones do.
 func (s *solver) runUneven() (string, *NotSeparableError) {
 	even := newSolver(s.ctx, s.prob, s.even, 2, Settings{MaxIterations: s.most})
 	proof := even.separate()
@@ -167,13 +168,17 @@ func (s *solver) runUneven() (string, *NotSeparableError) {
 	for j, u := range s.even.unit {
 		w[j] /= u
 	}
-	for i := range s.y { // equal weights, of rows of length 1: the even ones are far from those of the norm asked for
-		s.y[i] = 1
-	}
-	s.normalise()
 	s.mul(s.m, w)
-	s.mulT(s.v, s.y)
-	s.record(w, mirror.Norm(w, s.p), s.upper())
+	known := make([]float64, s.n)
+	for i, a := range even.best.a {
+		known[i] = a * (s.length[i] / s.even.length[i])
+	}
+	for _, y := range [][]float64{known, slices.Repeat([]float64{1}, s.n)} { // equal weights are the better start
+		copy(s.y, y)
+		s.normalise()
+		s.mulT(s.v, s.y)
+		s.record(w, mirror.Norm(w, s.p), s.upper())
+	}
 	if !(s.best.lower > 0) {
 		return "", nil
 	}
@@ -209,16 +214,21 @@ func (s *solver) tighten() {
 	}
 }
 
-// rising returns a condition to stop: the gap is reached, or the margin has stopped rising. The other bound may wait for polish.
+// rising returns a condition to stop: the gap is reached, or the margin has stopped rising. The upper bound is left to
+// tighten.
 func (s *solver) rising() func() bool {
 	last, idle := 0.0, 0
 	return func() bool {
 		if idle++; s.best.lower > last*(1+1e-9) {
 			last, idle = s.best.lower, 0
 		}
-		return s.reached() || idle > 60
+		return s.reached() || idle > stoppedRising
 	}
 }
+
+// stoppedRising is how many steps without a better margin end the search. Near 1e16 times as large columns it may rest for
+// thirty.
+const stoppedRising = 60
 
 // solution returns the best point found, in terms of the original problem.
 func (s *solver) solution(method string) (*Solution, error) {
@@ -267,6 +277,9 @@ func nonzero(x []float64) []int {
 func (s *solver) short(gap float64) *GapError {
 	e := &GapError{Gap: gap, Want: s.enough, Iterations: s.n0, Rounding: s.n0 < s.most, Cause: s.ctx.Err(),
 		Upper: math.Inf(1), Scale: s.rows.scale()}
+	if need := min(s.n, s.d+1); math.IsInf(gap, 1) && need > mostExact {
+		e.Unproved = need
+	}
 	if s.best.a != nil {
 		a, fine := s.rows.dual(s.best.a, s.best.fine)
 		e.Upper = linear.Certify(s.prob, s.p, make([]float64, s.full), parts(a, fine)...).Upper

@@ -38,6 +38,9 @@ func (s *solver) workingSet(part []int) *NotSeparableError {
 		}
 		before := s.best.gap()
 		s.adopt(sub, part)
+		if !(sub.best.lower > 0) {
+			return nil
+		}
 		if s.tell != nil {
 			s.report()
 		}
