@@ -225,7 +225,7 @@ func (w *fitting) checkScale(prob linear.Problem, fits []*linear.Result) error {
 	for _, r := range fits {
 		if r.Gap() > hardlySolved {
 			if s := margin.Scales(prob); s != nil {
-				return fmt.Errorf("%s: %s, and a soft margin was not found either: %s", w.set.Name, w.none, scaleAdvice(s, w.set.Features))
+				return fmt.Errorf("%s: %s, and a soft margin was not found either: %s", w.set.Name, w.none, scaleAdvice(s, w.set))
 			}
 		}
 	}
@@ -236,9 +236,9 @@ func (w *fitting) checkScale(prob linear.Problem, fits []*linear.Result) error {
 const hardlySolved = 0.1
 
 // scaleAdvice says which feature stands in the way and what to do.
-func scaleAdvice(s *margin.Scale, features []string) string {
+func scaleAdvice(s *margin.Scale, set *dataset.Set) string {
 	return fmt.Sprintf("feature %s is %.1g times as large as feature %s: fit with --scale max, or rescale it in the file",
-		featureName(features, s.Column), s.Ratio, featureName(features, s.Small))
+		featureName(set, s.Column), s.Ratio, featureName(set, s.Small))
 }
 
 // settings are the settings as linear takes them.
@@ -318,7 +318,7 @@ func (w *fitting) barely(ctx context.Context, prob linear.Problem, r *linear.Res
 		w.none = fmt.Sprintf("no weights separate the data: the examples %s cancel exactly", some(not.Rows))
 	case errors.As(err, &short) && short.Scale != nil && short.Cause == nil:
 		return false, fmt.Errorf("%s: not decided in float64: no positive margin was found (it is at most %.3g), and %s",
-			w.set.Name, short.Upper, scaleAdvice(short.Scale, w.set.Features))
+			w.set.Name, short.Upper, scaleAdvice(short.Scale, w.set))
 	}
 	return false, ctx.Err()
 }
@@ -386,7 +386,7 @@ func (w *fitting) remarks() {
 		case w.loss.Residual():
 			if j, c := correlation(w.set.X, w.targets[0], r.W); c > correlated {
 				w.con.Say("not converged: what is left of the targets still has a correlation of %.2g with feature %s; say more --steps, "+
-					"another --lr, or --scale std", c, featureName(w.set.Features, j))
+					"another --lr, or --scale std", c, featureName(w.set, j))
 			}
 		}
 	}
@@ -426,10 +426,13 @@ func correlation(x matrix.Matrix, y, w []float64) (feature int, most float64) {
 	return feature, most
 }
 
-// featureName is the name of a feature, or its number.
-func featureName(features []string, j int) string {
-	if j < len(features) {
-		return strconv.Quote(features[j])
+// featureName is the name of a feature, or its number as the file counts it.
+func featureName(set *dataset.Set, j int) string {
+	switch {
+	case j < len(set.Features):
+		return strconv.Quote(set.Features[j])
+	case set.ZeroBased:
+		return strconv.Itoa(j)
 	}
 	return strconv.Itoa(j + 1)
 }

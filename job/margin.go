@@ -124,7 +124,7 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 		} else if err != nil {
 			if short != nil && short.Scale != nil && short.Cause == nil {
 				err = fmt.Errorf("not decided in float64: no positive margin was found (it is at most %.3g), and %s",
-					short.Upper, scaleAdvice(short.Scale, set.Features))
+					short.Upper, scaleAdvice(short.Scale, set))
 			}
 			failed = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
 			break
