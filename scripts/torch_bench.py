@@ -1,8 +1,9 @@
-"""The networks of package nets in PyTorch, timed as a user would run them: eager, CIFAR-10-sized random images;
-on a GPU channels last, bf16 autocast and cudnn.benchmark, on a CPU float32 in the layout that is quicker.
+"""The networks of package nets in PyTorch, timed as a user would run them: eager or, on a GPU, compiled; CIFAR-10-sized random
+images; on a GPU channels last, bf16 autocast and cudnn.benchmark, on a CPU float32 in the layout that is quicker.
 A yardstick for `bregman train` and `bregman bench train`, not part of them.
 
     python3 scripts/torch_bench.py --batch 1024 --steps 60
+    python3 scripts/torch_bench.py --batch 1024 --steps 60 --compile max-autotune
     python3 scripts/torch_bench.py --device cpu --threads 2 --batch 32 --nets resnet18,mobilenetv2,cnn
 
 Each line of a CPU run is a JSON object.
@@ -141,18 +142,22 @@ def on_gpu(a):
     torch.backends.cudnn.benchmark = True
     print("torch", torch.__version__, torch.cuda.get_device_name())
     for name in a.nets.split(","):
-        for what in ("sgd", "paper p=3"):
+        for what in ("sgd",) if a.compile else ("sgd", "paper p=3"):
             net = NETS[name]().cuda().to(memory_format=torch.channels_last)
             count = sum(p.numel() for p in net.parameters())
             opt = torch.optim.SGD(net.parameters(), 0.01) if what == "sgd" else PaperPGD(net.parameters(), 0.01, 3)
             x = torch.randn(a.batch, 3, 32, 32, device="cuda").to(memory_format=torch.channels_last)
             y = torch.randint(0, 10, (a.batch,), device="cuda")
 
+            def forward():
+                with torch.autocast("cuda", torch.bfloat16):
+                    return F.cross_entropy(net(x), y)
+
+            loss = torch.compile(forward, mode=a.compile) if a.compile else forward
+
             def step():
                 opt.zero_grad(set_to_none=True)
-                with torch.autocast("cuda", torch.bfloat16):
-                    loss = F.cross_entropy(net(x), y)
-                loss.backward()
+                loss().backward()
                 opt.step()
 
             for _ in range(15):
@@ -165,7 +170,7 @@ def on_gpu(a):
                     step()
                 torch.cuda.synchronize()
                 best = min(best, (time.time() - t) / (a.steps // 4))
-            print(f"{name:12s} {count:10,d} parameters  {what:10s} batch {a.batch}: {1e3 * best:6.2f} ms a step, {a.batch / best:8.0f} img/s", flush=True)
+            print(f"{name:12s} {count:10,d} parameters  {a.compile or 'eager'} {what:10s} batch {a.batch}: {1e3 * best:6.2f} ms a step, {a.batch / best:8.0f} img/s", flush=True)
             del net, opt
 
 
@@ -215,6 +220,7 @@ def matmul(n):
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    a.add_argument("--compile", metavar="MODE", help="torch.compile with this mode, such as max-autotune; on a GPU, SGD only")
     a.add_argument("--batch", type=int, default=1024)
     a.add_argument("--steps", type=int, default=60)
     a.add_argument("--nets", default="resnet18,vgg11,regnetx200,mobilenetv2")

@@ -86,20 +86,21 @@ func command(err error) string {
 	return "bregman"
 }
 
+// newParser returns the parser of the command line.
+func newParser(ctx context.Context, con *job.Console) *kong.Kong {
+	return kong.Must(new(cli), kong.Name("bregman"),
+		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, paper.Library()))
+}
+
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
 	ctx, stop := untilStopped()
 	defer stop()
 
-	var c cli
 	con := job.NewConsole(version())
-	parser, err := kong.New(&c, kong.Name("bregman"),
-		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, paper.Library()))
-	if err != nil {
-		panic(err)
-	}
+	parser := newParser(ctx, con)
 	if len(args) == 0 || args[0] == "help" { // help COMMAND is COMMAND --help
 		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
 	}
