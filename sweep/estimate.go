@@ -94,7 +94,7 @@ func probe(ctx context.Context, s *Spec) (time.Duration, error) {
 	return a + time.Duration(float64(max(0, b-a))*float64(steps-part)/(2*part)), err
 }
 
-// estimateTraining goes by the speed of earlier runs on this machine, else by what was measured for docs/measurements.md.
+// estimateTraining uses the speed of earlier runs on this machine, or else the speeds in docs/measurements/gpu.md.
 func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 	var total time.Duration
 	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// full makes the load tests as large as docs/measurements.md reports; without it they are the same, small.
+// full runs the load tests at the size that docs/measurements/dashboard.md reports. The default is smaller.
 var full = flag.Bool("web.load", false, "the load tests in full: 200 pages for a minute, 1,000 runs with a million points")
 
 // serveProcess starts the program itself, so that its memory can be measured.
