@@ -50,13 +50,13 @@ func identities(sub subject, ps []float64, seeds int) []Finding {
 			w, v, u := random(), random(), random()
 			d := func(x, y []float64) float64 { return sub.divergence(psi, x, y) }
 			n := sub.norm(w, p)
-			see("Euler's identity", "⟨∇ψ(w), w⟩ = ‖w‖ₚᵖ", dot(grad(w), w), math.Pow(n, p))
+			see("Equation (4a), Euler's identity", "⟨∇ψ(w), w⟩ = ‖w‖ₚᵖ", dot(grad(w), w), math.Pow(n, p))
 			see("Dual norm of the mirror map", "‖∇ψ(w)‖_q = ‖w‖ₚ^(p−1)", sub.norm(grad(w), q), math.Pow(n, p-1))
-			see("Bregman divergence", "D(w, w′) = ψ(w) − ψ(w′) − ⟨∇ψ(w′), w − w′⟩", d(w, v), psi.Value(w)-psi.Value(v)-dot(grad(v), w)+dot(grad(v), v),
+			see("Definition 1, Bregman divergence", "D(w, w′) = ψ(w) − ψ(w′) − ⟨∇ψ(w′), w − w′⟩", d(w, v), psi.Value(w)-psi.Value(v)-dot(grad(v), w)+dot(grad(v), v),
 				psi.Value(w), psi.Value(v), dot(grad(v), v))
 			see("Divergence from 0", "D(0, w) = (p−1)/p·‖w‖ₚᵖ", d(make([]float64, len(w)), w), (p-1)/p*math.Pow(n, p))
 			for _, c := range []float64{-1.7, 0.4, 2.3} {
-				see("Homogeneity", "D(cw, cw′) = |c|ᵖ·D(w, w′)", d(scaled(c, w), scaled(c, v)), math.Pow(math.Abs(c), p)*d(w, v),
+				see("Equation (4b), homogeneity", "D(cw, cw′) = |c|ᵖ·D(w, w′)", d(scaled(c, w), scaled(c, v)), math.Pow(math.Abs(c), p)*d(w, v),
 					math.Pow(math.Abs(c), p)*(psi.Value(w)+psi.Value(v)))
 			}
 			unit, other := scaled(1/n, w), scaled(1/sub.norm(v, p), v)
@@ -66,7 +66,7 @@ func identities(sub subject, ps []float64, seeds int) []Finding {
 			for j := range w {
 				inner += (gv[j] - gw[j]) * (w[j] - v[j])
 			}
-			see("Law of cosines", "D(w, w′) = D(w, w″) + D(w″, w′) − ⟨∇ψ(w′) − ∇ψ(w″), w − w″⟩", d(w, u), d(w, v)+d(v, u)-inner,
+			see("Lemma 19, law of cosines", "D(w, w′) = D(w, w″) + D(w″, w′) − ⟨∇ψ(w′) − ∇ψ(w″), w − w″⟩", d(w, u), d(w, v)+d(v, u)-inner,
 				inner, psi.Value(w), psi.Value(u), psi.Value(v))
 			see("Inverse mirror map", "∇ψ*(∇ψ(w)) = w", mirrorRoundTrip(psi, w), 0, 1)
 		}

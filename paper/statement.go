@@ -12,9 +12,10 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Finding is what came of checking one statement of the paper over all its cases.
+// Finding is the result of checking one statement over all its cases.
 type Finding struct {
-	Name     string   `json:"name"`     // as the paper calls it
+	Name     string   `json:"name"`     // the statement's name and number in the paper
+	Beyond   bool     `json:"beyond"`   // the paper does not make this statement
 	Claim    string   `json:"claim"`    // in the form that was checked
 	Slip     string   `json:"slip"`     // how the paper's text differs from it, empty if it does not
 	Quantity string   `json:"quantity"` // what Measured is
@@ -54,6 +55,12 @@ func newCheck(name, claim, slip, quantity string, bound float64) *check {
 // atLeast turns the bound around.
 func (c *check) atLeast() *check {
 	c.AtLeast, c.worst = true, math.Inf(1)
+	return c
+}
+
+// beyond marks a statement that the paper does not make.
+func (c *check) beyond() *check {
+	c.Beyond, c.Name = true, "Beyond the paper: "+c.Name
 	return c
 }
 

@@ -133,44 +133,44 @@ func ones(n int) []float64 {
 
 // Every statement must fail under at least one of the breakers named beside it.
 var failsUnder = map[string]string{
-	"Euler's identity":                  "wrong exponent",
-	"Dual norm of the mirror map":       "wrong exponent",
-	"Bregman divergence":                "wrong divergence",
-	"Divergence from 0":                 "wrong divergence",
-	"Homogeneity":                       "degree of divergence",
-	"Divergence of unit vectors":        "wrong exponent",
-	"Law of cosines":                    "wrong divergence",
-	"Inverse mirror map":                "inverse 1 % off",
-	"Scalar inequality I":               "wrong powers",
-	"Scalar inequality II":              "powers swapped",
-	"Lemma 1, first form":               "wrong exponent",
-	"Lemma 1, second form":              "wrong exponent",
-	"Argmin form of the update":         "inverse 1 % off",
-	"Lemma 2":                           "wrong sign",
-	"Inequality (1), the moving target": "wrong direction",
-	"Summed moving target":              "wrong direction",
-	"Growth of the cross term":          "wrong direction",
-	"Appendix: lower bound on ⟨−η∇L(w_t), w_t⟩": "wrong sign",
-	"Rate of the loss":                        "frozen",
-	"Lemma on the reference vector":           "wrong direction",
-	"Corollary on the cross term":             "wrong direction",
-	"Norm growth, upper bound, exact form":    "wrong sign",
-	"Norm growth, lower bound, exact form":    "frozen",
-	"Margin and norm":                         "wrong norm",
-	"Lemma 3: loss":                           "wrong sign",
-	"Lemma 3: norm":                           "frozen",
-	"Theorem: limit direction, constant step": "wrong direction",
-	"Theorem: limit direction":                "wrong p",
-	"Corollary: rate in the norm":             "wrong direction",
-	"Corollary: rate in t":                    "wrong direction",
-	"Uniqueness of the max-margin direction":  "first row for a direction",
-	"Regularised direction, exponential loss": "polynomial path",
-	"Regularised direction, logistic loss":    "polynomial path",
-	"Regularised direction, polynomial tail":  "exponential path",
-	"½‖·‖ₚ² and (1/p)‖·‖ₚᵖ":                   "wrong squared norm",
-	"Quadratic potential":                     "wrong form",
-	"Regression: divergence never rises":      "wrong square",
-	"Regression: limit":                       "least norm in another p",
+	"Equation (4a), Euler's identity":                          "wrong exponent",
+	"Dual norm of the mirror map":                              "wrong exponent",
+	"Definition 1, Bregman divergence":                         "wrong divergence",
+	"Divergence from 0":                                        "wrong divergence",
+	"Equation (4b), homogeneity":                               "degree of divergence",
+	"Divergence of unit vectors":                               "wrong exponent",
+	"Lemma 19, law of cosines":                                 "wrong divergence",
+	"Inverse mirror map":                                       "inverse 1 % off",
+	"Scalar inequality I":                                      "wrong powers",
+	"Scalar inequality II":                                     "powers swapped",
+	"Lemma 2, first form":                                      "wrong exponent",
+	"Lemma 2, second form":                                     "wrong exponent",
+	"Argmin form of the update":                                "inverse 1 % off",
+	"Lemma 3":                                                  "wrong sign",
+	"Inequality (5), the moving target":                        "wrong direction",
+	"Inequality (6), the summed moving target":                 "wrong direction",
+	"Growth of the cross term":                                 "wrong direction",
+	"Lemma 18, lower bound on ⟨−η∇L(w_t), w_t⟩":                "wrong sign",
+	"Rate of the loss":                                         "frozen",
+	"Lemma 11, the reference vector":                           "wrong direction",
+	"Corollary 12, the cross term":                             "wrong direction",
+	"Lemma 16, step to the upper bound":                        "wrong sign",
+	"Lemma 16, step to the lower bound":                        "frozen",
+	"Margin and norm":                                          "wrong norm",
+	"Lemma 4: loss":                                            "wrong sign",
+	"Lemma 4: norm":                                            "frozen",
+	"Theorem 13: limit direction, constant step":               "wrong direction",
+	"Theorem 13: limit direction":                              "wrong p",
+	"Corollary 15: rate in the norm":                           "wrong direction",
+	"Corollary 17: rate in t":                                  "wrong direction",
+	"Uniqueness of the max-margin direction":                   "first row for a direction",
+	"Proposition 14, exponential loss":                         "polynomial path",
+	"Proposition 14, logistic loss":                            "polynomial path",
+	"Beyond the paper: regularised direction, polynomial tail": "exponential path",
+	"Beyond the paper: ½‖·‖ₚ² and (1/p)‖·‖ₚᵖ":                  "wrong squared norm",
+	"Beyond the paper: quadratic potential":                    "wrong form",
+	"Regression: divergence never rises":                       "wrong square",
+	"Regression: limit":                                        "least norm in another p",
 }
 
 func TestEveryStatementHoldsAndFailsWhenTheAlgorithmIsBroken(t *testing.T) {
@@ -255,6 +255,17 @@ func TestVerifyPrintsOneLinePerStatementOrJSON(t *testing.T) {
 			if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Statements) != len(failsUnder) {
 				t.Errorf("%v, %d statements", err, len(got.Statements))
 			}
+			beyond := 0
+			for _, f := range got.Statements {
+				if f.Beyond {
+					beyond++
+				}
+			}
+			if beyond != 3 {
+				t.Errorf("%d statements beyond the paper, want 3: other potentials and the polynomial tail", beyond)
+			}
+		} else if want := "\n35 statements of the paper and 3 beyond it hold, 0 fail"; !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
 		} else if n := strings.Count(out.String(), " pass "); n != len(failsUnder) {
 			t.Errorf("%d lines pass, want %d:\n%s", n, len(failsUnder), out.String())
 		}

@@ -17,24 +17,30 @@ var slips = []string{
 	"The telescoping of the main proof assumes that ‖w_t‖ increases at every step; the check of the summed form does not.",
 }
 
+// unchecked are statements of the paper that no line checks.
+var unchecked = []string{
+	"Theorems 8 and 9, on gradient descent, which the paper quotes.",
+	"Theorem 13 and Lemmas 2 to 4 for losses other than the exponential loss.",
+	"The two bounds of Lemma 16 as stated, and its extension to other losses; two exact steps of its proof are checked.",
+	"The last steps of the proof of Theorem 13, from the summed moving target to the limit.",
+}
+
 // writeVerify writes the report of the statements.
 func writeVerify(run *runlog.Run, findings []Finding, hyper []hyperbolicLimit, seconds float64) {
-	passed := 0
 	differ := slips
 	for _, f := range findings {
-		if f.Pass {
-			passed++
-		}
 		if f.Slip != "" {
 			differ = append(differ, fmt.Sprintf("%s: %s. Checked in the corrected form: %s.", f.Name, f.Slip, f.Claim))
 		}
 	}
-	doc := job.NewDocument(run, "The paper's statements, checked", fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), seconds))
-	doc.Say("%d of %d statements hold. Each line is the worst over all its cases: problems in the plane and in R¹⁰⁰, several seeds, several p. "+
-		"A negative excess means room to spare. The lemmas assume that ψ − ηL is convex along the step; the share of steps where D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0 "+
-		"held, and so where the statement was put to the test, stands beside.", passed, len(findings))
+	doc := job.NewDocument(run, "Statements of the paper, checked", fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), seconds))
+	doc.Say("%s, of %d lines in all. Each line is the worst over all its cases: problems in the plane and in R¹⁰⁰, several seeds, several p. "+
+		"A negative excess means room to spare. The lemmas assume that ψ − ηL is convex along the step; the column “condition held” is the "+
+		"share of steps with D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0 and what else a statement assumes. Only these steps test it.", hold(findings), len(findings))
 	doc.Section("Statements")
 	doc.AddTables(job.Named{Name: "statements", Table: verifyTable(findings)})
+	doc.Section("What is not checked")
+	doc.List(unchecked...)
 	doc.Section("What each line says")
 	var claims []string
 	for _, f := range findings {

@@ -131,24 +131,24 @@ const oneStep = "largest relative excess of left over right"
 
 func newAlongRun(seed uint64) *alongRun {
 	return &alongRun{
-		first: newCheck("Lemma 1, first form", "D(w, w_t) = D(w, w_{t+1}) + D_{ψ−ηL}(w_{t+1}, w_t) + ηD_L(w, w_t) − ηL(w) + ηL(w_{t+1})",
+		first: newCheck("Lemma 2, first form", "D(w, w_t) = D(w, w_{t+1}) + D_{ψ−ηL}(w_{t+1}, w_t) + ηD_L(w, w_t) − ηL(w) + ηL(w_{t+1})",
 			"its proof writes w_{t−1} for w_{t+1}", "largest relative difference", 1e-11),
-		second: newCheck("Lemma 1, second form", "D(w, w_t) = D(w, w_{t+1}) + D_{ψ−ηL}(w_{t+1}, w_t) − η⟨∇L(w_t), w − w_t⟩ − ηL(w_t) + ηL(w_{t+1})",
+		second: newCheck("Lemma 2, second form", "D(w, w_t) = D(w, w_{t+1}) + D_{ψ−ηL}(w_{t+1}, w_t) − η⟨∇L(w_t), w − w_t⟩ − ηL(w_t) + ηL(w_{t+1})",
 			"", "largest relative difference", 1e-11),
 		argmin: newCheck("Argmin form of the update", "w_{t+1} minimises D(w, w_t)/η + ⟨∇L(w_t), w⟩: no point nearby is better", "",
 			"largest relative excess over a neighbour", 1e-12),
-		decreasing: newCheck("Lemma 2", "L(w_{t+1}) ≤ L(w_t) where D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0", "", oneStep, 1e-14),
-		target:     newCheck("Inequality (1), the moving target", "D(c_t·u, w_{t+1}) ≤ D(c_t·u, w_t) − ηL(w_{t+1}) + ηL(w_t) for c_t = (1+α)‖w_t‖, ‖w_t‖ > r_α", "", oneStep, 1e-11),
-		sum: newCheck("Summed moving target", "D(c_T·u, w_T) ≤ D(c_{t₀}·u, w_{t₀}) + ηL(w_{t₀}) − ηL(w_T) + ψ(c_T·u) − ψ(c_{t₀}·u) − Σ⟨∇ψ(w_{t+1}), (c_{t+1} − c_t)u⟩",
+		decreasing: newCheck("Lemma 3", "L(w_{t+1}) ≤ L(w_t) if D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0", "", oneStep, 1e-14),
+		target:     newCheck("Inequality (5), the moving target", "D(c_t·u, w_{t+1}) ≤ D(c_t·u, w_t) − ηL(w_{t+1}) + ηL(w_t) for c_t = (1+α)‖w_t‖, ‖w_t‖ > r_α", "", oneStep, 1e-11),
+		sum: newCheck("Inequality (6), the summed moving target", "D(c_T·u, w_T) ≤ D(c_{t₀}·u, w_{t₀}) + ηL(w_{t₀}) − ηL(w_T) + ψ(c_T·u) − ψ(c_{t₀}·u) − Σ⟨∇ψ(w_{t+1}), (c_{t+1} − c_t)u⟩",
 			"printed with −ηL(w_{t₀}) + ηL(w_T), the wrong signs", oneStep, 1e-9),
 		growth:    newCheck("Growth of the cross term", "⟨∇ψ(w_T) − ∇ψ(w_{t₀}), u⟩ ≥ (‖w_T‖^(p−1) − ‖w_{t₀}‖^(p−1))/(1+α) + ηL(w_T) − ηL(w_{t₀})", "", oneStep, 1e-10),
-		crossTerm: newCheck("Appendix: lower bound on ⟨−η∇L(w_t), w_t⟩", "(p−1)/p·(‖w_{t+1}‖ᵖ − ‖w_t‖ᵖ) + ηL(w_{t+1}) − ηL(w_t) ≤ ⟨−η∇L(w_t), w_t⟩", "", oneStep, 1e-11),
+		crossTerm: newCheck("Lemma 18, lower bound on ⟨−η∇L(w_t), w_t⟩", "(p−1)/p·(‖w_{t+1}‖ᵖ − ‖w_t‖ᵖ) + ηL(w_{t+1}) − ηL(w_t) ≤ ⟨−η∇L(w_t), w_t⟩", "", oneStep, 1e-11),
 		rate:      newCheck("Rate of the loss", "L(w_t) − L(w) ≤ D(w, w_{t₀})/(η(t − t₀)), t₀ the first step from which on ψ − ηL is convex", "", oneStep, 1e-12),
-		reference: newCheck("Lemma on the reference vector", "L((1+α)‖w‖u) ≤ L(w) for ‖w‖ > r_α = log n/(αγ̂)", "", oneStep, 1e-12),
-		corollary: newCheck("Corollary on the cross term", "⟨∇L(w), w⟩ ≥ (1+α)‖w‖⟨∇L(w), u⟩ for ‖w‖ > r_α", "", oneStep, 1e-12),
-		normUpper: newCheck("Norm growth, upper bound, exact form", "D(w* log T, w_T) ≤ D(w* log T, w_{t₀}) + η(1/e + L(w_{t₀}) − L(w_T)), w* of margin 1",
+		reference: newCheck("Lemma 11, the reference vector", "L((1+α)‖w‖u) ≤ L(w) for ‖w‖ > r_α = log n/(αγ̂)", "", oneStep, 1e-12),
+		corollary: newCheck("Corollary 12, the cross term", "⟨∇L(w), w⟩ ≥ (1+α)‖w‖⟨∇L(w), u⟩ for ‖w‖ > r_α", "", oneStep, 1e-12),
+		normUpper: newCheck("Lemma 16, step to the upper bound", "D(w* log T, w_T) ≤ D(w* log T, w_{t₀}) + η(1/e + L(w_{t₀}) − L(w_T)), w* of margin 1",
 			"its proof misses an η and takes a sum for the mean: n/e for η/e", oneStep, 1e-11),
-		normLower: newCheck("Norm growth, lower bound, exact form", "e^(−m_t)/(2n) ≤ D(w*, w_{t₀})/(η(t − t₀)), w* = (1 + log(2n)/m_t)‖w_t‖u, m_t > 0 the margin",
+		normLower: newCheck("Lemma 16, step to the lower bound", "e^(−m_t)/(2n) ≤ D(w*, w_{t₀})/(η(t − t₀)), w* = (1 + log(2n)/m_t)‖w_t‖u, m_t > 0 the margin",
 			"printed with 2n/m_t for log(2n)/m_t", oneStep, 1e-12),
 		norms: newCheck("Margin and norm", "m_t ≤ C‖w_t‖ₚ", "", oneStep, 1e-13),
 		rng:   rand.New(rand.NewPCG(seed, 0x77616c6b)),
@@ -214,7 +214,7 @@ func (a *alongRun) step(k *walker) {
 
 // sampled sees the steps whose checks cost more, and the sums up to them.
 func (a *alongRun) sampled(k *walker, see func(c *check, left, right float64, terms ...float64)) {
-	any := make([]float64, len(k.w)) // any w will do for Lemma 1
+	any := make([]float64, len(k.w)) // any w will do for Lemma 2
 	for j := range any {
 		any[j] = a.rng.NormFloat64()
 	}

@@ -25,12 +25,12 @@ type cli struct {
 	Reproduce struct {
 		Linear  paper.Linear  `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
 		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10" help:"Deep networks: accuracy, weights, pruning, rounding, margins."`
-	} `cmd:"" help:"The paper's experiments, with its numbers beside ours."`
+	} `cmd:"" help:"The paper's linear and CIFAR-10 experiments, with its numbers beside ours. ImageNet is not included."`
 	Fit     job.Fit      `cmd:"" help:"Train a linear classifier in a chosen geometry, with a certificate on its margin."`
 	Predict job.Predict  `cmd:"" help:"Apply a model to data."`
 	Margin  job.Margin   `cmd:"" help:"The exact maximum lp margin, with certificate."`
 	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
-	Verify  paper.Verify `cmd:"" help:"The paper's statements, checked numerically, one line each."`
+	Verify  paper.Verify `cmd:"" help:"Statements of the paper, checked numerically, one line each."`
 	Data    struct {
 		List job.DataList `cmd:"" help:"The data sets that have names, and where images are."`
 		Info job.DataInfo `cmd:"" help:"What a data set holds."`
