@@ -63,12 +63,15 @@ func (p *Page) paperAccuracy() report.Table {
 		if mean, deviation, ok := paper.PublishedAccuracy(model, g.P); ok && r.Info.Command == "train" && r.Info.Data == "cifar10" {
 			theirs := report.Number(mean, 2)
 			theirs.Text += fmt.Sprintf(" ± %.2f", deviation)
+			theirs.Best = paper.PublishedBest(model, g.P)
 			t.Rows = append(t.Rows, []report.Cell{report.Text("%s, %s", model, g.Name), g.final("test_accuracy", endOfCurve), theirs})
 		}
 	}
 	if len(t.Rows) > 1 {
 		t.MarkMost(1)
-		t.MarkMost(2)
+		t.Note += " In its column, what it marks as best."
+	} else if len(t.Rows) == 1 {
+		t.Rows[0][2].Best = false // nothing to compare with
 	}
 	return t
 }

@@ -32,6 +32,11 @@ func TestThePublishedAccuraciesAreAllThere(t *testing.T) {
 		if all[net][3].mean != best {
 			t.Errorf("%s: the paper's best is p = 3, with %v of %v", net, all[net][3].mean, best)
 		}
+		for _, p := range Ps { // on ResNet-18 the paper marks three
+			if want := p == 3 || net == "resnet18" && (p == 2 || p == 6); all[net][p].bold != want {
+				t.Errorf("%s, p = %v: marked as best %v, want %v", net, p, all[net][p].bold, want)
+			}
+		}
 	}
 }
 
@@ -92,9 +97,43 @@ func TestTheOrderIsCheckedWhereATestSeparates(t *testing.T) {
 func TestFindingsSayWhatTheNumbersSay(t *testing.T) {
 	r, _ := results(2, map[float64][]float64{1.1: {88, 88.2, 88.1}, 2: {91, 91.1, 91.1}, 3: {92.1, 92.2, 92}})
 	f := strings.Join(r.findings(), "\n")
-	for _, want := range []string{"p = 3 has the best test accuracy, 92.10 %", "the paper: p = 3, 94.01 %", "2 are ordered as in the paper and 0 against it; 0 are open here"} {
+	for _, want := range []string{"p = 3 has the best test accuracy, 92.10 %", "the paper marks p = 2, 3, 6 as best; its highest is 94.01 %", "2 are ordered as in the paper and 0 against it; 0 are open here"} {
 		if !strings.Contains(f, want) {
 			t.Errorf("%q is not in %q", want, f)
+		}
+	}
+}
+
+// What the paper marks as best is bold in its column, also where it marks several.
+func TestThePapersTiesAreKept(t *testing.T) {
+	r, g := results(1, map[float64][]float64{1.1: {88}, 2: {91}, 3: {92}, 6: {91.5}})
+	var bold []string
+	for _, row := range r.accuracyTable(g).Rows {
+		if row[2].Best {
+			bold = append(bold, row[0].Text)
+		}
+	}
+	if !slices.Equal(bold, []string{"2", "3", "6"}) {
+		t.Errorf("p = %v are bold in the paper's column", bold)
+	}
+}
+
+// The paper says that p = 10 has the smallest largest weight. The report says what the runs at hand show.
+func TestTheLargestWeightIsComparedWhereP10WasRun(t *testing.T) {
+	_, g := results(1, map[float64][]float64{2: {91}, 10: {90}})
+	for p, size := range map[float64]float64{2: 0.325, 10: 0.709} {
+		g.studies[p][0].All.Max = size
+	}
+	if text := g.largest(); !strings.HasSuffix(text, "smallest for p = 2 (0.325; for p = 10 it is 0.709).") {
+		t.Error(text)
+	}
+	g.studies[10][0].All.Max = 0.2
+	if text := g.largest(); !strings.HasSuffix(text, "smallest for p = 10 (0.2).") {
+		t.Error(text)
+	}
+	for _, ps := range []map[float64][]float64{{10: {90}}, {2: {91}, 3: {92}}} {
+		if _, g := results(1, ps); g.largest() != "" {
+			t.Errorf("%v: %s", ps, g.largest())
 		}
 	}
 }
@@ -236,6 +275,10 @@ func TestTheReportSaysHowItWasTrained(t *testing.T) {
 		want, not string
 	}{
 		{nil, "400 epochs, batch 512, a triangular learning rate with its peak at 5/24 of the run, no momentum, flips, shifts and cut-outs", "400 in the paper"},
+		{nil, "The paper names no batch size: here batch 512, that of the FFCV example it starts from.", "largest weight"},
+		{[]string{"batch=128"}, "The paper names no batch size: here batch 128.", "FFCV example it"},
+		{[]string{"epochs=60"}, "60 epochs here, 400 in the paper.", "shows early"},
+		{[]string{"schedule=cosine"}, "its learning rate is cyclic, not its shape nor where it peaks: here a cosine learning rate.", "triangular"},
 		{[]string{"schedule=cosine", "momentum=0.9", "epochs=60"}, "60 epochs, batch 512, a cosine learning rate, momentum 0.9", "5/24"},
 		{[]string{"peak=0.5", "no_augment=true"}, "its peak at 0.5 of the run, no momentum, no augmentation", "5/24"},
 		{[]string{"schedule=step,constant"}, "a learning rate that falls to a tenth after each third of the run or a constant learning rate", "5/24"},

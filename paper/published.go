@@ -52,7 +52,10 @@ func publishedNorms() [2][][]float64 {
 var cifar10Accuracy string
 
 // accuracy is a mean and a standard deviation over trials, in percent.
-type accuracy struct{ mean, deviation float64 }
+type accuracy struct {
+	mean, deviation float64
+	bold            bool // the paper marks it as the best of its network, or as one of several
+}
 
 // publishedTrials is over how many runs the paper's accuracies are.
 const publishedTrials = 5
@@ -75,7 +78,7 @@ func publishedAccuracy() map[string]map[float64]accuracy {
 		if out[net] == nil {
 			out[net] = map[float64]accuracy{}
 		}
-		out[net][v[0]] = accuracy{v[1], v[2]}
+		out[net][v[0]] = accuracy{v[1], v[2], r[4] == "yes"}
 	}
 	return out
 }
@@ -85,6 +88,9 @@ func PublishedAccuracy(model string, p float64) (mean, deviation float64, ok boo
 	a, ok := publishedAccuracy()[model][p]
 	return a.mean, a.deviation, ok
 }
+
+// PublishedBest reports whether the paper marks p as the best of a network on CIFAR-10, or as one of several.
+func PublishedBest(model string, p float64) bool { return publishedAccuracy()[model][p].bold }
 
 // PublishedNorms returns a row of the paper's first table in R¹⁰⁰: the classifier of p at margin 1, in Norms.
 func PublishedNorms(p float64) ([]float64, bool) {
