@@ -33,7 +33,7 @@ func (r *Run) PaperSays() string {
 	return ""
 }
 
-// paperSays sets the paper's numbers beside those of the runs, where it has some.
+// paperSays sets the paper's numbers beside those of the runs, if it has some.
 func (p *Page) paperSays() {
 	var tables []job.Named
 	if t := p.paperAccuracy(); len(t.Rows) > 0 {

@@ -24,11 +24,11 @@ type Train struct {
 	Model       string    `kong:"default='cnn',help='Network: cnn, mobilenetv2, regnetx200, resnet18 or vgg11.'" toml:"model" json:"model"`
 	Data        string    `kong:"help='Images; by default fashion-sample for cnn and cifar10 for the others. cifar10, fashion-mnist, fashion-sample (built in), a folder with a folder per class, or an npz file.'" toml:"data" json:"data"`
 	P           []float64 `kong:"name='p',default='2,3',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
-	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper makes 400.'" toml:"epochs" json:"epochs"`
-	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others.'" toml:"batch" json:"batch"`
+	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper trains for 400.'" toml:"epochs" json:"epochs"`
+	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others. The paper does not name a batch size.'" toml:"batch" json:"batch"`
 	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is 0.1 as in the paper, 0.8 for cnn, and auto with --adaptive; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
-	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (as in the paper), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
-	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is the recipe the paper starts from.'" toml:"peak" json:"peak"`
+	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (our reading of the cyclic schedule in the paper), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
+	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is from the FFCV example that the paper starts from.'" toml:"peak" json:"peak"`
 	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
 	Trials      int       `kong:"default='1',help='Runs per p, with seeds seed, seed+1, …'" toml:"trials" json:"trials"`
 	Precision   string    `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
@@ -75,7 +75,7 @@ After training, the weights are studied: how their sizes are spread, the accurac
 bits, and the margins of the network and of its last layer. That is 18 evaluations of the test images and one of the training images.`
 }
 
-// recipe fills in what the network decides: the small one's own settings, else those of the paper.
+// recipe fills in what the network decides: the small one's own settings, else our reading of the paper's recipe.
 func (t *Train) recipe() {
 	data, epochs, batch := "cifar10", 60, 512
 	if t.Model == "cnn" {

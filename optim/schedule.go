@@ -26,7 +26,8 @@ func Constant() Schedule { return Schedule{} }
 // scheduleScope is where the schedule's variables are in the optimizer's scope.
 const scheduleScope = "schedule"
 
-// Triangular rises from 0 to the learning rate at step peak, counted from 0, and falls back to 0 at step steps: the paper's. With a peak of 0 it
+// Triangular rises from 0 to the learning rate at step peak, counted from 0, and falls back to 0 at step steps: our reading of
+// the paper's cyclic schedule. With a peak of 0 it
 // only falls. The last step, steps − 1, is the latest to peak at: a run of one step makes it at the full rate.
 func Triangular(steps, peak int) Schedule {
 	return Schedule{kind: "triangular", steps: float64(steps), peak: float64(max(0, min(peak, steps-1)))}

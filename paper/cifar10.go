@@ -20,17 +20,17 @@ import (
 type Cifar10 struct {
 	Models        []string   `kong:"default='vgg11,resnet18,mobilenetv2,regnetx200',help='Networks.'" toml:"models" json:"models"`
 	P             []float64  `kong:"name='p',default='1.1,1.5,2,3,6,10',help='Geometries.'" toml:"p" json:"p"`
-	Trials        int        `kong:"default='3',help='Runs of each network and p, with seeds seed, seed+1, …; the paper makes 5.'" toml:"trials" json:"trials"`
-	Epochs        int        `kong:"default='60',help='Epochs of each run; the paper makes 400.'" toml:"epochs" json:"epochs"`
-	Batch         int        `kong:"default='512',help='Images per step.'" toml:"batch" json:"batch"`
-	LR            []job.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is that of the paper, auto chooses one for each p.'" toml:"lr" json:"lr"`
+	Trials        int        `kong:"default='3',help='Runs of each network and p, with seeds seed, seed+1, …; the paper has 5.'" toml:"trials" json:"trials"`
+	Epochs        int        `kong:"default='60',help='Epochs of each run; the paper has 400.'" toml:"epochs" json:"epochs"`
+	Batch         int        `kong:"default='512',help='Images per step; the paper does not name a batch size.'" toml:"batch" json:"batch"`
+	LR            []job.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is the peak rate of the paper, auto chooses one for each p.'" toml:"lr" json:"lr"`
 	WeightDecay   float64    `kong:"default='0',help='Add runs with this decay of w, at the first learning rate.'" toml:"weight_decay" json:"weight_decay,omitempty"`
 	Adaptive      float64    `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by short runs.'" toml:"adaptive" json:"adaptive,omitempty"`
 	Unit          string     `kong:"placeholder='init',help='Add runs with weights in units of their initial size, at the first learning rate; see bregman train --help.'" toml:"unit" json:"unit,omitempty"`
 	Seed          uint64     `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
 	Data          string     `kong:"default='cifar10',help='Images: cifar10, or another set to try the whole with; see bregman train --help.'" toml:"data" json:"data"`
 	Precision     string     `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
-	Resume        string     `kong:"placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
+	Resume        string     `kong:"placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
 	Runs          string     `kong:"default='runs',placeholder='DIR',help='Where the run folder goes.'" toml:"runs" json:"runs"`
 	JSON          bool       `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
 	sweep.Options `kong:"embed"`
@@ -45,10 +45,12 @@ func (*Cifar10) Help() string {
   bregman reproduce cifar10 --nats nats://queue:4222      (and on each machine: bregman worker --nats nats://queue:4222)
   bregman reproduce cifar10 --resume runs/20261115-120000-reproduce-cifar10
 
-Trains every network with every p, several times, and writes one report.html: accuracies beside the paper's, the order of the p where a t-test
-separates them, histograms of the weights, pruning, rounding and margins. It is a sweep: each run has a folder of its own in trials/, as
-"bregman train" leaves it, and "bregman sweep status", stop, resume and retry work on the run folder. What was stopped or killed goes on with
---resume: runs that are done are kept, those that were under way go on from their checkpoints.`
+Trains every network with every p, several times, and writes one report.html: accuracies beside the paper's, the order of the p if a t-test
+separates them, histograms of the weights, pruning, rounding and margins. The recipe is our reading of the paper's: it names a peak rate of 0.1 and
+400 epochs, but no batch size and no shape of its cyclic schedule. The paper's ImageNet experiment is not included.
+
+It is a sweep: each run has its own folder in trials/, as "bregman train" writes it, and "bregman sweep status", stop, resume and retry work on the
+run folder. --resume continues what was stopped or killed: finished runs are not repeated, the others resume from their checkpoints.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -73,7 +75,7 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 	}
 	for i, lr := range c.LR {
 		if slices.Contains(c.LR[:i], lr) {
-			return nil, fmt.Errorf("--lr: %v is there twice; --trials makes several runs of each", lr)
+			return nil, fmt.Errorf("--lr: %v is listed twice; --trials sets the number of runs of each", lr)
 		}
 	}
 	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P), fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
@@ -133,7 +135,7 @@ func (c *Cifar10) Run(ctx context.Context, con *job.Console) error {
 	}
 	plan, err := sweep.ReadPlan(c.Resume, con.Version)
 	if err == nil && plan.File.Report != networksReport {
-		err = fmt.Errorf("%s: a sweep of another kind: bregman sweep resume %s", c.Resume, job.Quote(c.Resume))
+		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume, job.Quote(c.Resume))
 	}
 	if err != nil {
 		return fmt.Errorf("--resume %w", err)

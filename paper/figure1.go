@@ -162,8 +162,8 @@ func (f *figure1) divergence() report.Figure {
 	return fig
 }
 
-// lower and upper are the bounds of the paper's lemma on ‖w_t‖ₚ, as printed: the lower one drops a constant
-// that holds log η = −9.2.
+// lower and upper are the bounds of the paper's Lemma 16 on ‖w_t‖ₚ, the lower one without its O(1) term, which
+// contains log η = −9.2.
 func (c curve) lower(t float64) float64 { return (math.Log(t) - c.P*math.Log(math.Log(t))) / c.C }
 func (c curve) upper(t float64) float64 { return c.P / (c.P - 1) / c.Margin * math.Log(t) }
 
@@ -177,7 +177,7 @@ func (f *figure1) norm() report.Figure {
 		curve := report.Series{Name: fmt.Sprintf("p = %v", c.P), Color: col}
 		low, up := report.Series{Color: col, Style: report.Dotted}, report.Series{Color: col, Style: report.Dashed}
 		if c.P == 2 {
-			up.Name, low.Name = "upper bounds p / ((p−1) γ) · log t", "lower bounds (log t − p log log t) / C"
+			up.Name, low.Name = "upper bounds p / ((p−1) γ) · log t", "lower bounds (log t − p log log t) / C, without O(1)"
 		}
 		for _, pt := range c.Points {
 			t := float64(pt.Step)
@@ -222,11 +222,12 @@ func (c curve) slopes() (divergence, norm float64) {
 // table sets what was observed beside the bounds, a column per p.
 func (f *figure1) table() report.Table {
 	t := report.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", job.Thousands(f.curves[0].last().Step))},
-		Note: "Slopes are fitted to the last two decades of steps, where the curve falls throughout. O(1/log^(p−1) t) says “at least as fast”, so an exponent below its " +
-			"bound agrees with it. The printed lower bound on ‖w‖ₚ drops a constant that contains log η = −9.2: where it lies above ‖w‖ₚ, it is about the rate, not the level."}
+		Note: "Slopes are fitted to the last two decades of steps, if the curve falls throughout. O(1/log^(p−1) t) says “at least as fast”, so an exponent below its " +
+			"bound agrees with it. The lower bound on ‖w‖ₚ is shown without its O(1) term, which contains log η = −9.2. If it lies above ‖w‖ₚ, compare " +
+			"the rates, not the levels."}
 	rows := make([][]report.Cell, 9)
 	for i, name := range []string{"D(uₚ, w/‖w‖ₚ)", "angle between w and uₚ", "observed k in D ~ logᵏ t", "bound on k: −(p−1)", "‖w‖ₚ", "observed ‖w‖ₚ per log t",
-		"upper bound on it: p/((p−1)γ̂ₚ)", "lower bound on ‖w‖ₚ as printed", "upper bound on ‖w‖ₚ as printed"} {
+		"upper bound on it: p/((p−1)γ̂ₚ)", "lower bound on ‖w‖ₚ without its O(1) term", "upper bound on ‖w‖ₚ"} {
 		rows[i] = []report.Cell{report.Text("%s", name)}
 	}
 	for _, c := range f.curves {

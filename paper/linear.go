@@ -16,7 +16,7 @@ import (
 
 // Linear is `bregman reproduce linear`: the paper's experiments on linear models.
 type Linear struct {
-	Steps job.Count `kong:"default='1000000',help='Steps of each run; the paper makes a million.'" toml:"steps" json:"steps"`
+	Steps job.Count `kong:"default='1000000',help='Steps of each run; the paper has a million.'" toml:"steps" json:"steps"`
 	Seeds int       `kong:"default='10',help='Data sets in R^100.'" toml:"seeds" json:"seeds"`
 	Seed  uint64    `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
 	Runs  string    `kong:"default='runs',placeholder='DIR',help='Where the run folder goes.'" toml:"runs" json:"runs"`
@@ -28,8 +28,8 @@ func (*Linear) Help() string {
 	return `Example:
   bregman reproduce linear --seeds 3
 
-Runs Figure 1 (convergence in the plane), the tables in R^100 (implicit bias) and the regression claim, at the
-paper's full length, and writes tables, figures and a report.html with the paper's numbers beside ours.`
+Runs the paper's linear experiments: Figure 1 (convergence in the plane), the tables in R^100 (implicit bias) and the
+regression claim, at the paper's full length, and writes tables, figures and a report.html with the paper's numbers beside ours.`
 }
 
 // Check returns the first thing wrong with the settings.

@@ -241,7 +241,11 @@ func (r *norms) Write(run *runlog.Run) error {
 		doc.Section("Mind")
 		doc.List(w...)
 	}
-	doc.Say("Each classifier is rescaled to margin 1 and measured in eight norms, as in the paper's tables. The theorem says that in the limit p-GD has the least ℓₚ norm: the shaded cell should be the least of its column.")
+	doc.Say("Each classifier is rescaled to margin 1 and measured in eight norms, as in the paper's tables. The theorem says that in the limit " +
+		"p-GD has the least ℓₚ norm: the shaded cell should be the least of its column.")
+	if r.plan.File.Job == "margin" {
+		doc.Say("These are exact solutions, the limits of p-GD. The paper has no table of them: its tables show p-GD.")
+	}
 	doc.Section("Result")
 	for k, g := range r.groups {
 		name := "norms"

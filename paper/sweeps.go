@@ -11,7 +11,7 @@ import (
 //go:embed sweeps/*.toml
 var sweepFiles embed.FS
 
-// Sweeps are the paper's tables as sweep files, by name.
+// Sweeps are the built-in sweep files, by name: the paper's tables, cifar10 and bias, and the exact limits of bias, margins.
 func Sweeps() map[string][]byte {
 	out := map[string][]byte{}
 	entries, err := sweepFiles.ReadDir("sweeps")
@@ -34,7 +34,7 @@ const (
 	normsReport    = "norms"
 )
 
-// Library is the paper's sweep files and its ways to report.
+// Library is the built-in sweep files and their reports.
 func Library() sweep.Library {
 	return sweep.Library{Files: Sweeps(), Reports: map[string]sweep.Report{networksReport: newNetworks, normsReport: newNorms}}
 }

@@ -29,7 +29,7 @@ type Commands struct {
 
 // Start is `bregman sweep FILE.toml`.
 type Start struct {
-	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of a table of the paper: cifar10, bias or margins.'" json:"file"`
+	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of a built-in one: cifar10 or bias, tables of the paper, or margins, the exact limits of bias.'" json:"file"`
 	Overrides []string `kong:"arg,optional,name='key=value',help='Settings to replace, such as p=1.1,2,3 or trials=5.'" json:"overrides"`
 	DryRun    bool     `kong:"help='Print the plan and its estimated time only.'" json:"-"`
 	Out       string   `kong:"placeholder='DIR',help='Folder of the sweep; default RUNS/sweep-NAME. One that is there goes on: what is done is kept.'" json:"out"`
@@ -120,7 +120,7 @@ func (s *Start) Plan(version string, lib Library) (*Plan, error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		names := slices.Sorted(maps.Keys(lib.Files))
-		return nil, fmt.Errorf("%s: no such file%s; the paper's tables are %s", s.File, nearest(s.File, names), strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s: no such file%s; the built-in sweeps are %s", s.File, nearest(s.File, names), strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err
