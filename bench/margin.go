@@ -43,7 +43,7 @@ func (*Margin) Help() string {
   bregman bench margin --scaling --rows 2e6 --out scaling.png
 
 Makes the problem of "bregman data synth", writes it as svmlight text, and times each task from that file to the model, reading
-included: the maximum margin for p = 2 to a certified 0.1 %, for p = 1.5 and 3 to 0.2 %, and regularised logistic regression. Where
+included: the maximum margin for p = 2 to a certified 0.1 %, for p = 1.5 and 3 to 0.2 %, and regularised logistic regression. If
 liblinear-train is installed, it does the same in the same run: -s 3 -c 100 -e 0.001 and -s 0 -c 100.`
 }
 

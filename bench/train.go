@@ -41,7 +41,7 @@ type Train struct {
 	P      float64       `kong:"name='p',default='3',help='Geometry.'" json:"p"`
 	Time   time.Duration `kong:"default='6s',help='How long to measure each entry, in rounds of which the quickest counts.'" json:"time"`
 	Engine string        `kong:"default='cpu',help='Engine; see bregman doctor.'" json:"engine"`
-	Python string        `kong:"placeholder='PYTHON',help='A Python with PyTorch: its times stand beside ours. Needs scripts/torch_bench.py in this folder.'" json:"python,omitempty"`
+	Python string        `kong:"placeholder='PYTHON',help='A Python with PyTorch: to show its times beside ours. Needs scripts/torch_bench.py in this folder.'" json:"python,omitempty"`
 	JSON   bool          `kong:"name='json',help='Print one JSON object.'" json:"-"`
 }
 

@@ -108,7 +108,7 @@ func finalTables(groups []*Group) []report.Table {
 		}
 		t.Note = note + "; mean ± one standard deviation over trials."
 		if len(t.Rows) > 1 {
-			t.Note += " The best of a column is bold where its numbers compare."
+			t.Note += " The best of a column is bold if its numbers can be compared."
 		}
 		out = append(out, t)
 	}

@@ -31,7 +31,7 @@ func (*Report) Help() string {
   bregman report runs/*-train-cnn-* --out cnn.html --tables tables
 
 The page needs nothing beside it: settings that differ, curves by p (runs that differ only in their seed are trials: their mean and a band of
-one standard deviation), final numbers, histograms of the weights, and the paper's numbers where it has some.`
+one standard deviation), final numbers, histograms of the weights, and the paper's numbers if it has any.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -160,7 +160,7 @@ func NewPage(runs []*Run, left ...error) (*Page, error) {
 		if t := differenceTable(runs); len(t.Rows) > 0 {
 			p.add(job.Named{Name: "settings", Table: t})
 		} else {
-			p.Say("None: these runs were asked for the same.")
+			p.Say("None: these runs have the same settings.")
 		}
 	}
 	if len(p.groups) > 0 {
@@ -327,7 +327,7 @@ func (p *Page) curves() error {
 		}
 		caption := "A colour per p, the same in all figures."
 		if slices.ContainsFunc(groups, func(g *Group) bool { return len(g.Trials()) > 1 }) {
-			caption += " Where there are several trials: their mean, and one standard deviation to both sides."
+			caption += " Several trials: their mean, and one standard deviation to both sides."
 		}
 		if err := p.figure(fmt.Sprintf("curves_%d", k+1), caption, figs...); err != nil {
 			return err

@@ -66,7 +66,7 @@ func TestCSVErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{"a,b,y\n1\"2\",2,3\n", "", `:2:1: field 1 ("a"): "1\"2" is not a number: write decimals such as 0.5 or 1e-3`},
 		{"a,b,y\n1,red,3\n", "", `:2:3: field 2 ("b"): "red" is not a number: write decimals such as 0.5 or 1e-3`},
 		{"a,b,y\n1,  red ,3\n", "", `:2:5: field 2 ("b"): "red" is not a number: write decimals such as 0.5 or 1e-3`},
-		{"a,b,y\n1,,3\n", "", `:2:3: field 2 ("b"): nothing where a number should be: fill it in or drop the example`},
+		{"a,b,y\n1,,3\n", "", `:2:3: field 2 ("b"): a number is missing: fill it in or drop the example`},
 		{"a,b,y\n1,NaN,3\n", "", `:2:3: field 2 ("b"): NaN is not finite: fill in missing values or drop the example`},
 		{"a,b,y\n1,2,inf\n", "", `:2:5: field 3 ("y"): label: inf is not finite: fill in missing values or drop the example`},
 		{"a,b,y\n-1e999,2,3\n", "", `:2:1: field 1 ("a"): "-1e999" is too large for a 64-bit float: scale the data`},

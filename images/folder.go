@@ -240,7 +240,7 @@ func notImage(path string, err error) error {
 	if errors.Is(err, image.ErrFormat) {
 		why = "it starts like neither"
 	}
-	return &Error{path, fmt.Sprintf("not a png or jpeg image that can be read (%s): save it again or remove it", why), err}
+	return &Error{path, fmt.Sprintf("cannot be read as a png or jpeg image (%s): save it again or remove it", why), err}
 }
 
 // decode reads one picture into its place in the set.

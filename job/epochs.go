@@ -49,8 +49,8 @@ func jump(before float64, lines []epochLine) string {
 			most = before * firstGrowth
 		}
 		if before > 0 && l.NormInf > most {
-			return fmt.Sprintf("in epoch %d the largest weight went from %.3g to %.3g: a step had a huge gradient. Batch norm may hide that from the accuracy, but these weights tell nothing about p: "+
-				"make the run again with a smaller learning rate or another seed", l.Epoch.Epoch, before, l.NormInf)
+			return fmt.Sprintf("in epoch %d the largest weight went from %.3g to %.3g: a step had a huge gradient. Batch norm may hide that from the accuracy, but these weights say nothing about p: "+
+				"run again with a smaller learning rate or another seed", l.Epoch.Epoch, before, l.NormInf)
 		}
 		if l.NormInf > 0 { // else it was not measured
 			before = l.NormInf

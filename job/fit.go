@@ -29,7 +29,7 @@ type Fit struct {
 	LP      Exponents `kong:"name='lp',placeholder='LAMBDA',help='Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p = 2 the same as --l2. Several, with --cv.'" toml:"lp" json:"lp,omitempty"`
 	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 if no positive margin is found.'" toml:"soft" json:"soft"`
 	Scale   string    `kong:"default='none',enum='none,std,max',help='Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest magnitude 1). The model keeps the scaler.'" toml:"scale" json:"scale"`
-	Steps   Count     `kong:"default='100000',help='Most steps to make.'" toml:"steps" json:"steps"`
+	Steps   Count     `kong:"default='100000',help='The largest number of steps.'" toml:"steps" json:"steps"`
 	Gap     float64   `kong:"default='0',help='Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.'" toml:"gap" json:"gap"`
 	LR      float64   `kong:"name='lr',default='0',help='Step size; 0 finds one that suits the data. The paper uses 1e-4.'" toml:"lr" json:"lr"`
 	Batch   int       `kong:"default='0',help='Examples per step, 0 for all of them.'" toml:"batch" json:"batch"`
@@ -41,7 +41,7 @@ type Fit struct {
 	Test    string    `kong:"placeholder='FILE',help='Test data, for the test accuracy.'" toml:"test" json:"test,omitempty"`
 	Top     int       `kong:"default='10',help='How many of the largest weights to list.'" toml:"top" json:"top"`
 	Out     string    `kong:"placeholder='FILE',help='Also write the model here: .json, or .npy for the weights alone.'" toml:"out" json:"out,omitempty"`
-	Resume  string    `kong:"required,xor='source',placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
+	Resume  string    `kong:"required,xor='source',placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
 	Runs    string    `kong:"default='runs',placeholder='DIR',help='Where run folders go; empty for none.'" toml:"runs" json:"runs"`
 	JSON    bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
 
@@ -59,7 +59,7 @@ func (*Fit) Help() string {
 
 Finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved by a dual
 bound. With --lp it minimises a penalised loss instead, the better choice for data that no weights separate; "excess" says how far
-above the least possible its objective can be. More than two labels are fitted one against the rest. A run that was stopped goes on from its last checkpoint with --resume.`
+above the least possible its objective can be. More than two labels are fitted one against the rest. --resume continues a stopped run from its last checkpoint.`
 }
 
 // FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null where the data is not separated.
@@ -116,7 +116,7 @@ func (f *Fit) Check() error {
 			return fmt.Errorf("--lp %v: want a positive number such as 1e-3", v)
 		}
 		if slices.Contains(f.LP[:k], v) {
-			return fmt.Errorf("--lp %v: %v is there twice", f.LP, v)
+			return fmt.Errorf("--lp %v: %v is listed twice", f.LP, v)
 		}
 	}
 	switch method := f.method(); {

@@ -385,7 +385,7 @@ func (w *fitting) remarks() {
 			w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", pts[0].Loss, pts[len(pts)-1].Loss)
 		case w.loss.Residual():
 			if j, c := correlation(w.set.X, w.targets[0], r.W); c > correlated {
-				w.con.Say("not converged: what is left of the targets still has a correlation of %.2g with feature %s; say more --steps, "+
+				w.con.Say("not converged: the residual still has a correlation of %.2g with feature %s; try more --steps, "+
 					"another --lr, or --scale std", c, featureName(w.set, j))
 			}
 		}

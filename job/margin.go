@@ -37,7 +37,7 @@ func (*Margin) Help() string {
   bregman margin --data train.svm --p 1.5 --support --out w.npy
 
 Solves min ‖w‖ₚ subject to y⟨x, w⟩ ≥ 1 for all examples. lower ≤ margin ≤ upper is proved by a primal and a dual
-solution. Data that no w separates is an error, proved in exact arithmetic; data of which float64 cannot tell is another.`
+solution. Data that no w separates is an error, proved in exact arithmetic; data that float64 cannot decide is another.`
 }
 
 // MarginResult is one exact margin.

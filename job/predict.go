@@ -20,12 +20,12 @@ type Predict struct {
 	Model     string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).'" json:"model"`
 	Data      string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
 	Label     string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	ZeroBased bool   `kong:"help='npy weights only: svmlight columns count from 0; a JSON model knows.'" json:"zero_based,omitempty"`
-	Bias      bool   `kong:"help='npy weights only: the last weight belongs to a constant feature. A JSON model knows.'" json:"bias"`
+	ZeroBased bool   `kong:"help='npy weights only: svmlight columns count from 0; a JSON model stores this.'" json:"zero_based,omitempty"`
+	Bias      bool   `kong:"help='npy weights only: the last weight belongs to a constant feature; a JSON model stores this.'" json:"bias"`
 	Unlabeled bool   `kong:"help='The labels in the data mean nothing: predict only.'" json:"unlabeled"`
 	Scores    bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
 	Out       string `kong:"default='-',placeholder='FILE',help='Where the labels go, one a line; - is standard output.'" json:"out"`
-	JSON      bool   `kong:"name='json',help='Print one JSON object: the accuracy, and the labels where they do not go to --out FILE.'" json:"-"`
+	JSON      bool   `kong:"name='json',help='Print one JSON object: the accuracy, and the labels unless --out names a file.'" json:"-"`
 }
 
 // Help is shown by --help.

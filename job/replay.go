@@ -41,11 +41,11 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 	case err != nil:
 		return nil, err
 	case set == nil:
-		return nil, fmt.Errorf("%s is not a built-in set: only those are computed again", f.Data)
+		return nil, fmt.Errorf("%s is not a built-in set: only those can be recomputed", f.Data)
 	case f.Bias || f.Loss == "square" || len(f.P) != 1 || f.CV > 0:
-		return nil, errors.New("only classifiers of one p without --bias are computed again")
+		return nil, errors.New("only classifiers of one p without --bias can be recomputed")
 	case f.Init != "" && f.Init != "zero" && !strings.HasPrefix(f.Init, "normal:"):
-		return nil, errors.New("a start from a file is not computed again")
+		return nil, errors.New("a start from a file cannot be recomputed")
 	}
 	w := newFitting(&f, &Console{Out: io.Discard, Err: io.Discard}, set)
 	if err = w.prepare(ctx); err == nil {

@@ -109,7 +109,7 @@ func (s *stopped) checkData(set *images.Set) error { return CheckData(s.run, set
 // CheckData returns an error where the images are not those that a run began with.
 func CheckData(run *runlog.Run, set *images.Set) error {
 	if h := run.Info.DataHash; h != "" && h != set.Hash {
-		return fmt.Errorf("--resume %s: the data have changed since: %s has the hash %.12s…, the run began with %.12s…: bring those back, or start again", run.Dir, set.Name, set.Hash, h)
+		return fmt.Errorf("--resume %s: the data have changed: %s has the hash %.12s…, the run started with %.12s…: restore the old data, or start a new run", run.Dir, set.Name, set.Hash, h)
 	}
 	return nil
 }
@@ -193,7 +193,7 @@ func (w *Trainer) startAgain(s *stopped, plan train.Run, hash string) error {
 		return err
 	}
 	if now := w.session.StartHash(); gone == nil && hash != "" && now != hash {
-		gone = errors.New("the weights that the run began with are no longer the same")
+		gone = errors.New("the initial weights of the run have changed")
 	}
 	if w.began = hash; gone != nil {
 		w.session.ForgetStart()
@@ -208,7 +208,7 @@ func (w *Trainer) checkAbout(about map[string]string, plan train.Run, c saved) e
 	want["epoch"] = strconv.Itoa(c.epoch)
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if has, ok := about[k]; ok && has != want[k] {
-			return fmt.Errorf("%s was made with %s %s, and the run's is %s: was run.json changed?", c.path, k, has, want[k])
+			return fmt.Errorf("%s was made with %s %s, the run has %s: was run.json changed?", c.path, k, has, want[k])
 		}
 	}
 	if c.epoch > w.Epochs {
@@ -224,7 +224,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	defer func() { err = w.named(err, plan.P, plan.Seed) }()
 	epoch, lines, err := w.load(s, plan)
 	for _, p := range s.passed {
-		w.con.Say("passed over: %s", p)
+		w.con.Say("skipped: %s", p)
 	}
 	for _, n := range s.notes {
 		w.con.Say("%s", n)
@@ -233,7 +233,7 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 		return r, err
 	}
 	if n := epoch - len(lines); n > 0 {
-		w.con.Say("metrics.jsonl lacks %d of %s: tables and figures will, too", n, report.Count(epoch, "epoch"))
+		w.con.Say("metrics.jsonl lacks %d of %s: they are also missing in tables and figures", n, report.Count(epoch, "epoch"))
 	}
 	if n := len(lines); n > 0 && lines[n-1].Untold {
 		if lines[n-1].Score, lines[n-1].Geometry, err = w.session.Measure(ctx, plan.P); err != nil {

@@ -118,7 +118,7 @@ func CheckResume(given []string) error {
 	for _, name := range given {
 		if !slices.Contains([]string{"resume", "engine", "data-dir", "runs", "json", "help", // and how a sweep is run, which is no part of it
 			"nats", "creds", "nkey", "user", "password", "tlscert", "tlskey", "tlsca", "replicas", "jobs", "listen", "lost-after"}, name) {
-			return &UsageError{fmt.Errorf("--%s beside --resume: a run goes on with the settings it has: leave it out", name)}
+			return &UsageError{fmt.Errorf("--%s with --resume: a resumed run keeps its settings: drop --%[1]s", name)}
 		}
 	}
 	return nil

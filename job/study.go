@@ -132,7 +132,7 @@ func scaledHistograms(rows []Studies) []report.Figure {
 // SpreadTable has a row for each.
 func SpreadTable(rows []Studies) report.Table {
 	t := report.Table{Title: "Sizes of the weights",
-		Note:   "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 where all have one size, 0.36 for a normal distribution. Means over the trials.",
+		Note:   "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, 0.36 for a normal distribution. Means over the trials.",
 		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, r := range rows {
 		num := func(digits int, of func(train.Study) float64) report.Cell { return report.Short(r.mean(of), digits) }

@@ -37,12 +37,12 @@ type Train struct {
 	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm. With p = 3 it can make the weights sparse; for larger p use it with --unit init, or else --dual-decay.'" toml:"weight_decay" json:"weight_decay"`
 	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
 	Unit        string    `kong:"placeholder='one',help='What weights are measured in: one, as in the paper, or init, the root mean square that each layer begins with. One learning rate then means much the same for every p, and biases and batch norm move by gradient descent.'" toml:"unit" json:"unit,omitempty"`
-	Init        string    `kong:"placeholder='FILE',help='Go on from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
+	Init        string    `kong:"placeholder='FILE',help='Start from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
 	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
 	NoStudy     bool      `kong:"help='Do not measure weights, pruning, rounding and margins after training.'" toml:"no_study" json:"no_study,omitempty"`
 	Engine      string    `kong:"default='auto',help='auto, cuda, cpu, xla-cpu, go, or the path of a PJRT plugin; see bregman doctor.'" toml:"engine" json:"engine"`
 	DataDir     string    `kong:"placeholder='DIR',help='Where data sets are kept.'" toml:"data_dir" json:"data_dir,omitempty"`
-	Resume      string    `kong:"placeholder='RUN',help='Go on with this run folder, with its settings.'" toml:"-" json:"-"`
+	Resume      string    `kong:"placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
 	Runs        string    `kong:"default='runs',placeholder='DIR',help='Where run folders go.'" toml:"runs" json:"runs"`
 	JSON        bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
 }
@@ -57,7 +57,7 @@ func (*Train) Help() string {
   bregman train --model resnet18 --data cifar10 --p 3 --init resnet18.safetensors --lr 0.01
   bregman train --resume runs/20261115-120000-train-resnet18-p3-s1
 
-"bregman data get cifar10" fetches the images. A run that was stopped goes on from its last checkpoint with --resume.
+"bregman data get cifar10" fetches the images. --resume continues a stopped run from its last checkpoint.
 
 --lr auto: one rate means something different for every p. Short runs, each the whole schedule in fewer epochs, look for the rate with the least
 training loss: by factors of ten from the recipe's in a thirtieth of the epochs, then by half decades in a tenth (at least two epochs each). That is
@@ -112,7 +112,7 @@ func (t *Train) Check() error {
 			return err
 		}
 		if slices.Contains(t.P[:i], p) {
-			return fmt.Errorf("--p: %v is named twice; --trials makes several runs of each", p)
+			return fmt.Errorf("--p: %v is listed twice; --trials sets the number of runs of each", p)
 		}
 	}
 	if err := engine.CheckName(t.Engine); err != nil {
@@ -270,7 +270,7 @@ func (t *Train) optimizer(perEpoch int) *optim.Config {
 func (w *Trainer) print() error {
 	for k, command := range w.left {
 		if k == 0 {
-			w.con.Say("left to do:")
+			w.con.Say("not finished:")
 		}
 		w.con.Say("  %s", command)
 	}
@@ -321,7 +321,7 @@ func (w *Trainer) print() error {
 	if !slices.ContainsFunc(w.results, func(r TrainResult) bool { return r.Error == "" }) {
 		return nil
 	}
-	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" sets several beside each other.")
+	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" compares several.")
 	return nil
 }
 

@@ -203,7 +203,7 @@ func TestTheDivergenceIsFromTheStartOfTheRun(t *testing.T) {
 	start := weightsOf(t, first.answer(t).Runs[0].Run)
 	settings.Epochs, settings.LR = 40, 0.1
 	var want string
-	for _, c := range []struct{ what, said string }{{"there", ""}, {"changed", "no longer the same"}, {"gone", "no such file"}} {
+	for _, c := range []struct{ what, said string }{{"there", ""}, {"changed", "initial weights of the run have changed"}, {"gone", "no such file"}} {
 		if err := os.WriteFile(settings.Init, []byte(start), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestARunDoesNotGoOnWithOtherDataOrSettings(t *testing.T) {
 		change func(info map[string]any)
 		want   string
 	}{
-		"p":      {func(i map[string]any) { i["settings"].(map[string]any)["p"] = []float64{3} }, "was made with p 2, and the run's is 3"},
+		"p":      {func(i map[string]any) { i["settings"].(map[string]any)["p"] = []float64{3} }, "was made with p 2, the run has 3"},
 		"lr":     {func(i map[string]any) { i["settings"].(map[string]any)["lr"] = 0.3 }, "was made with lr 0.2"},
 		"batch":  {func(i map[string]any) { i["settings"].(map[string]any)["batch"] = 10 }, "was made with batch 12"},
 		"epochs": {func(i map[string]any) { i["settings"].(map[string]any)["epochs"] = 3 }, "was made with epochs 6"},
@@ -310,7 +310,7 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 		said string
 	}{
 		"nothing":               {func(string, []saved) error { return nil }, "resuming after epoch"},
-		"the newest checkpoint": {func(_ string, all []saved) error { return damage(all[0].path) }, "passed over"},
+		"the newest checkpoint": {func(_ string, all []saved) error { return damage(all[0].path) }, "skipped: "},
 		"a bit of the newest":   {func(_ string, all []saved) error { return flip(all[0].path) }, "resuming after epoch 1 of"},
 		"the checksums":         {func(_ string, all []saved) error { return older(all[0].path) }, "has no checksum"},
 		"all checkpoints":       {func(_ string, all []saved) error { return errors.Join(damage(all[0].path), damage(all[1].path)) }, "starting again"},
@@ -418,7 +418,7 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 		strings.Contains(a.Left[1], "--seed") || !strings.Contains(a.Left[2], "--p 2.5,7") || !strings.Contains(a.Left[2], "--seed 2") {
 		t.Errorf("left %q", a.Left)
 	}
-	if n := strings.Count(s.said.String(), "finishing this epoch; Ctrl-C again to stop now"); n != 1 || !strings.Contains(s.said.String(), "left to do:\n  bregman train --resume") {
+	if n := strings.Count(s.said.String(), "finishing this epoch; Ctrl-C again to stop now"); n != 1 || !strings.Contains(s.said.String(), "not finished:\n  bregman train --resume") {
 		t.Errorf("said %s", s.said.String())
 	}
 	// The epoch is finished and kept, its evaluation is not waited for.

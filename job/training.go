@@ -481,7 +481,7 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 		t.Rows = append(t.Rows, []report.Cell{report.Text("%s", row[0]), report.Text("%s", row[1])})
 	}
 	if r.Warning != "" {
-		t.Rows = slices.Insert(t.Rows, 0, []report.Cell{report.Text("look out"), report.Text("%s", r.Warning)})
+		t.Rows = slices.Insert(t.Rows, 0, []report.Cell{report.Text("warning"), report.Text("%s", r.Warning)})
 	}
 	doc.Section("Result")
 	doc.Tables(t)

@@ -27,7 +27,7 @@ func (r *linearResults) write(run *runlog.Run, seconds float64) error {
 			seconds, report.Count(run.Info.Machine.CPUs, "core")))
 	doc.Say("p-GD is mirror descent with ψ(w) = (1/p)‖w‖ₚᵖ. On separable data its direction tends to the classifier of largest ℓₚ margin " +
 		"(Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022). This page runs the paper's linear experiments and sets its numbers beside ours.")
-	doc.Section("What came out")
+	doc.Section("Results")
 	doc.List(r.findings()...)
 	for _, part := range []func(job.Document) error{r.writeFigure1, r.writeBias, r.writeRegression} {
 		if err := part(doc); err != nil {

@@ -33,7 +33,7 @@ type group struct {
 	runs     map[float64][]job.TrainResult
 	studies  map[float64][]train.Study
 	failed   map[float64]int // runs whose loss was no longer a number
-	missing  map[float64]int // runs that are not done, or were given up
+	missing  map[float64]int // runs that are not done, or failed
 }
 
 // newNetworks reads what is done.
@@ -68,7 +68,7 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 		}
 		one, ok, err := job.ReadResult(f.Trial(s))
 		if err == nil && !ok {
-			err = fmt.Errorf("%s: it has a result and is not done: remove it, and go on with the sweep", f.Trial(s))
+			err = fmt.Errorf("%s: it has a result and is not done: remove it, and resume the sweep", f.Trial(s))
 		}
 		if err != nil {
 			return nil, err

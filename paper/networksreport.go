@@ -307,13 +307,13 @@ func (r *networks) Write(run *runlog.Run) error {
 		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
 			run.Info.Started.Format("2 January 2006 15:04"), r.done, report.Count(len(r.plan.Runs), "run"), r.engine))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
-		doc.Section("Mind")
+		doc.Section("Warnings")
 		doc.List(w...)
 	}
 	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. "+
 		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at 0.1 for every p. One rate means something different for every p, so --lr auto "+
 		"chooses one for each by short runs. The paper's ImageNet experiment is not part of this program.", r.set, report.Count(r.plan.File.Trials, "trial"), r.recipe())
-	doc.Section("What came out")
+	doc.Section("Results")
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")
 	for _, g := range r.groups {

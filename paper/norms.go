@@ -40,7 +40,7 @@ type normRow struct {
 	seeds   []uint64
 	norms   [][]float64 // by trial
 	without int         // trials that do not separate the data
-	missing int         // trials that are not done, or were given up
+	missing int         // trials that are not done, or failed
 }
 
 // newNorms reads what is done.
@@ -238,7 +238,7 @@ func (r *norms) Write(run *runlog.Run) error {
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			report.Count(len(r.plan.Runs), "run"), r.plan.File.Job))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
-		doc.Section("Mind")
+		doc.Section("Warnings")
 		doc.List(w...)
 	}
 	doc.Say("Each classifier is rescaled to margin 1 and measured in eight norms, as in the paper's tables. The theorem says that in the limit " +

@@ -162,7 +162,7 @@ func (r *regression) table() report.Table {
 		Note: "Residual is max|⟨xᵢ, w⟩ − yᵢ|; gap is the proved relative distance of ‖w‖ₚ to the least ℓₚ norm of any solution."}
 	for _, f := range r.fits {
 		if !f.settled() {
-			t.Note += fmt.Sprintf(" p = %v does not settle with a constant step: where a weight passes 0, ψ″ vanishes and the step throws it far.", f.P)
+			t.Note += fmt.Sprintf(" p = %v does not settle with a constant step: when a weight passes 0, ψ″ vanishes and the step is large.", f.P)
 		}
 	}
 	for _, p := range regressionPs[:4] {

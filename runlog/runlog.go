@@ -95,7 +95,7 @@ type BusyError struct{ Dir string }
 
 // Error is one line.
 func (e *BusyError) Error() string {
-	return e.Dir + ": another process is at work in this folder: wait for it, or stop it"
+	return e.Dir + ": another process is running in this folder: wait for it, or stop it"
 }
 
 // Create makes a new run folder under root and writes run.json with status "running".

@@ -179,7 +179,7 @@ func TestTwoProcessesCannotWriteOneRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var busy *BusyError
-	if _, err := Resume(dir, nil); !errors.As(err, &busy) || !strings.Contains(err.Error(), "another process is at work") {
+	if _, err := Resume(dir, nil); !errors.As(err, &busy) || !strings.Contains(err.Error(), "another process is running") {
 		t.Fatalf("error %v", err)
 	}
 	if after, err := os.Stat(filepath.Join(dir, "metrics.jsonl")); err != nil || !os.SameFile(before, after) || after.Size() != before.Size() {

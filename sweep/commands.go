@@ -21,10 +21,10 @@ import (
 // Commands are `bregman sweep …`.
 type Commands struct {
 	Start  Start  `cmd:"" default:"withargs" help:"Run a sweep file: bregman sweep FILE.toml."`
-	Status Show   `cmd:"" help:"How a sweep stands."`
-	Stop   Stop   `cmd:"" help:"Stop a sweep; networks keep a checkpoint."`
-	Resume Resume `cmd:"" help:"Go on with a sweep."`
-	Retry  Retry  `cmd:"" help:"Go on with a sweep, and try again what was given up."`
+	Status Show   `cmd:"" help:"Show the state of a sweep."`
+	Stop   Stop   `cmd:"" help:"Stop a sweep; networks save a checkpoint."`
+	Resume Resume `cmd:"" help:"Resume a sweep."`
+	Retry  Retry  `cmd:"" help:"Resume a sweep, and run again what failed."`
 }
 
 // Start is `bregman sweep FILE.toml`.
@@ -32,7 +32,7 @@ type Start struct {
 	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of a built-in one: cifar10 or bias, tables of the paper, or margins, the exact limits of bias.'" json:"file"`
 	Overrides []string `kong:"arg,optional,name='key=value',help='Settings to replace, such as p=1.1,2,3 or trials=5.'" json:"overrides"`
 	DryRun    bool     `kong:"help='Print the plan and its estimated time only.'" json:"-"`
-	Out       string   `kong:"placeholder='DIR',help='Folder of the sweep; default RUNS/sweep-NAME. One that is there goes on: what is done is kept.'" json:"out"`
+	Out       string   `kong:"placeholder='DIR',help='Folder of the sweep; default RUNS/sweep-NAME. An existing one is resumed: finished runs are not repeated.'" json:"out"`
 	Runs      string   `kong:"default='runs',placeholder='DIR',help='Where the folder of the sweep goes.'" json:"runs"`
 	JSON      bool     `kong:"name='json',help='Print one JSON object.'" json:"-"`
 	Options   `kong:"embed"`
@@ -56,7 +56,8 @@ A sweep file:
   p      = [1.1, 1.5, 2, 3]
   lr     = { from = 1e-4, to = 1e-2, count = 3, scale = "log" }
 
-Run again, a sweep goes on: each run has an identity, made from its settings, and one that is there is not run again. docs/sweeps.md has more.`
+Running the same sweep again resumes it: each run has an identity, made from its settings, and a finished run is not repeated. docs/sweeps.md has
+more.`
 }
 
 // Run runs the sweep.
@@ -170,10 +171,10 @@ func (p *Plan) Describe(con *job.Console, dir string) {
 	}
 	done := len(p.Runs) - len(f.left(p))
 	if done > 0 {
-		con.Say("  %d are done and kept", done)
+		con.Say("  %d are done", done)
 	}
 	if n := len(f.names("trials")) - done; n > 0 {
-		con.Say("  %s of other plans stay%s in the folder, and not in its report", report.Count(n, "run"),
+		con.Say("  %s of other plans stay%s in the folder, but not in its report", report.Count(n, "run"),
 			map[bool]string{true: "s"}[n == 1])
 	}
 	con.Say("  folder     %s", f.Dir)
@@ -228,12 +229,12 @@ func (s *Show) Run(con *job.Console) error {
 	if s.JSON {
 		return con.PrintJSON(st)
 	}
-	fmt.Fprintf(con.Out, "%s: %s, %d of %d done, %d under way, %d queued, %d given up\n", s.Dir, st.State, st.Done, st.Runs, len(st.Running), st.Queued, len(st.Failed))
+	fmt.Fprintf(con.Out, "%s: %s, %d of %d done, %d running, %d queued, %d failed\n", s.Dir, st.State, st.Done, st.Runs, len(st.Running), st.Queued, len(st.Failed))
 	for _, a := range st.Running {
-		fmt.Fprintf(con.Out, "  under way  %s, on %s for %v\n", a.Run, a.Worker, time.Since(a.Since).Round(time.Second))
+		fmt.Fprintf(con.Out, "  running    %s, on %s for %v\n", a.Run, a.Worker, time.Since(a.Since).Round(time.Second))
 	}
 	for _, f := range st.Failed {
-		fmt.Fprintf(con.Out, "  given up   %s, after %d: %s\n", f.Run, f.Attempts, f.Error)
+		fmt.Fprintf(con.Out, "  failed     %s, after %s: %s\n", f.Run, report.Count(f.Attempts, "attempt"), f.Error)
 	}
 	return nil
 }
@@ -244,7 +245,7 @@ type Stop struct {
 	Connection `kong:"embed"`
 }
 
-// Run asks the process of the sweep to stop and waits for it. Where that process is gone, --nats takes the sweep off the queue.
+// Run asks the process of the sweep to stop and waits for it. If that process is gone, --nats takes the sweep off the queue.
 func (s *Stop) Run(ctx context.Context, con *job.Console) error {
 	f := Folder{s.Dir}
 	plan, err := f.readPlan()
@@ -264,11 +265,11 @@ func (s *Stop) Run(ctx context.Context, con *job.Console) error {
 		if err := q.find(ctx, con.Say); err != nil {
 			return err
 		}
-		con.Say("%s: taken off the queue", s.Dir)
+		con.Say("%s: removed from the queue", s.Dir)
 		return stopPlan(q, plan.ID)
 	}
 	if !busy {
-		con.Say("%s: nobody is at work on it (where workers of a NATS server are, name it with --nats)", s.Dir)
+		con.Say("%s: no process runs it (if it has workers on a NATS server, name the server with --nats)", s.Dir)
 		return nil
 	}
 	if err := runlog.WriteFile(f.path("stop"), nil); err != nil {
@@ -276,13 +277,13 @@ func (s *Stop) Run(ctx context.Context, con *job.Console) error {
 	}
 	for begin := time.Now(); busy; busy, _ = runlog.Busy(s.Dir) {
 		if time.Since(begin) > 2*time.Minute {
-			return fmt.Errorf("%s: asked to stop, and still at work: it may be in an epoch", s.Dir)
+			return fmt.Errorf("%s: asked to stop, and still running: it may be finishing an epoch", s.Dir)
 		}
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	con.Say("%s: stopped; go on with: bregman sweep resume %s", s.Dir, Options{Connection: s.Connection}.again(s.Dir))
+	con.Say("%s: stopped; resume with: bregman sweep resume %s", s.Dir, Options{Connection: s.Connection}.again(s.Dir))
 	return nil
 }
 
@@ -293,7 +294,7 @@ type Resume struct {
 	Options `kong:"embed"`
 }
 
-// Run goes on with the plan in the folder.
+// Run resumes the plan in the folder.
 func (r *Resume) Run(ctx context.Context, con *job.Console, lib Library) error {
 	plan, err := ReadPlan(r.Dir, con.Version)
 	if err != nil {
@@ -305,7 +306,7 @@ func (r *Resume) Run(ctx context.Context, con *job.Console, lib Library) error {
 // Retry is `bregman sweep retry`.
 type Retry struct{ Resume }
 
-// Run forgets what was given up and goes on.
+// Run forgets what failed and resumes the sweep.
 func (r *Retry) Run(ctx context.Context, con *job.Console, lib Library) error {
 	f := Folder{r.Dir}
 	plan, err := f.readPlan()
@@ -313,7 +314,7 @@ func (r *Retry) Run(ctx context.Context, con *job.Console, lib Library) error {
 		return err
 	}
 	if busy, err := runlog.Busy(r.Dir); err != nil || busy {
-		return errors.Join(err, fmt.Errorf("%s: a process is at work on it: stop it first, with: bregman sweep stop %s", r.Dir, job.Quote(r.Dir)))
+		return errors.Join(err, fmt.Errorf("%s: a process is running it: stop it first, with: bregman sweep stop %s", r.Dir, job.Quote(r.Dir)))
 	}
 	failed := f.failures(plan)
 	if err := os.RemoveAll(f.path("failed")); err != nil {
@@ -351,8 +352,8 @@ type Worker struct {
 	Place      `kong:"embed"`
 	Connection `kong:"embed"`
 	Jobs       int           `kong:"default='1',help='Runs at a time: one for networks, as many as cores for linear jobs.'"`
-	Scratch    string        `kong:"default='bregman-scratch',placeholder='DIR',help='Where runs are made before they are sent.'"`
-	Idle       time.Duration `kong:"default='0s',help='End when nothing was to do for so long; 0 waits for ever.'"`
+	Scratch    string        `kong:"default='bregman-scratch',placeholder='DIR',help='Scratch folder for runs, until they are sent.'"`
+	Idle       time.Duration `kong:"default='0s',help='Exit after this long without a run; 0 waits for ever.'"`
 }
 
 // Help is shown by --help.
@@ -361,8 +362,8 @@ func (*Worker) Help() string {
   bregman worker --nats nats://queue:4222 --engine cuda
 
 Takes runs from the queue that “bregman sweep FILE.toml --nats URL” fills, and sends results, logs and weights back. Data files must be
-where the sweep file says, on this machine too. Start one on each machine, or for each GPU; stop one at any time: what it was at goes to
-another, from its last checkpoint.`
+where the sweep file says, on this machine too. Start one on each machine, or for each GPU; stop one at any time: another resumes its
+run, from the last checkpoint.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -395,7 +396,7 @@ func (w *Worker) Run(ctx context.Context, con *job.Console) error {
 		return err
 	}
 	defer free()
-	con.Say("at work for %s", q.nc.ConnectedUrlRedacted())
+	con.Say("waiting for runs from %s", q.nc.ConnectedUrlRedacted())
 	me := &worker{name: workerName(), q: q, store: remote{q, scratch}, place: w.Place, jobs: w.Jobs, say: con.Say}
 	return me.run(ctx, w.Idle)
 }
@@ -413,7 +414,7 @@ func ownScratch(root string) (string, func() error, error) {
 		}
 		return dir, func() error { return run.Finish(nil, false) }, nil
 	}
-	return "", nil, fmt.Errorf("--scratch %s: a thousand workers are at work there", root)
+	return "", nil, fmt.Errorf("--scratch %s: a thousand workers are running there", root)
 }
 
 func openScratch(dir string) (*runlog.Run, error) {

@@ -44,20 +44,20 @@ type Options struct {
 	Connection `kong:"embed"`
 	Jobs       int           `kong:"default='-1',help='Runs at a time in this process; default one for networks, as many as cores for linear jobs, none with --nats.'"`
 	Listen     string        `kong:"placeholder='HOST:PORT',help='Let workers of other machines join: listen here with the embedded NATS server.'"`
-	LostAfter  time.Duration `kong:"default='30s',help='A worker that is silent for so long is taken for dead, and its run goes to another.'"`
+	LostAfter  time.Duration `kong:"default='30s',help='A worker that is silent for this long counts as dead, and another takes its run.'"`
 }
 
 // Check returns the first thing wrong with the options.
 func (o *Options) Check() error {
 	switch {
 	case o.NATS != "" && o.Listen != "":
-		return errors.New("--nats and --listen: either another's server or the embedded one")
+		return errors.New("--nats and --listen: choose an external server or the embedded one")
 	case o.LostAfter < 500*time.Millisecond:
 		return fmt.Errorf("--lost-after %v: want at least 500ms", o.LostAfter)
 	case o.Jobs < -1 || o.Jobs > 4096:
 		return fmt.Errorf("--jobs %d: want a number of runs", o.Jobs)
 	case o.Jobs == 0 && o.NATS == "" && o.Listen == "":
-		return errors.New("--jobs 0: nobody would make the runs: say --nats or --listen, or --jobs 1")
+		return errors.New("--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1")
 	case !slices.Contains([]int{1, 3, 5}, o.Replicas):
 		return fmt.Errorf("--replicas %d: want 1, 3 or 5", o.Replicas)
 	}
@@ -116,9 +116,9 @@ func sweep(ctx context.Context, con *job.Console, plan *Plan, dir string, o Opti
 	err := c.work(ctx)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
-		err = fmt.Errorf("%w; go on with: bregman sweep resume %s", errStopped, o.again(dir))
+		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.again(dir))
 	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not wrapped: this says more than the program would say of an interruption
-		err = fmt.Errorf("interrupted; go on with: bregman sweep resume %s", o.again(dir))
+		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.again(dir))
 	}
 	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
 	for id, f := range c.failures(plan) {
@@ -159,7 +159,7 @@ func (c *coordinator) ready() error {
 			return fmt.Errorf("%v: batch = %v: %s has %d training images", s, batch, data, sizes[data])
 		}
 		if info, err := runlog.ReadInfo(c.Trial(s)); err == nil && info.DataHash != "" && info.DataHash != hashes[data] {
-			return fmt.Errorf("%s: the data have changed since: %s has the hash %.12s…, runs that are done had %.12s…: bring those back, or choose another folder", c.Dir, data, hashes[data], info.DataHash)
+			return fmt.Errorf("%s: the data have changed: %s has the hash %.12s…, finished runs had %.12s…: restore the old data, or choose another folder", c.Dir, data, hashes[data], info.DataHash)
 		}
 	}
 	return nil
@@ -181,10 +181,10 @@ var errStopped = errors.New("stopped")
 func (c *coordinator) take() (err error) {
 	info := runlog.Info{Command: "sweep", Settings: c.plan.File, Seed: c.plan.File.Seed, Engine: c.Engine, Version: c.plan.Version}
 	if old, err := c.readPlan(); err == nil && old.Version != c.plan.Version && len(c.names("trials")) > 0 {
-		return fmt.Errorf("%s: its runs were made by bregman %s, this is %s: versions do not mix in a sweep. Finish it with that version, or choose another folder with --out", c.Dir, old.Version, c.plan.Version)
+		return fmt.Errorf("%s: its runs are from bregman %s, this is %s: a sweep cannot mix versions. Finish it with that version, or choose another folder with --out", c.Dir, old.Version, c.plan.Version)
 	}
 	if info, err := runlog.ReadInfo(c.Dir); err == nil && info.Command != "sweep" {
-		return fmt.Errorf("%s: a run of %q is there: choose another folder with --out", c.Dir, info.Command)
+		return fmt.Errorf("%s: holds a run of %q: choose another folder with --out", c.Dir, info.Command)
 	}
 	var lines []any
 	var without []*Spec
@@ -205,7 +205,7 @@ func (c *coordinator) take() (err error) {
 				os.Remove(c.Dir) // an empty folder may be used; another stays
 			}
 			if c.run, err = runlog.CreateAt(c.Dir, info); errors.Is(err, fs.ErrExist) {
-				err = fmt.Errorf("%s: it is there, and no sweep's folder: choose another with --out", c.Dir)
+				err = fmt.Errorf("%s exists and is not the folder of a sweep: choose another with --out", c.Dir)
 			}
 		}
 		if busy := (*runlog.BusyError)(nil); !errors.As(err, &busy) || try == 5 {
@@ -281,7 +281,7 @@ func (c *coordinator) work(ctx context.Context) (err error) {
 		}
 		// The embedded server gives up its files when the disk is full. Nothing in them is needed: the folder says what is done.
 		for ctx.Err() == nil && room(c.Dir) != nil {
-			c.con.Say("%v: waiting for room", room(c.Dir))
+			c.con.Say("%v: waiting for disk space", room(c.Dir))
 			sleep(ctx, 5*time.Second)
 		}
 		if err := os.RemoveAll(c.path("queue")); err != nil {
@@ -290,7 +290,7 @@ func (c *coordinator) work(ctx context.Context) (err error) {
 	}
 }
 
-var errQueueLost = errors.New("the queue is lost")
+var errQueueLost = errors.New("the queue was lost")
 
 // session connects, queues and gathers, until nothing is open.
 func (c *coordinator) session(ctx context.Context) (err error) {

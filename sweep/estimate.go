@@ -110,10 +110,10 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 		}
 		rate, source := imageRate(runs, s.Settings["model"])
 		if rate == 0 && o.onGPU() {
-			rate, source = h200[s.Settings["model"]], "the speed of an H200, for want of a run on this machine"
+			rate, source = h200[s.Settings["model"]], "the speed of an H200, since there is no run from this machine"
 		}
 		if rate == 0 {
-			return fmt.Sprintf("  time       unknown: no run of %s is in %s, to go by its speed; one epoch alone would tell: bregman train --model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
+			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train --model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
 		}
 		from = source
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])

@@ -93,7 +93,7 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 		!strings.Contains(s.err.String(), "later.svm: no such file") {
 		t.Fatalf("exit %d: %s", code, s.err.String())
 	}
-	for n, want := range map[string]int{"attempt 1 of 3 failed": 12, "attempt 2 of 3 failed": 12, "given up after 3": 12} {
+	for n, want := range map[string]int{"attempt 1 of 3 failed": 12, "attempt 2 of 3 failed": 12, "failed after 3 attempts": 12} {
 		if got := strings.Count(s.err.String(), n); got != want {
 			t.Errorf("%q %d times, want %d", n, got, want)
 		}
@@ -102,7 +102,7 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 		t.Errorf("%d runs: %s", trials(dir), s.out.String())
 	}
 	out := start(t, dir, "sweep", "status", "runs/sweep-s").done()
-	if !strings.Contains(out, ": failed, 12 of 24 done, 0 under way, 0 queued, 12 given up") {
+	if !strings.Contains(out, ": failed, 12 of 24 done, 0 running, 0 queued, 12 failed") {
 		t.Error(out)
 	}
 	// Asked again, it leaves alone what was given up; told to retry, it does.
@@ -123,7 +123,7 @@ func TestTwoSweepsAtOnceInOneFolder(t *testing.T) {
 	first := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
 	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
 	second := start(t, dir, "sweep", "s.toml")
-	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(), "another process is at work in this folder") {
+	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(), "another process is running in this folder") {
 		t.Errorf("exit %d: %s", code, second.err.String())
 	}
 	first.done()
@@ -175,7 +175,7 @@ func TestVersionsDoNotMix(t *testing.T) {
 	start(t, dir, "worker", "--nats", addr)
 	s.done()
 	later := startAs(t, dir, "v2", "sweep", "s.toml", "p=9")
-	if code := later.wait(); code != 1 || !strings.Contains(later.err.String(), "its runs were made by bregman test, this is v2") {
+	if code := later.wait(); code != 1 || !strings.Contains(later.err.String(), "its runs are from bregman test, this is v2") {
 		t.Errorf("exit %d: %s", code, later.err.String())
 	}
 }

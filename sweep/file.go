@@ -272,7 +272,7 @@ func (f *File) combinations() ([][]pair, error) {
 	for table, keys := range map[string]map[string]any{"settings": f.Settings, "grid": f.Grid, "zip": f.Zip, "random": f.Random} {
 		for k := range keys {
 			if other, twice := seen[k]; twice {
-				return nil, fmt.Errorf("%s: it is also in [%s]: choose one", f.at(table+"."+k), other)
+				return nil, fmt.Errorf("%s: it is also in [%s]: keep one", f.at(table+"."+k), other)
 			}
 			seen[k] = table
 		}
@@ -411,7 +411,7 @@ func (f *File) values(key string, v any) ([]string, error) {
 				return nil, err
 			}
 			if seen[s] && !strings.HasPrefix(key, "zip.") {
-				return nil, fmt.Errorf("%s: %s is there twice", f.at(key), s)
+				return nil, fmt.Errorf("%s: %s is listed twice", f.at(key), s)
 			}
 			seen[s] = true
 			out = append(out, s)
@@ -446,7 +446,7 @@ func (f *File) draw(key string, v any, rng *rand.Rand) (string, error) {
 	case map[string]any:
 		r, err := f.span(key, v)
 		if err == nil && r.count != 0 {
-			err = fmt.Errorf("%s: count: how many are drawn is said once for all, by draws", f.at(key))
+			err = fmt.Errorf("%s: count: draws sets the number for all of them", f.at(key))
 		}
 		if err != nil {
 			return "", err

@@ -154,7 +154,7 @@ func (f Folder) readPlan() (*Plan, error) {
 		if info, err := runlog.ReadInfo(f.Dir); err == nil && info.Command != "" {
 			return nil, fmt.Errorf("%s: a run of %q, not a sweep: name the folder that “bregman sweep FILE.toml” printed", f.Dir, info.Command)
 		}
-		return nil, fmt.Errorf("%s: no sweep is there: name the folder that “bregman sweep FILE.toml” printed", f.Dir)
+		return nil, fmt.Errorf("%s: not the folder of a sweep: name the folder that “bregman sweep FILE.toml” printed", f.Dir)
 	}
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (f Folder) readPlan() (*Plan, error) {
 func ReadPlan(dir, version string) (*Plan, error) {
 	plan, err := Folder{dir}.readPlan()
 	if err == nil && plan.Version != version {
-		err = fmt.Errorf("%s was planned by bregman %s, this is %s: versions do not mix in a sweep", dir, plan.Version, version)
+		err = fmt.Errorf("%s was planned by bregman %s, this is %s: a sweep cannot mix versions", dir, plan.Version, version)
 	}
 	return plan, err
 }

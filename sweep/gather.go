@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bregman-ml/bregman/report"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -84,7 +85,7 @@ func (c *coordinator) ended(e event) error {
 		}
 		delete(c.open, e.run.ID)
 		c.given++
-		c.con.Say("%v: given up after %d: %s", e.run, e.failure.Attempts, e.failure.Error)
+		c.con.Say("%v: failed after %s: %s", e.run, report.Count(e.failure.Attempts, "attempt"), e.failure.Error)
 		return nil
 	}
 	r, ok := c.Result(e.run)
@@ -181,7 +182,7 @@ func (c *coordinator) fetch(ctx context.Context, s *Spec) {
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				c.con.Say("%v: its result cannot be had yet: %v", s, err)
+				c.con.Say("%v: its result cannot be fetched yet: %v", s, err)
 			}
 			if bad := (*corrupt)(nil); errors.As(err, &bad) {
 				c.discard(ctx, bad)
@@ -246,7 +247,7 @@ func (c *coordinator) mine(name string) *Spec {
 func (c *coordinator) watchResults(ctx context.Context) {
 	watch, err := c.q.results.Watch(ctx, jetstream.UpdatesOnly())
 	if err != nil {
-		c.con.Say("results are looked for every five seconds only: %v", err)
+		c.con.Say("checking for results every five seconds only: %v", err)
 		return
 	}
 	defer watch.Stop()
@@ -271,7 +272,7 @@ func (c *coordinator) watchResults(ctx context.Context) {
 func (c *coordinator) watchStates(ctx context.Context) {
 	watch, err := c.q.state.Watch(ctx, c.plan.ID+".*")
 	if err != nil {
-		c.con.Say("the states of runs are looked at every five seconds only: %v", err)
+		c.con.Say("checking the states of runs every five seconds only: %v", err)
 		return
 	}
 	defer watch.Stop()

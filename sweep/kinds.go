@@ -31,8 +31,8 @@ var kinds = map[string]kind{
 
 // where are the settings that say where a run runs and not what it is: no part of its identity.
 var where = map[string]string{
-	"engine":   "say it on the command line, --engine",
-	"data_dir": "say it on the command line, --data-dir",
+	"engine":   "use --engine on the command line",
+	"data_dir": "use --data-dir on the command line",
 	"runs":     "a sweep's runs are inside its folder, which --out names",
 	"out":      "a run's model is in its folder",
 	"seed":     "write seed = N at the top of the file: trials count on from it",

@@ -26,7 +26,7 @@ type transfer struct {
 	timer *time.Timer
 }
 
-var errStalled = errors.New("nothing came through")
+var errStalled = errors.New("no data arrived")
 
 func newTransfer(ctx context.Context) (*transfer, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -165,7 +165,7 @@ func (q *queue) read(ctx context.Context, name string, use func(io.Reader) error
 // corrupt is the error of an object that is not what was sent; id is that of this version of it.
 type corrupt struct{ name, id string }
 
-func (c *corrupt) Error() string { return c.name + ": it did not arrive whole on the server" }
+func (c *corrupt) Error() string { return c.name + ": it did not arrive complete on the server" }
 
 // whole says whether the server has all pieces of an object: a delivery that failed may leave its name without them.
 func (q *queue) whole(ctx context.Context, o *jetstream.ObjectInfo) (bool, error) {

@@ -23,7 +23,7 @@ type Connection struct {
 	NATS     string `kong:"name='nats',env='NATS_URL',placeholder='URL',help='NATS servers, such as nats://host:4222, several with commas; JetStream must be on.'"`
 	Creds    string `kong:"env='NATS_CREDS',placeholder='FILE',help='Credentials file of a user.'"`
 	NKey     string `kong:"name='nkey',env='NATS_NKEY',placeholder='FILE',help='Seed file of an nkey.'"`
-	User     string `kong:"env='NATS_USER',help='User name, or a token where there is no password.'"`
+	User     string `kong:"env='NATS_USER',help='User name, or a token if there is no password.'"`
 	Password string `kong:"env='NATS_PASSWORD',help='Password.'"`
 	TLSCert  string `kong:"name='tlscert',env='NATS_CERT',placeholder='FILE',help='Certificate of this client.'"`
 	TLSKey   string `kong:"name='tlskey',env='NATS_KEY',placeholder='FILE',help='Its key.'"`
@@ -41,7 +41,7 @@ func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]
 	opts := []nats.Option{nats.Name("bregman"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				say("the NATS server is gone (%v): waiting for it", err)
+				say("the connection to the NATS server was lost (%v): waiting for it", err)
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
@@ -201,7 +201,7 @@ func connect(ctx context.Context, embedded *server.Server, c *Connection, versio
 			return nil, fmt.Errorf("--nats %s: %w", url, err)
 		}
 		if !warned {
-			say("--nats %s: %v: trying again until it is there", url, err)
+			say("--nats %s: %v: trying until it answers", url, err)
 			warned = true
 		}
 		if sleep(ctx, time.Second) != nil {
@@ -336,7 +336,7 @@ func (q *queue) refuse(ctx context.Context) error {
 			}
 		}
 	}
-	return fmt.Errorf("the queued runs are of %s, this is bregman %s: versions do not mix in a sweep; start workers of that version", version, q.version)
+	return fmt.Errorf("the queued runs are of %s, this is bregman %s: a sweep cannot mix versions; start workers of that version", version, q.version)
 }
 
 // manifest is what the server knows of a sweep.

@@ -93,7 +93,7 @@ func (r *results) Write(run *runlog.Run) error {
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			report.Count(len(p.Runs), "run"), p.File.Job))
 	if w := r.warnings(); len(w) > 0 {
-		doc.Section("Mind")
+		doc.Section("Warnings")
 		doc.List(w...)
 	}
 	doc.Section("Result")

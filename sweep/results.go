@@ -221,7 +221,7 @@ func (r *results) warnings() []string {
 		if n == 1 {
 			is = "is"
 		}
-		out = append(out, fmt.Sprintf("%d of %s %s not done, and in no mean: %s%s.", n,
+		out = append(out, fmt.Sprintf("%d of %s %s not done and not in the means: %s%s.", n,
 			report.Count(len(r.plan.Runs), "run"), is, strings.Join(names, ", "), more))
 	}
 	return out

@@ -74,7 +74,7 @@ deviation = 0.14
 	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || row[2].Text != "3 ± 0 (–)" || row[2].Best {
 		t.Errorf("%+v", pairs.Rows)
 	}
-	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done, and in no mean: “model = resnet18, p = 3, seed 2”." {
+	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done and not in the means: “model = resnet18, p = 3, seed 2”." {
 		t.Errorf("%q", w)
 	}
 	if tex := string(r.table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) || !strings.Contains(r.table().Text(), "87.00 ± 1.95*") {

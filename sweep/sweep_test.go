@@ -113,7 +113,7 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 		t.Error(out)
 	}
 	start(t, dir, "sweep", "stop", "runs/sweep-s").done()
-	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: stopped; go on with: bregman sweep resume runs/sweep-s\n") {
+	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: stopped; resume with: bregman sweep resume runs/sweep-s\n") {
 		t.Errorf("exit %d: %s", code, s.err.String())
 	}
 	n := trials(dir)
@@ -139,8 +139,8 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"sweep status fit": `fit: a run of "fit", not a sweep`, "sweep stop fit": `fit: a run of "fit", not a sweep`, "sweep resume fit": `fit: a run of "fit", not a sweep`, "sweep retry fit": `fit: a run of "fit", not a sweep`,
-		"sweep status empty": "empty: no sweep is there", "sweep stop nowhere": "nowhere: no sweep is there",
-		"sweep " + file + " --out fit": `fit: a run of "fit" is there: choose another folder with --out`, "sweep " + file + " --out " + file: "--out " + file + ": " + file + " is not a folder",
+		"sweep status empty": "empty: not the folder of a sweep", "sweep stop nowhere": "nowhere: not the folder of a sweep",
+		"sweep " + file + " --out fit": `fit: holds a run of "fit": choose another folder with --out`, "sweep " + file + " --out " + file: "--out " + file + ": " + file + " is not a folder",
 		"worker --nats http://x:4222": "--nats http://x:4222: want servers such as", "sweep cifar": "cifar: no such file"} {
 		p := start(t, dir, strings.Fields(args)...)
 		if code := p.wait(); code != 1 || !strings.Contains(p.err.String(), "bregman: "+want) {
@@ -164,7 +164,7 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 	start(t, dir, "sweep", file, "p=2", "--out", "empty").done()
 	second := start(t, dir, "sweep", file, "p=3", "--out", "empty")
 	second.done()
-	if !strings.Contains(second.err.String(), "4 runs of other plans stay in the folder, and not in its report") {
+	if !strings.Contains(second.err.String(), "4 runs of other plans stay in the folder, but not in its report") {
 		t.Error(second.err.String())
 	}
 	missing := start(t, dir, "sweep", file, "data=nowhere.svm", "trials=1", "--dry-run")
@@ -178,7 +178,7 @@ func TestTheCommandToGoOnNamesTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := write(t, dir, slow)
-	const want = "go on with: bregman sweep resume 's t'\n"
+	const want = "resume with: bregman sweep resume 's t'\n"
 	s := start(t, dir, "sweep", file, "--jobs", "1", "--out", "s t")
 	done := func() int {
 		found, _ := filepath.Glob(filepath.Join(dir, "s t", "trials", "*"))

@@ -55,7 +55,7 @@ func (r *results) table() report.Table {
 	case r.comparable():
 		t.Note += "."
 	default:
-		t.Note += fmt.Sprintf(". %s for one %s says nothing beside that for another: no best.", capital(r.metricName()), r.rowKey)
+		t.Note += fmt.Sprintf(". %s cannot be compared between different %s: no best.", capital(r.metricName()), r.rowKey)
 	}
 	t.Header = []string{r.rowKey}
 	for _, col := range r.cols {
@@ -228,7 +228,7 @@ const maxPairs = 10
 func (r *results) pairs() report.Table {
 	t := report.Table{Title: fmt.Sprintf("Paired differences of %s, by %s", r.metricName(), r.rowKey), Header: []string{"pair"},
 		Note: "Mean ± standard error of the difference over seeds that both have; in brackets its probability by chance, Student's t on both sides, corrected by Holm's " +
-			"method for the pairs of its column. In bold: below 0.05. No test (–) below three seeds, nor where all differences are equal."}
+			"method for the pairs of its column. In bold: below 0.05. No test (–) below three seeds, nor if all differences are equal."}
 	if r.percent() {
 		t.Note += " In points of a percent."
 	}

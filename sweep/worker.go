@@ -102,7 +102,7 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 	t, err := readTask(msg.Data())
 	if err != nil {
-		w.say("a message in the queue is no run: %v", err)
+		w.say("a message in the queue is not a run: %v", err)
 		msg.Term()
 		return
 	}
@@ -121,7 +121,7 @@ func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 		return
 	}
 	if meta.NumDelivered > deaths {
-		w.giveUp(ctx, t, msg, fmt.Errorf("%d workers took it and were not heard of again", deaths), attempts)
+		w.giveUp(ctx, t, msg, fmt.Errorf("%d workers took it and stopped answering", deaths), attempts)
 		return
 	}
 	key := t.Plan + "." + t.Run.ID
@@ -200,7 +200,7 @@ func newestCheckpoint(work string) string {
 func (w *worker) make(ctx context.Context, r *runner, t task) error {
 	work := w.store.work(t)
 	if err := w.store.fetch(ctx, t, work); err != nil && ctx.Err() == nil {
-		w.say("%v: its checkpoint cannot be had, it starts again: %v", t.Run, err)
+		w.say("%v: its checkpoint cannot be fetched, it starts from the beginning: %v", t.Run, err)
 	}
 	dir, err := r.run(ctx, t.Run, work)
 	if err != nil {
@@ -234,7 +234,7 @@ func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err erro
 		w.answer(msg.Nak)
 		return
 	case isFull(err):
-		w.say("%v: %v: it is tried again when there is room", t.Run, err)
+		w.say("%v: %v: it runs again when there is disk space", t.Run, err)
 		msg.NakWithDelay(5 * time.Second)
 		return
 	case errors.As(err, &final):
@@ -265,7 +265,7 @@ func (w *worker) giveUp(ctx context.Context, t task, msg jetstream.Msg, err erro
 // answer sends the last word on a message; where it is lost the run is handed out again, and found to be there.
 func (w *worker) answer(send func() error) {
 	if err := send(); err != nil {
-		w.say("the queue does not hear: %v", err)
+		w.say("the queue does not answer: %v", err)
 	}
 }
 
@@ -310,7 +310,7 @@ func room(dir string) error {
 		free, ok := freeBytes(dir)
 		if ok {
 			if free < freeSpace {
-				return fmt.Errorf("%s: %w: %d MB are free, a run wants %d", dir, errFull, free>>20, freeSpace>>20)
+				return fmt.Errorf("%s: %w: %d MB are free, a run needs %d", dir, errFull, free>>20, freeSpace>>20)
 			}
 			return nil
 		}

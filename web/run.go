@@ -18,7 +18,7 @@ import (
 
 // A run that the page starts is a child process of the same binary, so that it is what the command line would do, and ends without the server.
 
-var errNotAllowed = &problem{http.StatusForbidden, errors.New("this server starts no runs: give bregman serve --allow-run")}
+var errNotAllowed = &problem{http.StatusForbidden, errors.New("this server does not start runs: use bregman serve --allow-run")}
 
 // jobs are the processes that were started.
 type jobs struct {
@@ -290,5 +290,5 @@ func (s *Server) postCancel(r *http.Request) (any, error) {
 			return map[string]any{}, nil
 		}
 	}
-	return nil, &problem{http.StatusNotFound, fmt.Errorf("there is no job %d", in.Job)}
+	return nil, &problem{http.StatusNotFound, fmt.Errorf("no job %d", in.Job)}
 }

@@ -186,7 +186,7 @@ func failed(w http.ResponseWriter, err error) {
 	case errors.As(err, &tooLarge):
 		fail(w, http.StatusRequestEntityTooLarge, err)
 	case errors.Is(err, fs.ErrNotExist):
-		fail(w, http.StatusNotFound, errors.New("there is no such run or file"))
+		fail(w, http.StatusNotFound, errors.New("no such run or file"))
 	case errors.Is(err, fs.ErrInvalid), errors.Is(err, fs.ErrPermission), strings.Contains(err.Error(), "path escapes"):
 		fail(w, http.StatusForbidden, errors.New("this is not inside the folder of runs"))
 	case errors.Is(err, context.Canceled):
@@ -227,7 +227,7 @@ func decode(r *http.Request, v any) error {
 		return bad("the request is not what was expected: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return bad("the request goes on after its end")
+		return bad("the request has data after its end")
 	}
 	return nil
 }

@@ -32,11 +32,11 @@ import (
 // Serve is `bregman serve`: the dashboard.
 type Serve struct {
 	Runs     string `kong:"default='runs',placeholder='DIR',help='The folder of run folders.'" toml:"runs" json:"runs"`
-	Addr     string `kong:"default='127.0.0.1:8420',placeholder='HOST:PORT',help='Where to listen. Any address but loopback needs a token; one is made where none is given.'" toml:"addr" json:"addr"`
+	Addr     string `kong:"default='127.0.0.1:8420',placeholder='HOST:PORT',help='Where to listen. Any address but loopback needs a token; without --token one is generated.'" toml:"addr" json:"addr"`
 	Token    string `kong:"env='BREGMAN_TOKEN',help='What a browser must show once, as ?token=…, and a program as Authorization: Bearer …'" toml:"-" json:"-"`
 	AllowRun bool   `kong:"help='Let the page start fit, margin and train on this machine, as you.'" toml:"allow_run" json:"allow_run"`
 	Data     string `kong:"default='.',placeholder='DIR',help='The folder whose data files the page may name when it starts a run.'" toml:"data" json:"data"`
-	Limit    int    `kong:"default='2',help='Most runs the page may have under way at once.'" toml:"limit" json:"limit"`
+	Limit    int    `kong:"default='2',help='The most runs that the page may start at once.'" toml:"limit" json:"limit"`
 }
 
 // Help is shown by --help.
@@ -48,16 +48,16 @@ func (*Serve) Help() string {
 
 From another machine without a token: ssh -L 8420:localhost:8420 HOST, then http://localhost:8420/.
 
---allow-run: other users of this machine reach its loopback, too; where there are some, give a --token.
+--allow-run: other users of this machine can reach its loopback address; if there are any, set a --token.
 
 The page uses this JSON API. A run's id is its path below --runs. Numbers that are not finite are null.
   GET  /api/runs                             all runs: id, command, data, p, status, progress, last numbers
   GET  /api/run?id=ID                        settings, result, files, the runs inside it
   GET  /api/metrics?id=ID&points=800         curves, down-sampled such that extremes stay, with histograms of a network's weights; results
-                                             that are no curves; an offset to go on from
+                                             that are not curves; an offset to continue from
   GET  /api/stream?id=ID&from=OFFSET         server-sent events: "rows" with what was appended since, "status", "reset"
   GET  /api/compare?run=ID&run=ID            groups by p: mean and band of each metric; settings that differ
-  GET  /api/weights?id=ID                    the way of a fit's weights (built-in data), or histograms of them over time
+  GET  /api/weights?id=ID                    the trajectory of a fit's weights (built-in data), or histograms of them over time
   GET  /api/figure?run=ID&metric=M&to=svg    a figure for a paper, svg or png
   GET  /api/export?id=ID&to=csv              all metrics, csv or npz
   GET  /api/report?run=ID                    the page that bregman report writes
@@ -65,7 +65,7 @@ The page uses this JSON API. A run's id is its path below --runs. Numbers that a
 With --allow-run:
   GET  /api/forms                            the settings of fit, margin and train
   POST /api/start  {"command":"fit","settings":{"data":"r2","p":"3"}}
-  GET  /api/jobs                             what was started, and how it stands
+  GET  /api/jobs                             what was started, and its status
   POST /api/cancel {"job":1}`
 }
 

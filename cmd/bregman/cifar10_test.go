@@ -82,7 +82,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	}
 	// It is a sweep, for those who look at it as one.
 	status, stderr, code := bregman(t, dir, "sweep", "status", r.Run)
-	if code != 0 || !strings.Contains(status, ": done, 4 of 4 done, 0 under way, 0 queued, 0 given up") {
+	if code != 0 || !strings.Contains(status, ": done, 4 of 4 done, 0 running, 0 queued, 0 failed") {
 		t.Errorf("exit %d, %s\n%s", code, status, stderr)
 	}
 	again, stderr, code = bregman(t, dir, "sweep", "resume", r.Run, "--json")
@@ -187,7 +187,7 @@ func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 	}{
 		{"--models alexnet", "there are cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2}, {"--trials 0", "trials = 0: want at least 1", 2}, {"--data nowhere --engine go", "nowhere", 1},
 		{"--adaptive 2", "--adaptive 2", 2}, {"--unit inch", "choose one or init", 2}, {"--resume nowhere", "nowhere", 1}, {"--resume .", `a run of "fit"`, 1}, {"--lr=-1", "--lr -1", 2}, {"--engine tpu", "choose auto", 2},
-		{"--resume . --p 7", "--p beside --resume", 2},
+		{"--resume . --p 7", "--p with --resume", 2},
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"reproduce", "cifar10"}, strings.Fields(c.args)...)...)
 		_, said, _ := strings.Cut("\n"+stderr, "\nbregman: ") // after the plan, where there is one

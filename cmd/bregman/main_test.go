@@ -138,7 +138,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"reproduce cifar10 --epochs 0", "--epochs 0"}, {"reproduce cifar10 --batch 0", "--batch 0"}, {"sweep cifar10 epochs=0 --out z", "epochs: model = vgg11, p = 1.1, seed 1: --epochs 0"},
 		{"sweep cifar10 batch=0 --out z", "--batch 0"}, {"bench margin --cols 5 --entries 50", "50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"}, {"data synth --cols 5 --entries 50 --out x.svm", "50 entries a row"}, {"data synth --rows 0 --out x.svm", "--rows 0"}, {"bench margin --rounds 0", "--rounds 0"},
 		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
-		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"fit --resume x --top 2", "--top beside --resume"},
+		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"fit --resume x --top 2", "--top with --resume"},
 	} {
 		dir := t.TempDir()
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
@@ -194,6 +194,22 @@ func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
 		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Usage:") || !strings.Contains(stdout, "\n    bregman "+args) {
 			t.Errorf("%s --help: exit %d, %q", args, code, stdout)
+		}
+	}
+}
+
+// Help names what is the paper's, what is our reading of it and what is missing.
+func TestHelpDoesNotClaimMoreThanThePaper(t *testing.T) {
+	for args, want := range map[string]string{
+		"reproduce":         "ImageNet is not included",
+		"reproduce cifar10": "The paper's ImageNet experiment is not included.",
+		"train":             "our reading of the cyclic schedule in the paper",
+		"verify":            "Not every statement of the paper is checked",
+		"sweep start":       "or margins, the exact limits of bias",
+	} {
+		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
+		if text := strings.Join(strings.Fields(stdout), " "); code != 0 || !strings.Contains(text, want) {
+			t.Errorf("%s --help: exit %d, no %q in %s", args, code, want, stdout)
 		}
 	}
 }

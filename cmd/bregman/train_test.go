@@ -193,8 +193,8 @@ func TestTrainRefusesBadInputInOneLine(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--engine tpu": "choose auto", "--p 2,3,2": "2 is named twice", "--lr 1e39": "--lr 1e+39", "--lr 1e-60": "--lr 1e-60", "--dual-decay inf": "--dual-decay", "--weight-decay 1e39": "--weight-decay",
-		"--resume nowhere --p 7": "--p beside --resume", "--resume nowhere --epochs 60": "--epochs beside --resume",
+		"--engine tpu": "choose auto", "--p 2,3,2": "2 is listed twice", "--lr 1e39": "--lr 1e+39", "--lr 1e-60": "--lr 1e-60", "--dual-decay inf": "--dual-decay", "--weight-decay 1e39": "--weight-decay",
+		"--resume nowhere --p 7": "--p with --resume", "--resume nowhere --epochs 60": "--epochs with --resume",
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)
 		if code != 2 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {

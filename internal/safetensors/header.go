@@ -51,7 +51,7 @@ func decodeHeader(header []byte) ([]entry, map[string]string, error) {
 		return nil, nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, nil, errors.New("the header goes on after its closing }")
+		return nil, nil, errors.New("the header has data after its closing }")
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		if a.begin != b.begin {

@@ -81,7 +81,7 @@ function own(a) {
 
 function differences(a) {
   if (a.runs.length < 2) return h('p', { class: 'soft' }, 'Choose several runs in the list.');
-  if (!a.differ || !a.differ.length) return h('p', { class: 'soft' }, 'None: these runs were asked for the same.');
+  if (!a.differ || !a.differ.length) return h('p', { class: 'soft' }, 'None: these runs have the same settings.');
   return h('div', { class: 'scroll' }, h('table', { id: 'differ' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'run'), a.differ.map(d => h('th', { scope: 'col' }, d.name)))),
     h('tbody', {}, a.runs.map((id, k) => h('tr', {}, h('th', { scope: 'row' }, h('a', { href: '/run' + query([['id', id]]) }, name(id))), a.differ.map(d => h('td', d.values[k].length > 200 ? { title: d.values[k] } : {}, d.values[k].length > 200 ? d.values[k].slice(0, 200) + ' …' : d.values[k])))))));
 }

@@ -62,7 +62,7 @@ export function showPlane(a, color) {
     h('div', { class: 'plane' },
       h('figure', { class: 'card' }, dataSVG, h('figcaption', { class: 'small soft' }, 'The examples, labels absorbed (y·x): the solid line decides, the arrow is its w; dashed, the exact ℓₚ max-margin line.')),
       h('figure', { class: 'card' }, waySVG, h('figcaption', { class: 'small soft' }, 'The iterate w up to step t, and the direction it tends to (dashed).'))),
-    a.stopped ? h('p', { class: 'soft small' }, 'Computed again as far as the time allowed.') : null].filter(Boolean);
+    a.stopped ? h('p', { class: 'soft small' }, 'Recomputed as far as the time allowed.') : null].filter(Boolean);
 }
 
 // clip scales a direction to the edge of the square.

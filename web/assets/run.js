@@ -25,7 +25,7 @@ export async function showRun(params) {
     numbers, scaled ? h('p', { class: 'soft small', id: 'of' }, 'Of the model: the weights at margin 1. The curves are of the weights as they grew.') : null, run.paper ? h('p', { class: 'soft small' }, run.paper) : null,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
-      run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Its own report') : null),
+      run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'The run’s report') : null),
     inner, legend, charts, weights, results,
     ...histograms(run, s), ...showTables(run, id, !plain), ...showFigures(run, id, !plain),
     h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id)].filter(Boolean));
@@ -176,7 +176,7 @@ class Curves {
 
 async function showWeights(id, s, box, view) {
   const a = await get('/api/weights' + query([['id', id]]));
-  if (a.note) box.append(h('p', { class: 'soft small' }, 'The way of the weights cannot be computed again: ' + a.note));
+  if (a.note) box.append(h('p', { class: 'soft small' }, 'The trajectory of the weights cannot be recomputed: ' + a.note));
   if (a.w) box.append(...showPlane(a, s.color));
   else if (a.heat) { const heat = new Heat('Sizes of the weights over time', s.color); heat.card.classList.add('wide'); heat.set(fromBins(a.heat)); view.part('Geometry').prepend(heat.card); }
   for (const [m, title, y] of [['divergence', 'Divergence to the max margin', 'D(u, w/‖w‖)'], ['angle', 'Angle to the max margin', 'radians']]) {
