@@ -164,6 +164,29 @@ func network(t *testing.T, p float64) string {
 	return dir
 }
 
+// On ResNet-18 the paper marks p = 2, 3 and 6 as best. A single row is not the best of anything.
+func TestThePapersTiesAreKept(t *testing.T) {
+	for _, c := range []struct{ ps, bold []float64 }{{[]float64{1.1, 2, 3}, []float64{2, 3}}, {[]float64{2}, nil}} {
+		var dirs []string
+		for _, p := range c.ps {
+			dirs = append(dirs, network(t, p))
+		}
+		page, err := NewPage(readAll(t, dirs...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bold []float64
+		for i, row := range page.paperAccuracy().Rows {
+			if row[2].Best {
+				bold = append(bold, c.ps[i])
+			}
+		}
+		if !slices.Equal(bold, c.bold) {
+			t.Errorf("of p = %v, %v are bold in the paper's column, want %v", c.ps, bold, c.bold)
+		}
+	}
+}
+
 func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 	runs := readAll(t, network(t, 2), network(t, 3))
 	p, err := NewPage(runs)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +76,10 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 	md := string(view.(*norms).table(view.(*norms).groups[0]).Markdown())
 	if strings.Count(md, "**") != 2+2*len(Norms) {
 		t.Error(md)
+	}
+	html, err := os.ReadFile(filepath.Join(f.Dir, "report.html"))
+	if err != nil || !strings.Contains(string(html), "The paper has no table of them") {
+		t.Errorf("the report does not say that the paper has no such table: %v", err)
 	}
 }
 
