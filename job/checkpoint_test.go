@@ -17,7 +17,7 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 )
 
-var someCheckpoint = &fitCheckpoint{hash: "sha256:x", p: 1.5, soft: 0.1, finished: []*linear.Result{{W: []float64{1, 2}, Certificate: linear.Certificate{Lower: 1, Upper: 2}, Loss: 2.5, Objective: 3, Excess: 4, Steps: 5, Eta: 6}},
+var someCheckpoint = &fitCheckpoint{hash: "sha256:x", p: 1.5, soft: 0.1, none: "why", refuted: true, finished: []*linear.Result{{W: []float64{1, 2}, Certificate: linear.Certificate{Lower: 1, Upper: 2}, Loss: 2.5, Objective: 3, Excess: 4, Steps: 5, Eta: 6}},
 	state: &linear.Checkpoint{Method: linear.Accelerated, Step: 7, Numbers: []float64{1, math.Inf(1)}, Vectors: [][]float64{{1, 2}, {}, {3}}}}
 
 // without returns an encoded file with the checksum taken out and the version set, as older programs wrote it.

@@ -82,7 +82,7 @@ type FitResult struct {
 	Lower         *float64  `json:"lower"`
 	Upper         *float64  `json:"upper"`
 	Gap           *float64  `json:"gap"`
-	Separable     *bool     `json:"separable,omitempty"` // proved either way; absent: not known
+	Separable     *bool     `json:"separable,omitempty"` // proved either way, of each class against the rest; absent: not known
 	None          string    `json:"none,omitempty"`      // why the margin is soft, or none was found
 	Nonzero       int       `json:"nonzero"`             // weights above a thousandth of the largest, the mean over weight vectors
 	TrainAccuracy *float64  `json:"train_accuracy"`
@@ -282,6 +282,9 @@ func (w *fitting) prepare(ctx context.Context) error {
 	}
 	if w.CV > n {
 		return fmt.Errorf("--cv %d: the data has only %s", w.CV, report.Count(n, "example"))
+	}
+	if _, dense := w.set.X.(*matrix.Dense); dense && w.Scale == "std" && len(w.classes) == 1 {
+		return errors.New("--scale std centres the features, and with one label no weights make centred examples all positive: use --scale max")
 	}
 	if w.CV > 0 && len(w.classes) < 2 {
 		return errors.New("--cv chooses by accuracy, which needs two classes")

@@ -212,3 +212,29 @@ func TestARegressionThatHasNotConvergedSaysSo(t *testing.T) {
 		}
 	}
 }
+
+// Three classes in a row: the outer ones can be separated from the rest, the middle one cannot.
+func TestAClassThatCannotBeSeparatedFromTheRestIsNamed(t *testing.T) {
+	data := table(t, "x,label", 6, func(i int) string { return []string{"1,1", "1.5,1", "2,2", "2.2,2", "3,3", "3.5,3"}[i] })
+	r, _, _, err := fitted(t, Fit{Data: data, Bias: true})
+	if err != nil || !strings.Contains(r.None, "no weights separate class 2 from the rest") || r.Separable == nil || *r.Separable {
+		t.Errorf("%q, %v, %v", r.None, r.Separable, err)
+	}
+}
+
+func TestASoftMarginThatIsNotPositiveSaysSo(t *testing.T) {
+	data := table(t, "a,b,label", 3, func(i int) string { return []string{"1,0,1", "-1,0,1", "0,1,1"}[i] })
+	r, said, _, err := fitted(t, Fit{Data: data})
+	const want = "the mean of the worst 40 % of margins is not positive either"
+	if err != nil || r.Margin != nil || !strings.Contains(r.None, want) || !strings.Contains(said, want) {
+		t.Errorf("%q, said %q, %v", r.None, said, err)
+	}
+}
+
+func TestCentredExamplesOfOneLabelAreRefused(t *testing.T) {
+	data := table(t, "a,b,label", 3, func(i int) string { return []string{"0,1,0", "1,0,0", "0,1,0"}[i] })
+	_, _, _, err := fitted(t, Fit{Data: data, Scale: "std", P: []float64{3}})
+	if err == nil || !strings.Contains(err.Error(), "--scale max") {
+		t.Error(err)
+	}
+}

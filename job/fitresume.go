@@ -27,6 +27,8 @@ const checkpointVersion = 3
 type fitCheckpoint struct {
 	hash      string // of the data
 	p, soft   float64
+	none      string // why the margin is soft
+	refuted   bool   // the data are proved not to be separable
 	finished  []*linear.Result
 	state     *linear.Checkpoint
 	unchecked bool // read from a file without a checksum, of version 2
@@ -35,7 +37,8 @@ type fitCheckpoint struct {
 // encode returns the file: named vectors, and everything else as metadata.
 func (c *fitCheckpoint) encode() []byte {
 	f := safetensors.File{Metadata: map[string]string{"format": "bregman-fit", "version": strconv.Itoa(checkpointVersion), "data": c.hash,
-		"p": strconv.FormatFloat(c.p, 'g', -1, 64), "soft": strconv.FormatFloat(c.soft, 'g', -1, 64), "finished": strconv.Itoa(len(c.finished)),
+		"p": strconv.FormatFloat(c.p, 'g', -1, 64), "soft": strconv.FormatFloat(c.soft, 'g', -1, 64),
+		"none": c.none, "refuted": strconv.FormatBool(c.refuted), "finished": strconv.Itoa(len(c.finished)),
 		"method": string(c.state.Method), "step": strconv.Itoa(c.state.Step), "vectors": strconv.Itoa(len(c.state.Vectors))}}
 	add := func(name string, x []float64) {
 		f.Tensors = append(f.Tensors, safetensors.FromFloat64s(name, []int{len(x)}, x))
@@ -129,7 +132,7 @@ func decodeFitCheckpoint(f safetensors.File) (*fitCheckpoint, error) {
 		}
 		return x
 	}
-	c := &fitCheckpoint{hash: m["data"], p: number("p"), soft: number("soft")}
+	c := &fitCheckpoint{hash: m["data"], p: number("p"), soft: number("soft"), none: m["none"], refuted: m["refuted"] == "true"}
 	finished, vectors := number("finished"), number("vectors")
 	if err == nil && (!(finished >= 0 && finished <= float64(len(f.Tensors))) || !(vectors >= 0 && vectors <= float64(len(f.Tensors)))) {
 		err = errors.New("its counts are wrong")

@@ -119,7 +119,7 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 	w.soft, w.exact, w.none, w.refuted = soft, "", "", false
 	if keep && w.old != nil {
 		fits = w.old.finished
-		w.soft = w.old.soft
+		w.soft, w.none, w.refuted = w.old.soft, w.old.none, w.old.refuted
 	}
 	for k := len(fits); k < len(targets); k++ {
 		prob := linear.Problem{X: x, Y: targets[k]}
@@ -134,7 +134,8 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 			if w.run != nil {
 				set.SaveEvery = saveEvery
 				set.Save = func(c linear.Checkpoint) error {
-					now := &fitCheckpoint{hash: w.set.Hash, p: w.p, soft: w.soft, finished: fits, state: &c}
+					now := &fitCheckpoint{hash: w.set.Hash, p: w.p, soft: w.soft, none: w.none, refuted: w.refuted,
+						finished: fits, state: &c}
 					w.run.Save(checkpointName, now.encode())
 					return nil
 				}
@@ -162,7 +163,7 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 		if err != nil {
 			return fits, err
 		}
-		again, err := w.rescue(ctx, prob, set, r)
+		again, err := w.rescue(ctx, prob, k, set, r)
 		if err != nil {
 			return fits, err
 		}
@@ -175,7 +176,7 @@ func (w *fitting) all(ctx context.Context, x matrix.Matrix, targets [][]float64,
 
 // rescue looks at a fit without a positive margin, or without the gap asked for: it asks the exact solver for a better one, or
 // softens the margin and reports that all weight vectors are to be fitted again.
-func (w *fitting) rescue(ctx context.Context, prob linear.Problem, set linear.Settings, r *linear.Result) (again bool, err error) {
+func (w *fitting) rescue(ctx context.Context, prob linear.Problem, k int, set linear.Settings, r *linear.Result) (again bool, err error) {
 	if set.Method != linear.Accelerated {
 		return false, nil
 	}
@@ -197,8 +198,14 @@ func (w *fitting) rescue(ctx context.Context, prob linear.Problem, set linear.Se
 		w.con.Say("%s: try a larger --soft", w.none)
 		return false, nil
 	}
-	if found, err := w.barely(ctx, prob, r); found || err != nil || w.soft >= softest {
+	if found, err := w.barely(ctx, prob, k, r); found || err != nil {
 		return false, err
+	}
+	if w.soft >= softest {
+		what := fmt.Sprintf("the mean of the worst %.0f %% of margins is not positive either", 100*w.soft)
+		w.con.Say("%s; see --loss logistic --lp", what)
+		w.none += "; " + what
+		return false, nil
 	}
 	what := w.none
 	switch {
@@ -301,12 +308,15 @@ func quick(prob linear.Problem) bool {
 
 // barely asks the exact solver for a margin that the accelerated method has not found, if that is quick, and puts it into r. If the
 // scale of a feature is why there is none, that is an error.
-func (w *fitting) barely(ctx context.Context, prob linear.Problem, r *linear.Result) (found bool, err error) {
+func (w *fitting) barely(ctx context.Context, prob linear.Problem, k int, r *linear.Result) (found bool, err error) {
 	if w.soft > 0 || !quick(prob) {
 		return false, nil
 	}
 	s, err := margin.Solve(ctx, prob, w.p, margin.Settings{Gap: max(w.Gap, 1e-8)})
 	if s != nil {
+		if w.Scale == "std" && s.Lower <= scalerRounding*prob.RowNorm(mirror.Conjugate(w.p)) {
+			return false, ctx.Err() // what the scaler rounded would decide
+		}
 		w.take(s, r)
 		return true, ctx.Err()
 	}
@@ -315,13 +325,23 @@ func (w *fitting) barely(ctx context.Context, prob linear.Problem, r *linear.Res
 	switch {
 	case errors.As(err, &not):
 		w.refuted = true
-		w.none = fmt.Sprintf("no weights separate the data: the examples %s cancel exactly", some(not.Rows))
+		what := "no weights separate the data"
+		if c := class(w.classes, k); c != nil {
+			what = fmt.Sprintf("no weights separate class %v from the rest", *c)
+		}
+		w.none = fmt.Sprintf("%s: the examples %s cancel exactly", what, some(not.Rows))
+		if len(not.Rows) == 1 {
+			w.none = fmt.Sprintf("%s: all values of example %d are 0", what, not.Rows[0]+1)
+		}
 	case errors.As(err, &short) && short.Scale != nil && short.Cause == nil:
 		return false, fmt.Errorf("%s: not decided in float64: no positive margin was found (it is at most %.3g), and %s",
 			w.set.Name, short.Upper, scaleAdvice(short.Scale, w.set))
 	}
 	return false, ctx.Err()
 }
+
+// scalerRounding is the margin, as a share of the longest example, that centring features in float64 may make up.
+const scalerRounding = 1e-12
 
 // some lists examples, counted from 1, and how many more there are.
 func some(rows []int) string {

@@ -126,7 +126,7 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 				err = fmt.Errorf("not decided in float64: no positive margin was found (it is at most %.3g), and %s",
 					short.Upper, scaleAdvice(short.Scale, set))
 			}
-			failed = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: p = %v: %w", set.Name, p, err))
 			break
 		}
 		n, d := prob.Dims()

@@ -14,7 +14,7 @@ type GapError struct {
 	Cause      error   // why the solver was stopped from outside, nil if it was not
 	Upper      float64 // if Gap is +Inf: no w has a larger margin than this; +Inf if nothing is known
 	Scale      *Scale  // the column whose scale stands in the way, nil if columns are of similar scales
-	Unproved   int     // a proof was not tried: it may need so many examples, which is too many; 0: it was
+	Unproved   int     // how many examples a proof may need, if that is too many to try; else 0
 }
 
 // Scale names a column that is large beside another.
@@ -58,7 +58,7 @@ func (e *GapError) bound() string {
 func (e *GapError) advice() string {
 	switch {
 	case e.Unproved > 0:
-		return fmt.Sprintf("an exact proof was not tried, it may need %d examples and is tried for up to %d", e.Unproved, mostExact)
+		return fmt.Sprintf("an exact proof may need %d examples, and is tried with up to %d", e.Unproved, mostExact)
 	case e.Scale == nil:
 		return "a constant feature (bias) or more features may help"
 	}

@@ -35,7 +35,10 @@ func (e *NotSeparableError) Error() string {
 
 // Verify reports whether the weights are positive and the examples cancel exactly.
 func (e *NotSeparableError) Verify(prob linear.Problem) bool {
-	_, d := prob.Dims()
+	n, d := prob.Dims()
+	if len(e.Weights) != len(e.Rows) || slices.ContainsFunc(e.Rows, func(i int) bool { return i < 0 || i >= n }) {
+		return false
+	}
 	lowest := make([]int, d) // the exponent of the lowest bit that may be set in a column
 	for _, i := range e.Rows {
 		idx, val := prob.X.Row(i)

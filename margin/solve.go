@@ -3,6 +3,7 @@
 package margin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -88,7 +89,11 @@ func (s *solver) run() (string, *NotSeparableError) {
 		return "working set of rows", s.workingSet(s.spread(500))
 	}
 	if s.even != nil {
-		return s.runUneven()
+		name, proof := s.runUneven()
+		if proof != nil || s.settled() || s.ctx.Err() != nil {
+			return name, proof
+		}
+		return s.runAsIs(name)
 	}
 	if proof := s.separate(); proof != nil || !(s.best.lower > 0) {
 		return "", proof
@@ -184,18 +189,68 @@ func (s *solver) runUneven() (string, *NotSeparableError) {
 	}
 	name := "interior point, columns brought to one scale"
 	tall := s.n > s.d || s.d <= 2*smallRows
-	for k := range 2 { // the other equations are a second chance, as in run
-		s.form(tall == (k == 0))
-		if s.p == 1 || math.IsInf(s.p, 1) {
+	for k, idle := 0, 0; k < 8 && idle < 2; k++ {
+		before := s.best.gap()
+		s.form(tall == (k != 1)) // the other equations are a second chance, as in run
+		switch {
+		case s.p > 1 && !math.IsInf(s.p, 1):
+			s.primalFrom(s.awayFromZero(s.best.w), s.rising())
+		default:
 			s.limit(s.rising())
-		} else {
-			s.primalFrom(s.best.w, s.rising())
 		}
 		s.tighten()
 		if s.settled() || s.ctx.Err() != nil || max(s.n, s.d) > 2*smallRows {
 			break
 		}
+		if idle++; s.best.gap() < 0.9*before {
+			idle = 0
+		}
 		s.again()
+	}
+	return name, nil
+}
+
+// awayFromZero returns w with its zeros replaced by something small. For p < 2 the curvature of the norm is infinite at 0, and a
+// coordinate that starts there never moves.
+func (s *solver) awayFromZero(w []float64) []float64 {
+	if s.p >= 2 {
+		return w
+	}
+	unit := s.units()
+	var most float64
+	for j, v := range w {
+		most = max(most, math.Abs(v)*unit[j])
+	}
+	out := slices.Clone(w)
+	for j, v := range w {
+		if math.Abs(v)*unit[j] < 1e-4*most {
+			out[j] = math.Copysign(1e-4*most/unit[j], cmp.Or(v, s.v[j]))
+		}
+	}
+	return out
+}
+
+// runAsIs is run with columns as they are, which is a second chance for uneven ones: it may be the rows that differ in scale.
+// What it finds counts if it is better.
+func (s *solver) runAsIs(name string) (string, *NotSeparableError) {
+	r := *s.rows
+	r.even = nil
+	plain := newSolver(s.ctx, s.prob, &r, s.p, Settings{Gap: s.gap, MaxIterations: s.most})
+	plain.nested = s.nested
+	other, proof := plain.run()
+	s.n0 += plain.n0
+	if proof != nil || plain.best.w == nil || plain.best.a == nil {
+		return name, proof
+	}
+	before := s.best.gap()
+	copy(s.y, plain.best.a)
+	s.normalise()
+	s.mulT(s.v, s.y)
+	s.mul(s.m, plain.best.w)
+	s.record(plain.best.w, mirror.Norm(plain.best.w, s.p), s.upper())
+	s.tighten()
+	if s.best.gap() < before && other != "" {
+		name = other
 	}
 	return name, nil
 }
@@ -203,7 +258,7 @@ func (s *solver) runUneven() (string, *NotSeparableError) {
 // tighten makes the upper bound that of the best w, if it is not close enough.
 func (s *solver) tighten() {
 	for _, a := range [][]float64{s.y, s.best.a} { // the last weights are nearest to the best w
-		if s.reached() {
+		if s.reached() || a == nil || s.best.w == nil || !(s.best.lower > 0) {
 			return
 		}
 		target, known := s.stationary(a)
@@ -287,7 +342,7 @@ func (s *solver) short(gap float64) *GapError {
 	return e
 }
 
-// toMarginOne scales w to the margin 1, not less by a rounding. A w without a positive margin stays as it is.
+// toMarginOne scales w to the margin 1, as far as rounding allows. A w without a positive margin stays as it is.
 func toMarginOne(prob linear.Problem, w []float64) {
 	for range 4 {
 		m := prob.LeastMargin(w)

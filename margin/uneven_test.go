@@ -178,3 +178,23 @@ func TestUndecidedNamesTheColumn(t *testing.T) {
 		}
 	}
 }
+
+// One column is large, or one example, or the start has a 0 where p < 2 has no curvature: base cases of what the two paths
+// for uneven columns have to solve.
+func TestSmallUnevenProblemsAreSolved(t *testing.T) {
+	for name, rows := range map[string][][]float64{
+		"a large column":        {{1e10, 1}, {-1e10, 2}},
+		"a larger column":       {{1e13, 1}, {-1e13, 2}},
+		"a long example":        {{0, 1e20}, {1, -1}, {-1, 2}},
+		"a longer example":      {{0, 1e40}, {1, -1}, {-1, 2}},
+		"a short example":       {{0, 1e-20}, {1, -1}, {-1, 2}},
+		"rows of single values": {{1e20, 0}, {0, 1}, {1e20, -1}},
+	} {
+		prob := linear.Problem{X: matrix.FromRows(rows)}
+		for _, p := range []float64{1.05, 1.1, 1.5, 2, 3, 10} {
+			if _, err := margin.Solve(context.Background(), prob, p, margin.Settings{}); err != nil {
+				t.Errorf("%s, p = %v: %v", name, p, err)
+			}
+		}
+	}
+}
