@@ -30,7 +30,7 @@ func (w *fitting) finish(begin time.Time) error {
 	r.None = w.none
 	if yes, no := true, false; w.refuted {
 		r.Separable = &no
-	} else if w.soft == 0 && !w.loss.Residual() && len(w.fits) == len(w.targets) && w.positive() {
+	} else if w.soft == 0 && !w.penalised() && !w.loss.Residual() && len(w.fits) == len(w.targets) && w.positive() {
 		r.Separable = &yes
 	}
 	w.measure()

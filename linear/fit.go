@@ -89,7 +89,7 @@ func Fit(ctx context.Context, prob Problem, set Settings) (*Result, error) {
 		return nil, err
 	}
 	if !set.Loss.Residual() {
-		if err := prob.CheckLabels(); err != nil {
+		if err := prob.checkSigns(); err != nil {
 			return nil, err
 		}
 	}
@@ -283,7 +283,7 @@ func (f *fit) newton(ctx context.Context) error {
 		if done {
 			f.result.W, f.result.Loss, f.result.Objective, f.result.Excess, f.result.Steps = s.w, s.mean, s.f, s.bound, s.t
 			if pt.Norm > 0 && !f.Loss.Residual() {
-				f.result.Lower = pt.Margin - rounded*f.prob.RowNorm(mirror.Conjugate(f.P))
+				f.result.Lower = pt.Margin
 			}
 			if err != nil && f.Save != nil {
 				return errors.Join(err, f.Save(s.checkpoint()))

@@ -45,8 +45,12 @@ func (p Problem) Check() error {
 	}
 	var bad error
 	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
-		for k, v := range val {
-			if bad == nil && !(math.Abs(v) <= math.MaxFloat64) {
+		var zero float64 // 0 times a finite number is 0
+		for _, v := range val {
+			zero += 0 * v
+		}
+		for k := 0; zero != 0 && bad == nil && k < len(val); k++ {
+			if v := val[k]; math.IsNaN(v) || math.IsInf(v, 0) {
 				j := k
 				if idx != nil {
 					j = int(idx[k])
@@ -63,6 +67,11 @@ func (p Problem) CheckLabels() error {
 	if err := p.Check(); err != nil {
 		return err
 	}
+	return p.checkSigns()
+}
+
+// checkSigns returns an error if a label is not 1 or −1.
+func (p Problem) checkSigns() error {
 	for i, y := range p.Y {
 		if y != 1 && y != -1 {
 			return fmt.Errorf("example %d has the label %v: want 1 or -1", i+1, y)

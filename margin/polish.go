@@ -39,8 +39,7 @@ type polisher struct {
 // mostPolish bounds the arithmetic of a factorisation.
 const mostPolish = 4e9
 
-// polish returns a polisher for the rows with positive weights y. It has no conditions, and changes no weights, if
-// meeting them would take too long.
+// polish returns a polisher for the rows with positive weights y.
 func (s *solver) polish(y, target []float64, known []bool) *polisher {
 	k := &polisher{solver: s, target: target, known: known, unit: s.units()}
 	for i, v := range y {
@@ -50,9 +49,6 @@ func (s *solver) polish(y, target []float64, known []bool) *polisher {
 	}
 	k.lo = make([]float64, len(k.part))
 	k.current = slices.Clone(k.hi)
-	if n := float64(len(k.part)); n*float64(s.d)*min(n, float64(s.d)) <= mostPolish {
-		k.choose()
-	}
 	return k
 }
 
@@ -101,8 +97,11 @@ func (s *solver) stationary(y []float64) (target []float64, known []bool) {
 // nearZero is the share of the largest below which a coordinate of the solution of a linear program counts as 0.
 const nearZero = 1e-6
 
-// choose factors the conditions.
+// choose factors the conditions, unless that would take too long.
 func (k *polisher) choose() {
+	if n, d := float64(len(k.part)), float64(k.d); n*d*min(n, d) > mostPolish {
+		return
+	}
 	columns := make([][]float64, k.d)
 	sizes := make([]float64, k.d)
 	for l, i := range k.part {
@@ -179,8 +178,14 @@ func (k *polisher) bound(v []twofold.Sum, total float64) float64 {
 func (k *polisher) run(gap float64) float64 {
 	v, total := k.sums()
 	upper := k.bound(v, total)
-	for range 12 {
-		if len(k.order) == 0 || (linear.Certificate{Lower: k.best.lower, Upper: upper}).Gap() <= gap {
+	for step := range 12 {
+		if (linear.Certificate{Lower: k.best.lower, Upper: upper}).Gap() <= gap {
+			break
+		}
+		if step == 0 {
+			k.choose()
+		}
+		if len(k.order) == 0 {
 			break
 		}
 		hi, lo := slices.Clone(k.hi), slices.Clone(k.lo)

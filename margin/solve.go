@@ -346,7 +346,7 @@ func (s *solver) short(gap float64) *GapError {
 func toMarginOne(prob linear.Problem, w []float64) {
 	for range 4 {
 		m := prob.LeastMargin(w)
-		if !(m > 0) || m == 1 || math.IsInf(m, 1) {
+		if !(m > 0) || math.Abs(m-1) < 4e-16 || math.IsInf(m, 1) {
 			return
 		}
 		for j := range w {
