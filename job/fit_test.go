@@ -140,9 +140,12 @@ func TestCrossValidationDoesNotChangeTheModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chosen, _, with, err := fitted(t, Fit{Data: data, CV: 5})
+		chosen, said, with, err := fitted(t, Fit{Data: data, CV: 5})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := strings.Count(said, "\n"); n > 4 {
+			t.Errorf("seed %d: %d lines about five folds:\n%s", seed, n, said)
 		}
 		if fmt.Sprint(without.Weights) != fmt.Sprint(with.Weights) || plain.Method != chosen.Method || plain.Soft != chosen.Soft {
 			t.Errorf("seed %d: %v by %s with soft %v, after cross-validation %v by %s with soft %v",

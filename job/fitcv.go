@@ -127,6 +127,16 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 		}
 	}
 	w.cv = summary(w.P, lambdas, w.CV, w.cells)
+	soft := 0
+	for _, s := range w.cells {
+		if s.Soft > 0 && w.Soft == 0 {
+			soft++
+		}
+	}
+	if soft > 0 {
+		w.con.Say("cross-validation: no positive margin was found in %d of %d fits, which maximise a soft one instead; see also --loss logistic --lp",
+			soft, len(w.cells))
+	}
 	for _, s := range w.cv {
 		if !s.Chosen {
 			continue
@@ -232,6 +242,8 @@ func pick(x []float64, rows []int) []float64 {
 // score fits one p and lambda on one fold and measures it.
 func (w *fitting) score(ctx context.Context, part *split, c cell, show func(share float64, note string)) (cellScore, error) {
 	w.use(c.P, c.Lambda)
+	w.quiet = true
+	defer func() { w.quiet = false }()
 	fits, err := w.all(ctx, part.train, part.targets, w.Soft, false, show)
 	if err != nil {
 		return cellScore{}, err

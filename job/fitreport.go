@@ -287,7 +287,8 @@ func (r *FitResult) rows() [][2]string {
 		rows = append(rows, [2]string{"margin", "–   " + what})
 	}
 	if r.None != "" {
-		rows = append(rows, [2]string{"why", r.None})
+		why, _, _ := strings.Cut(r.None, "; ") // the line of the margin says the rest
+		rows = append(rows, [2]string{"why", why})
 	}
 	if r.Model != "" {
 		rows = append(rows, [2]string{"model", r.Model})

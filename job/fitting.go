@@ -46,6 +46,7 @@ type fitting struct {
 	exact   string           // the exact solver that finished them
 	none    string           // why the margin is soft, or none was found; "": it is not, or was
 	refuted bool             // the data are proved not to be separable
+	quiet   bool             // a fit of cross-validation, of which the summary speaks
 	begin   time.Time
 	seconds float64
 }
@@ -195,7 +196,7 @@ func (w *fitting) rescue(ctx context.Context, prob linear.Problem, k int, set li
 	}
 	if w.Soft > 0 {
 		w.none = fmt.Sprintf("the mean of the worst %.0f %% of margins is not positive after %d steps", 100*w.Soft, r.Steps)
-		w.con.Say("%s: try a larger --soft", w.none)
+		w.tell("%s: try a larger --soft", w.none)
 		return false, nil
 	}
 	if found, err := w.barely(ctx, prob, k, r); found || err != nil {
@@ -203,7 +204,7 @@ func (w *fitting) rescue(ctx context.Context, prob linear.Problem, k int, set li
 	}
 	if w.soft >= softest {
 		what := fmt.Sprintf("the mean of the worst %.0f %% of margins is not positive either", 100*w.soft)
-		w.con.Say("%s; see --loss logistic --lp", what)
+		w.tell("%s; see --loss logistic --lp", what)
 		w.none += "; " + what
 		return false, nil
 	}
@@ -219,9 +220,16 @@ func (w *fitting) rescue(ctx context.Context, prob linear.Problem, k int, set li
 		w.none = what
 	}
 	w.soft = softer(w.soft, prob, r.W)
-	w.con.Say("%s: maximising the mean of the worst %.0f %% instead (--soft %v); see also --loss logistic --lp",
+	w.tell("%s: maximising the mean of the worst %.0f %% instead (--soft %v); see also --loss logistic --lp",
 		what, 100*w.soft, w.soft)
 	return true, nil
+}
+
+// tell says something about the fit, unless it is one of many.
+func (w *fitting) tell(format string, args ...any) {
+	if !w.quiet {
+		w.con.Say(format, args...)
+	}
 }
 
 // checkScale returns an error if features of different scales kept a soft margin from being found: its weights would be useless.
