@@ -160,11 +160,15 @@ func TestWhatCannotBeSolvedIsAnError(t *testing.T) {
 		"NaN":               {linear.Problem{X: matrix.FromRows([][]float64{{1, math.NaN()}})}, 2},
 		"infinite":          {linear.Problem{X: matrix.FromRows([][]float64{{1, math.Inf(1)}})}, 2},
 		"NaN label":         {linear.Problem{X: x, Y: []float64{1, math.NaN()}}, 2},
+		"labels 0 and 1":    {linear.Problem{X: x, Y: []float64{1, 0}}, 2},
+		"nothing at all":    {linear.Problem{}, 2},
 		"p below 1":         {linear.Problem{X: x}, 0.5},
 		"p is not a number": {linear.Problem{X: x}, math.NaN()},
 	} {
-		if _, err := margin.Solve(context.Background(), c.prob, c.p, margin.Settings{}); err == nil {
-			t.Errorf("%s: no error", name)
+		_, err := margin.Solve(context.Background(), c.prob, c.p, margin.Settings{})
+		var not *margin.NotSeparableError
+		if err == nil || errors.As(err, &not) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
