@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -269,12 +270,15 @@ type pair struct{ Key, Value string }
 // combinations returns what varies: every combination of the grid, with every row of zip, with every draw.
 func (f *File) combinations() ([][]pair, error) {
 	seen := map[string]string{}
-	for table, keys := range map[string]map[string]any{"settings": f.Settings, "grid": f.Grid, "zip": f.Zip, "random": f.Random} {
-		for k := range keys {
+	for _, t := range []struct {
+		name string
+		keys map[string]any
+	}{{"settings", f.Settings}, {"grid", f.Grid}, {"zip", f.Zip}, {"random", f.Random}} {
+		for _, k := range slices.Sorted(maps.Keys(t.keys)) {
 			if other, twice := seen[k]; twice {
-				return nil, fmt.Errorf("%s: it is also in [%s]: keep one", f.at(table+"."+k), other)
+				return nil, fmt.Errorf("%s: it is also in [%s]: keep one", f.at(t.name+"."+k), other)
 			}
-			seen[k] = table
+			seen[k] = t.name
 		}
 	}
 	all := [][]pair{nil}

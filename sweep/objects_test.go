@@ -135,7 +135,7 @@ func TestALargeResultPassesASlowLine(t *testing.T) {
 	if err := q.send(t.Context(), name, finished(t, size), ""); err != nil {
 		t.Fatal(err)
 	}
-	stall = 1500 * time.Millisecond // not before: the bytes of an upload lie in the kernel at once, and are seen only when they are acknowledged
+	stall = 3 * time.Second // not before: the bytes of an upload lie in the kernel at once, and are seen only when they are acknowledged
 	c, before := gatherer(t, q, p), slow.down.Load()
 	var both sync.WaitGroup
 	for range 2 {
