@@ -240,7 +240,8 @@ func (w *fitting) checkScale(prob linear.Problem, fits []*linear.Result) error {
 	for _, r := range fits {
 		if r.Gap() > hardlySolved {
 			if s := margin.Scales(prob); s != nil {
-				return fmt.Errorf("%s: %s, and a soft margin was not found either: %s", w.set.Name, w.none, scaleAdvice(s, w.set))
+				why, _, _ := strings.Cut(w.none, "; ")
+				return fmt.Errorf("%s: %s, and a soft margin was not found either: %s", w.set.Name, why, scaleAdvice(s, w.set))
 			}
 		}
 	}
@@ -252,7 +253,7 @@ const hardlySolved = 0.1
 
 // scaleAdvice says which feature stands in the way and what to do.
 func scaleAdvice(s *margin.Scale, set *dataset.Set) string {
-	return fmt.Sprintf("feature %s is %.1g times as large as feature %s: fit with --scale max, or rescale it in the file",
+	return fmt.Sprintf("feature %s is %.1g times as large as feature %s: fit with --scale max, or with --scale std --bias, or rescale it in the file",
 		featureName(set, s.Column), s.Ratio, featureName(set, s.Small))
 }
 
