@@ -297,9 +297,10 @@ func (p *csv) set() (*Set, error) {
 		}
 		return nil, &Error{Name: p.name, Msg: msg}
 	}
-	features := slices.Clone(p.cols)
+	features, label := slices.Clone(p.cols), ""
 	if p.label >= 0 {
+		label = features[p.label]
 		features = slices.Delete(features, p.label, p.label+1)
 	}
-	return &Set{Name: p.name, X: p.rows.dense(), Y: p.y, Features: p.rows.names(features)}, nil
+	return &Set{Name: p.name, X: p.rows.dense(), Y: p.y, Features: p.rows.names(features), Label: label}, nil
 }

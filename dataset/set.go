@@ -21,6 +21,7 @@ type Set struct {
 	X        matrix.Matrix // *matrix.CSR or *matrix.Dense
 	Y        []float64
 	Features []string // column names, nil if the file has none
+	Label    string   // the name of the column of labels, if it has one
 	Hash     string   // "sha256:…" of the file's bytes as stored; empty for sets that were made, not read
 
 	Indexed   bool // svmlight text, whose columns are known by their index

@@ -139,6 +139,9 @@ func (d *DataInfo) Run(ctx context.Context, con *Console) error {
 	fmt.Fprintf(con.Out, "%s\n  %s × %s, %s stored (%.3g %% of the table), from %.6g to %.6g\n", s.Name,
 		report.Count(n, "example"), report.Count(dim, "feature"), report.Count(s.X.NNZ(), "value"),
 		100*float64(s.X.NNZ())/float64(n)/float64(dim), lo, hi)
+	if s.Label != "" {
+		fmt.Fprintf(con.Out, "  labels in column %q (--label NAME for another)\n", s.Label)
+	}
 	switch {
 	case s.ZeroBased:
 		fmt.Fprintln(con.Out, "  columns counted from 0 (--zero-based)")

@@ -71,6 +71,7 @@ type FitResult struct {
 	L2            float64   `json:"l2,omitempty"`
 	LP            float64   `json:"lp,omitempty"` // the lambda that was used
 	Soft          float64   `json:"soft,omitempty"`
+	Label         string    `json:"label,omitempty"` // the column of labels, if the data have names
 	N             int       `json:"n"`
 	D             int       `json:"d"`
 	Steps         int       `json:"steps"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
 )
 
@@ -239,5 +240,22 @@ func TestCentredExamplesOfOneLabelAreRefused(t *testing.T) {
 	_, _, _, err := fitted(t, Fit{Data: data, Scale: "std", P: []float64{3}})
 	if err == nil || !strings.Contains(err.Error(), "--scale max") {
 		t.Error(err)
+	}
+}
+
+func TestTheColumnOfLabelsIsNamed(t *testing.T) {
+	data := table(t, "target,size,female", 20, func(i int) string { return fmt.Sprintf("%d,%d,%d", i%2, 3*i, min(i%3, 1)) })
+	for label, want := range map[string]string{"": "female", "target": "target"} {
+		r, _, m, err := fitted(t, Fit{Data: data, Label: label, Scale: "max"})
+		if err != nil || r.Label != want || !strings.Contains(r.text(), fmt.Sprintf("labels in column %q", want)) {
+			t.Errorf("--label %q: %q, %v\n%s", label, r.Label, err, r.text())
+		}
+		if label == "" {
+			continue
+		}
+		other := table(t, "size,female", 2, func(i int) string { return fmt.Sprintf("%d,1", i) })
+		if _, err := loadFor(t.Context(), *m, other, dataset.Options{}); err == nil || !strings.Contains(err.Error(), "--unlabeled") {
+			t.Error(err)
+		}
 	}
 }

@@ -33,6 +33,7 @@ func (w *fitting) finish(begin time.Time) error {
 	} else if w.soft == 0 && !w.penalised() && !w.loss.Residual() && len(w.fits) == len(w.targets) && w.positive() {
 		r.Separable = &yes
 	}
+	r.Label = w.set.Label
 	w.measure()
 	var failed error
 	if len(w.model.Weights) == len(w.targets) {
@@ -248,7 +249,7 @@ func (r *FitResult) rows() [][2]string {
 		return fmt.Sprintf(format, *v)
 	}
 	rows := [][2]string{
-		{"data", report.Count(r.N, "example") + " × " + report.Count(r.D, "feature")},
+		{"data", r.data()},
 		{"method", r.method()},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
 	}
@@ -297,6 +298,15 @@ func (r *FitResult) rows() [][2]string {
 		rows = append(rows, [2]string{"run", r.Run})
 	}
 	return rows
+}
+
+// data says what was fitted.
+func (r *FitResult) data() string {
+	s := report.Count(r.N, "example") + " × " + report.Count(r.D, "feature")
+	if r.Label != "" {
+		s += fmt.Sprintf(", labels in column %q", r.Label)
+	}
+	return s
 }
 
 func (r *FitResult) method() string {

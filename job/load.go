@@ -155,6 +155,10 @@ func loadFor(ctx context.Context, m linear.Model, spec string, opt dataset.Optio
 		}
 		from[j] = k
 	}
+	if slices.Contains(missing, set.Label) {
+		return nil, fmt.Errorf("%s: column %q was taken for the labels, and is a feature of the model: "+
+			"name the column of labels with --label, or predict with --unlabeled if there is none", set.Name, set.Label)
+	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%s lacks columns the model has: %s", set.Name, strings.Join(missing[:min(len(missing), 5)], ", "))
 	}
