@@ -79,7 +79,7 @@ func tab(t *testing.T, width, height int64) context.Context {
 			}
 		}
 	}()
-	ctx, stopTime := context.WithTimeout(ctx, time.Minute)
+	ctx, stopTime := context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(func() {
 		stopTime()
 		mu.Lock()
@@ -170,7 +170,7 @@ func eval[T any](t *testing.T, ctx context.Context, js string) (v T) {
 // until waits for a condition of the page.
 func until(t *testing.T, ctx context.Context, js string) {
 	t.Helper()
-	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
+	for end := time.Now().Add(200 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
 		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+js+`)`)); err == nil && ok { // while a page loads there may be nothing to ask
 			return
 		}
