@@ -15,13 +15,15 @@ const module = "github.com/bregman-ml/bregman"
 // house is the strict order of packages: one imports only from lines below its own.
 var house = [][]string{
 	{"cmd/bregman"},
-	{"web"},
-	{"compare"},
-	{"paper"},
-	{"sweep"},
-	{"bench"},
-	{"job"},
-	{"report"},
+
+	{"internal/app/web"},
+	{"internal/app/compare"},
+	{"internal/app/paper"},
+	{"internal/app/sweep"},
+	{"internal/app/bench"},
+	{"internal/app/command"},
+	{"internal/app/render"},
+
 	{"train"},
 	{"runlog"},
 	{"margin"},
@@ -36,7 +38,7 @@ var house = [][]string{
 }
 
 // light packages never pull in the tensor framework.
-var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "images", "runlog", "report"}
+var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "images", "runlog", "internal/app/render"}
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {
 	line := map[string]int{}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/bregman-ml/bregman/bench"
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/bench"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/mirror"
 )

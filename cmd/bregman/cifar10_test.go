@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -61,7 +61,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 		t.Errorf("checkpoints of runs that are done: %v", left)
 	}
 	first, _ := filepath.Glob(filepath.Join(run, "trials", "p3-s1-*"))
-	study, err := job.ReadStudy(first[0])
+	study, err := command.ReadStudy(first[0])
 	if err != nil || study.Margins.Examples != 3800 || len(study.Layers) != 4 || study.P != 3 {
 		t.Errorf("study %+v, %v", study, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bregman-ml/bregman/job"
+	"github.com/bregman-ml/bregman/internal/app/command"
 )
 
 // document is a page of the documentation.
@@ -73,11 +73,11 @@ var placeholders = map[string]string{"FILE": "train.svm", "FILES": "train.svm", 
 	"P": "2", "SEED": "1", "N": "2", "COMMAND": "fit", "λ": "1e-3", "LAMBDA": "1e-3", "URL": "nats://host:4222", "r100:SEED": "r100:1"}
 
 // arguments splits a command, with all that is optional, and values for placeholders.
-func arguments(command string) []string {
-	command = strings.NewReplacer("[", "", "]", "").Replace(command)
-	command = quotes.ReplaceAllStringFunc(command, func(s string) string { return strings.ReplaceAll(s, " ", "\x00") })
+func arguments(line string) []string {
+	line = strings.NewReplacer("[", "", "]", "").Replace(line)
+	line = quotes.ReplaceAllStringFunc(line, func(s string) string { return strings.ReplaceAll(s, " ", "\x00") })
 	var out []string
-	for _, arg := range strings.Fields(command) {
+	for _, arg := range strings.Fields(line) {
 		if value, ok := placeholders[arg]; ok {
 			arg = value
 		}
@@ -96,8 +96,8 @@ func TestEveryCommandOfTheDocumentationIsUnderstood(t *testing.T) {
 	count := 0
 	for _, d := range documents(t) {
 		blocks, text := d.commands()
-		for _, command := range slices.Concat(blocks, text) {
-			args := arguments(command)
+		for _, line := range slices.Concat(blocks, text) {
+			args := arguments(line)
 			if len(args) == 0 || slices.Contains([]string{"help", "COMMAND", "fit,", "--help"}, args[0]) {
 				continue
 			}
@@ -111,12 +111,12 @@ func TestEveryCommandOfTheDocumentationIsUnderstood(t *testing.T) {
 			if args[0] == "worker" && !slices.Contains(args, "--nats") {
 				args = append(args, "--nats", "nats://queue:4222") // which the job for Slurm has in its environment
 			}
-			k, err := newParser(t.Context(), &job.Console{}).Parse(args)
+			k, err := newParser(t.Context(), &command.Console{}).Parse(args)
 			if err == nil {
-				err = job.CheckUsage(k.Selected().Target.Addr().Interface())
+				err = command.CheckUsage(k.Selected().Target.Addr().Interface())
 			}
 			if err != nil {
-				t.Errorf("%s: bregman %s: %v", d.path, command, err)
+				t.Errorf("%s: bregman %s: %v", d.path, line, err)
 			}
 		}
 	}
@@ -150,14 +150,14 @@ func TestTheCommandsOfTheDocumentationRun(t *testing.T) {
 		}
 		blocks, _ := d.commands()
 		dir := readersFiles(t)
-		for _, command := range blocks {
-			if slices.ContainsFunc(elsewhere, func(w string) bool { return strings.Contains(command, w) }) &&
-				!strings.Contains(command, "--models cnn") {
+		for _, line := range blocks {
+			if slices.ContainsFunc(elsewhere, func(w string) bool { return strings.Contains(line, w) }) &&
+				!strings.Contains(line, "--models cnn") {
 				continue
 			}
-			args := arguments(command)
+			args := arguments(line)
 			for start, flags := range shorter {
-				if strings.HasPrefix(command, start) {
+				if strings.HasPrefix(line, start) {
 					args = append(args, strings.Fields(flags)...)
 				}
 			}
@@ -169,7 +169,7 @@ func TestTheCommandsOfTheDocumentationRun(t *testing.T) {
 			}
 			ran++
 			if _, stderr, code := bregman(t, dir, args...); code != 0 {
-				t.Errorf("%s: bregman %s: exit %d\n%s", d.path, command, code, stderr)
+				t.Errorf("%s: bregman %s: exit %d\n%s", d.path, line, code, stderr)
 			}
 		}
 	}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/bregman-ml/bregman/bench"
-	"github.com/bregman-ml/bregman/compare"
-	"github.com/bregman-ml/bregman/job"
-	"github.com/bregman-ml/bregman/paper"
-	"github.com/bregman-ml/bregman/sweep"
-	"github.com/bregman-ml/bregman/web"
+	"github.com/bregman-ml/bregman/internal/app/bench"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/compare"
+	"github.com/bregman-ml/bregman/internal/app/paper"
+	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
 type cli struct {
@@ -26,25 +26,25 @@ type cli struct {
 		Linear  paper.Linear  `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
 		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10" help:"Deep networks: accuracy, weights, pruning, rounding, margins."`
 	} `cmd:"" help:"The paper's linear and CIFAR-10 experiments, with its numbers beside ours. ImageNet is not included."`
-	Fit     job.Fit      `cmd:"" help:"Train a linear classifier in a chosen geometry, with a certificate on its margin."`
-	Predict job.Predict  `cmd:"" help:"Apply a model to data."`
-	Margin  job.Margin   `cmd:"" help:"The exact maximum lp margin, with certificate."`
-	Path    job.Path     `cmd:"" help:"The regularisation path, against the max-margin direction."`
-	Verify  paper.Verify `cmd:"" help:"Statements of the paper, checked numerically, one line each."`
+	Fit     command.Fit     `cmd:"" help:"Train a linear classifier in a chosen geometry, with a certificate on its margin."`
+	Predict command.Predict `cmd:"" help:"Apply a model to data."`
+	Margin  command.Margin  `cmd:"" help:"The exact maximum lp margin, with certificate."`
+	Path    command.Path    `cmd:"" help:"The regularisation path, against the max-margin direction."`
+	Verify  paper.Verify    `cmd:"" help:"Statements of the paper, checked numerically, one line each."`
 	Data    struct {
-		List job.DataList `cmd:"" help:"The data sets that have names, and where images are."`
-		Info job.DataInfo `cmd:"" help:"What a data set holds."`
-		Get  job.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
+		List command.DataList `cmd:"" help:"The data sets that have names, and where images are."`
+		Info command.DataInfo `cmd:"" help:"What a data set holds."`
+		Get  command.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
 
-		Synth job.DataSynth `cmd:"" help:"Make a sparse separable problem of any size."`
+		Synth command.DataSynth `cmd:"" help:"Make a sparse separable problem of any size."`
 	} `cmd:"" help:"Data sets."`
-	Train  job.Train      `cmd:"" help:"Train a network by stochastic p-GD."`
+	Train  command.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
 	Report compare.Report `cmd:"" help:"Compare runs on one page."`
 	Export compare.Export `cmd:"" help:"A run's metrics as csv or npz."`
 	Serve  web.Serve      `cmd:"" help:"The dashboard: runs in a browser, live."`
 	Sweep  sweep.Commands `cmd:"" help:"Grids of runs, on this machine or on many."`
 	Worker sweep.Worker   `cmd:"" help:"Take runs of a sweep from a NATS server."`
-	Doctor job.Doctor     `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
+	Doctor command.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
 	Bench  struct {
 		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
 		Margin bench.Margin `cmd:"" help:"Classifiers on a large sparse problem, beside liblinear."`
@@ -55,7 +55,7 @@ type cli struct {
 
 type versionCmd struct{}
 
-func (versionCmd) Run(con *job.Console) error {
+func (versionCmd) Run(con *command.Console) error {
 	_, err := fmt.Fprintln(con.Out, "bregman", con.Version)
 	return err
 }
@@ -75,8 +75,8 @@ func guard(run func() int) (code int) {
 	return run()
 }
 
-// command is the command that was not understood, as far as it was.
-func command(err error) string {
+// selected is the command that was not understood, as far as it was.
+func selected(err error) string {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) && wrong.Context != nil {
 		if node := wrong.Context.Selected(); node != nil {
@@ -87,7 +87,7 @@ func command(err error) string {
 }
 
 // newParser returns the parser of the command line.
-func newParser(ctx context.Context, con *job.Console) *kong.Kong {
+func newParser(ctx context.Context, con *command.Console) *kong.Kong {
 	return kong.Must(new(cli), kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
@@ -99,21 +99,21 @@ func run(args []string) (code int) {
 	ctx, stop := untilStopped()
 	defer stop()
 
-	con := job.NewConsole(version())
+	con := command.NewConsole(version())
 	parser := newParser(ctx, con)
 	if len(args) == 0 || args[0] == "help" { // help COMMAND is COMMAND --help
 		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: %s --help\n", err, command(err))
+		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: %s --help\n", err, selected(err))
 		return 2
 	}
-	if err = job.CheckResume(given(k)); err == nil {
-		err = job.CheckZero(given(k), k.Selected().Target.Addr().Interface())
+	if err = command.CheckResume(given(k)); err == nil {
+		err = command.CheckZero(given(k), k.Selected().Target.Addr().Interface())
 	}
 	if err == nil {
-		err = job.CheckUsage(k.Selected().Target.Addr().Interface())
+		err = command.CheckUsage(k.Selected().Target.Addr().Interface())
 	}
 	long := keepsResult(k.Selected().Target.Addr().Interface())
 	if long {
@@ -122,7 +122,7 @@ func run(args []string) (code int) {
 	if err == nil {
 		err = k.Run()
 	}
-	var usage *job.UsageError
+	var usage *command.UsageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "bregman: %v\n", err)
 		return 2

@@ -6,10 +6,10 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/bregman-ml/bregman/job"
-	"github.com/bregman-ml/bregman/paper"
-	"github.com/bregman-ml/bregman/sweep"
-	"github.com/bregman-ml/bregman/web"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper"
+	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
 // untilStopped returns a context that ends with Ctrl-C, SIGTERM or a terminal that closes. A second Ctrl-C or SIGTERM
@@ -38,15 +38,15 @@ func surviveClosedPipe() {
 
 // keepsResult reports whether a command is worth finishing when nobody reads what it prints: its result is also in a
 // file.
-func keepsResult(command any) bool {
-	switch c := command.(type) {
-	case *job.Fit:
+func keepsResult(settings any) bool {
+	switch c := settings.(type) {
+	case *command.Fit:
 		return c.Runs != "" || c.Out != "" || c.Resume != ""
-	case *job.Path:
+	case *command.Path:
 		return c.Runs != ""
 	case *paper.Verify:
 		return c.Runs != ""
-	case *job.Train, *paper.Linear, *paper.Cifar10, *sweep.Start, *sweep.Resume, *sweep.Retry, *sweep.Worker, *web.Serve:
+	case *command.Train, *paper.Linear, *paper.Cifar10, *sweep.Start, *sweep.Resume, *sweep.Retry, *sweep.Worker, *web.Serve:
 		return true
 	}
 	return false

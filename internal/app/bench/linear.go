@@ -1,0 +1,139 @@
+// Package bench measures, always as ratios within one run: machines differ and are noisy.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// Linear is `bregman bench linear`: the time of one p-GD step in both of the paper's linear experiments.
+type Linear struct {
+	Time time.Duration `kong:"default='200ms',help='How long to measure each entry, in several rounds of which the quickest counts.'" json:"time"`
+	JSON bool          `kong:"name='json',help='Print one JSON object.'" json:"-"`
+}
+
+// Help is shown by --help.
+func (*Linear) Help() string {
+	return `Times one step of p-GD (dual state, vector kernels) beside a literal transcription of the paper's snippet
+(two math.Pow per coordinate, plain dense loops) in the same run, on one core.
+
+Example:
+  bregman bench linear --time 1s`
+}
+
+// Ps are the geometries that are timed: the paper's.
+var Ps = []float64{1.1, 1.5, 2, 3, 6, 10}
+
+// linearTime is one measurement.
+type linearTime struct {
+	Experiment    string  `json:"experiment"`
+	P             float64 `json:"p"`
+	Step          float64 `json:"ns"`
+	Transcription float64 `json:"transcription_ns"`
+}
+
+// Check returns the first thing wrong with the settings.
+func (l *Linear) Check() error {
+	if l.Time <= 0 {
+		return fmt.Errorf("--time %v: want a positive time", l.Time)
+	}
+	return nil
+}
+
+// Run measures and prints.
+func (l *Linear) Run(ctx context.Context, con *command.Console) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	var out []linearTime
+	t := render.Table{Title: fmt.Sprintf("ns per step of p-GD, one core, %s/%s", runtime.GOOS, runtime.GOARCH),
+		Header: []string{"experiment", "p", "ns", "transcription", "ratio"}}
+	for _, e := range Experiments() {
+		for _, p := range Ps {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m := linearTime{Experiment: e.Name, P: p}
+			s, err := e.Start(p)
+			if err != nil {
+				return err
+			}
+			m.Step = quickest(l.Time, s.Step)
+			m.Transcription = quickest(l.Time, NewTranscription(e.X, p, e.W0).Step)
+			out = append(out, m)
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", e.Name), render.Text("%v", p), render.Number(m.Step, 0), render.Number(m.Transcription, 0),
+				render.Text("%.1f×", m.Transcription/m.Step)})
+		}
+	}
+	if l.JSON {
+		return con.PrintJSON(map[string]any{"arch": runtime.GOARCH, "steps": out})
+	}
+	fmt.Fprint(con.Out, t.Text())
+	return nil
+}
+
+// Experiment is one of the paper's linear experiments, ready to run.
+type Experiment struct {
+	Name string
+	X    matrix.Matrix
+	W0   []float64
+}
+
+// Experiments returns the two of seed 1.
+func Experiments() []Experiment {
+	return []Experiment{
+		{"R²", dataset.R2(1, dataset.Deviation).X, normal(2, 1)},
+		{"R¹⁰⁰", dataset.R100(1).X, normal(100, 0.1)},
+	}
+}
+
+// normal draws a start as the paper does.
+func normal(d int, deviation float64) []float64 {
+	rng := rand.New(rand.NewPCG(1, 1))
+	w := make([]float64, d)
+	for j := range w {
+		w[j] = deviation * rng.NormFloat64()
+	}
+	return w
+}
+
+// Start returns p-GD at its first step.
+func (e Experiment) Start(p float64) (*linear.State, error) {
+	return linear.Descent{Potential: mirror.Power(p)}.Start(linear.Problem{X: e.X}, e.W0)
+}
+
+// quickest returns the time of one call in ns: the least of rounds that together take about the given time.
+// Noise on a machine only adds.
+func quickest(total time.Duration, step func()) float64 {
+	n := 64
+	for {
+		start := time.Now()
+		for range n {
+			step()
+		}
+		if time.Since(start) > total/20 {
+			break
+		}
+		n *= 2
+	}
+	best := math.Inf(1)
+	for begin := time.Now(); time.Since(begin) < total; {
+		start := time.Now()
+		for range n {
+			step()
+		}
+		best = min(best, float64(time.Since(start).Nanoseconds())/float64(n))
+	}
+	return best
+}

@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+)
+
+func BenchmarkStep(b *testing.B) {
+	for _, e := range Experiments() {
+		for _, p := range Ps {
+			b.Run(fmt.Sprintf("%s/p=%v", e.Name, p), func(b *testing.B) {
+				s, err := e.Start(p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					s.Step()
+				}
+			})
+			b.Run(fmt.Sprintf("%s/p=%v/transcription", e.Name, p), func(b *testing.B) {
+				t := NewTranscription(e.X, p, e.W0)
+				for b.Loop() {
+					t.Step()
+				}
+			})
+		}
+	}
+}
+
+func TestBenchLinearPrintsBothTimesForEachExperimentAndP(t *testing.T) {
+	var out bytes.Buffer
+	l := Linear{Time: time.Millisecond, JSON: true}
+	if err := l.Run(t.Context(), &command.Console{Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Steps []linearTime }
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Steps) != 12 {
+		t.Fatalf("%d entries, want 12", len(got.Steps))
+	}
+	for _, m := range got.Steps {
+		if !(m.Step > 0 && m.Transcription > 0) {
+			t.Errorf("%+v: want positive times", m)
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/linear"
+)
+
+// fitted runs a fit with the defaults of the command line and returns its result, what it said and its model.
+func fitted(t *testing.T, f Fit) (FitResult, string, *linear.Model, error) {
+	t.Helper()
+	f = withDefaults(f)
+	f.JSON, f.Out = true, filepath.Join(t.TempDir(), "model.json")
+	var out, said bytes.Buffer
+	err := f.Run(t.Context(), &Console{Out: &out, Err: &said, Version: "test"})
+	if err != nil {
+		if _, missing := os.Stat(f.Out); missing == nil {
+			t.Error("a fit that failed leaves a model")
+		}
+		return FitResult{}, said.String(), nil, err
+	}
+	var r FitResult
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(f.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := linear.DecodeModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, said.String(), &m, nil
+}
+
+func withDefaults(f Fit) Fit {
+	if f.Loss == "" {
+		f.Loss = "exp"
+	}
+	if f.Method == "" {
+		f.Method = "auto"
+	}
+	if f.Steps == 0 {
+		f.Steps = 100_000
+	}
+	if f.P == nil {
+		f.P = []float64{2}
+	}
+	f.Seed = 1
+	return f
+}
+
+// table writes a CSV with the given columns and a label from each row, and returns its path.
+func table(t *testing.T, header string, n int, row func(i int) string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	for i := range n {
+		b.WriteString(row(i) + "\n")
+	}
+	path := filepath.Join(t.TempDir(), "data.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAColumnOfIdentifiersDoesNotSpoilAFit(t *testing.T) {
+	for _, first := range []float64{1e7, 1e10, 1.7e12, 1e15} {
+		data := table(t, "id,x,label", 40, func(i int) string { return fmt.Sprintf("%.0f,%d,%d", first+float64(37*i), 2*(i%2)-1, i%2) })
+		for _, p := range []float64{1.1, 2, 10} {
+			r, said, m, err := fitted(t, Fit{Data: data, P: []float64{p}})
+			if err != nil {
+				t.Errorf("from %v, p = %v: %v", first, p, err)
+				continue
+			}
+			if *r.TrainAccuracy != 1 || r.Separable == nil || !*r.Separable || !(*r.Gap <= 1e-3) || r.Soft != 0 {
+				t.Errorf("from %v, p = %v: %+v, weights %v, said %q", first, p, r, m.Weights, said)
+			}
+		}
+	}
+}
+
+// Labels that no weights explain, beside a column of times: the accelerated method does not get anywhere on it.
+func TestAScaleThatDefeatsTheSolverIsNamed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 4))
+	data := table(t, "time,x,label", 200, func(i int) string {
+		y := rng.IntN(2)
+		return fmt.Sprintf("%d,%.4f,%d", 1_700_000_000_000+i*37, rng.NormFloat64()+float64(y), y)
+	})
+	_, _, _, err := fitted(t, Fit{Data: data})
+	for _, want := range []string{`feature "time" is`, `times as large as feature "x"`, "--scale max"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	r, _, _, err := fitted(t, Fit{Data: data, Scale: "max"})
+	if err != nil || *r.TrainAccuracy < 0.6 {
+		t.Errorf("scaled: %+v, %v", r, err)
+	}
+}
+
+func TestFeaturesThatCannotBeScaledAreNamed(t *testing.T) {
+	for _, size := range []string{"1e-320", "1e308"} {
+		for _, scale := range []string{"max", "std"} {
+			data := table(t, "a,b,label", 20, func(i int) string {
+				return fmt.Sprintf("%d,%s,%d", i, []string{"-", ""}[i%2]+size, i%2)
+			})
+			_, _, _, err := fitted(t, Fit{Data: data, Scale: scale})
+			if err == nil || !strings.Contains(err.Error(), `"b": feature 2 has values up to `+strings.Replace(size, "e3", "e+3", 1)) {
+				t.Errorf("%s, %s: %v", size, scale, err)
+			}
+		}
+	}
+}
+
+// noisy writes some overlapping classes of a random size and shape.
+func noisy(t *testing.T, seed uint64) string {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	n, apart := 30+rng.IntN(60), 0.5+2*rng.Float64()
+	return table(t, "a,b,c,label", n, func(int) string {
+		y := rng.IntN(2)
+		return fmt.Sprintf("%.5f,%.5f,%.5f,%d", rng.NormFloat64()+apart*float64(y), rng.NormFloat64(), 1+0.1*rng.NormFloat64(), y)
+	})
+}
+
+func TestCrossValidationDoesNotChangeTheModel(t *testing.T) {
+	soft := 0
+	for seed := range uint64(32) {
+		data := noisy(t, seed)
+		plain, _, without, err := fitted(t, Fit{Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, said, with, err := fitted(t, Fit{Data: data, CV: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(said, "\n"); n > 4 {
+			t.Errorf("seed %d: %d lines about five folds:\n%s", seed, n, said)
+		}
+		if fmt.Sprint(without.Weights) != fmt.Sprint(with.Weights) || plain.Method != chosen.Method || plain.Soft != chosen.Soft {
+			t.Errorf("seed %d: %v by %s with soft %v, after cross-validation %v by %s with soft %v",
+				seed, without.Weights, plain.Method, plain.Soft, with.Weights, chosen.Method, chosen.Soft)
+		}
+		if plain.Soft > 0 {
+			soft++
+		}
+		if (plain.Soft > 0) != (plain.None != "") || plain.Soft > 0 && (plain.Separable == nil || *plain.Separable) {
+			t.Errorf("seed %d: soft %v, separable %v, %q", seed, plain.Soft, plain.Separable, plain.None)
+		}
+	}
+	if soft < 16 {
+		t.Errorf("only %d of 32 sets needed a soft margin: nothing was tested", soft)
+	}
+}
+
+func TestTheReportSaysWhyAMarginIsSoftAndWhatWasAskedFor(t *testing.T) {
+	f := withDefaults(Fit{Data: noisy(t, 3), Test: noisy(t, 3), Scale: "std", P: []float64{1.5, 2}, CV: 3, Runs: t.TempDir(), JSON: true})
+	var out, said bytes.Buffer
+	if err := f.Run(t.Context(), &Console{Out: &out, Err: &said, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	pages, _ := filepath.Glob(filepath.Join(f.Runs, "*", "report.html"))
+	if len(pages) != 1 {
+		t.Fatalf("reports %v", pages)
+	}
+	page, err := os.ReadFile(pages[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"no weights separate the data", "cancel exactly", "mean of the worst", ">scale<", ">std<", ">test data<", f.Test,
+		">1.5, 2<", ">folds<"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the report does not say %q", want)
+		}
+	}
+	if strings.Contains(string(page), "the classes are not separated") {
+		t.Error("the report says what it does not know")
+	}
+}
+
+// A fit that is stopped long before it separates the classes, which can be separated.
+func TestAFitThatStopsEarlyDoesNotCallTheDataInseparable(t *testing.T) {
+	data := table(t, "x,y,label", 20, func(i int) string {
+		y := min(i%4, 1)
+		return fmt.Sprintf("1000,%d,%d", 2*y-1, y)
+	})
+	r, _, _, err := fitted(t, Fit{Data: data, Method: "pgd", Steps: 2, LR: 1e-9})
+	if err != nil || r.Margin != nil || r.Separable != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if text := r.text(); !strings.Contains(text, "no positive margin was found") || strings.Contains(text, "not separa") {
+		t.Error(text)
+	}
+}
+
+func TestARegressionThatHasNotConvergedSaysSo(t *testing.T) {
+	data := table(t, "a,b,y", 30, func(i int) string {
+		x := float64(i) / 30
+		return fmt.Sprintf("%v,%v,%v", x, 10*x*x, 3*x+0.1*float64(i%2))
+	})
+	for steps, want := range map[Count]bool{50: true, 200_000: false} {
+		_, said, _, err := fitted(t, Fit{Data: data, Loss: "square", Steps: steps})
+		if err != nil || strings.Contains(said, "not converged") != want {
+			t.Errorf("%d steps: %q, %v", steps, said, err)
+		}
+	}
+}
+
+// Three classes in a row: the outer ones can be separated from the rest, the middle one cannot.
+func TestAClassThatCannotBeSeparatedFromTheRestIsNamed(t *testing.T) {
+	data := table(t, "x,label", 6, func(i int) string { return []string{"1,1", "1.5,1", "2,2", "2.2,2", "3,3", "3.5,3"}[i] })
+	r, _, _, err := fitted(t, Fit{Data: data, Bias: true})
+	if err != nil || !strings.Contains(r.None, "no weights separate class 2 from the rest") || r.Separable == nil || *r.Separable {
+		t.Errorf("%q, %v, %v", r.None, r.Separable, err)
+	}
+}
+
+func TestASoftMarginThatIsNotPositiveSaysSo(t *testing.T) {
+	data := table(t, "a,b,label", 3, func(i int) string { return []string{"1,0,1", "-1,0,1", "0,1,1"}[i] })
+	r, said, _, err := fitted(t, Fit{Data: data})
+	const want = "the mean of the worst 40 % of margins is not positive either"
+	if err != nil || r.Margin != nil || !strings.Contains(r.None, want) || !strings.Contains(said, want) {
+		t.Errorf("%q, said %q, %v", r.None, said, err)
+	}
+}
+
+func TestCentredExamplesOfOneLabelAreRefused(t *testing.T) {
+	data := table(t, "a,b,label", 3, func(i int) string { return []string{"0,1,0", "1,0,0", "0,1,0"}[i] })
+	_, _, _, err := fitted(t, Fit{Data: data, Scale: "std", P: []float64{3}})
+	if err == nil || !strings.Contains(err.Error(), "--scale max") {
+		t.Error(err)
+	}
+}
+
+func TestTheColumnOfLabelsIsNamed(t *testing.T) {
+	data := table(t, "target,size,female", 20, func(i int) string { return fmt.Sprintf("%d,%d,%d", i%2, 3*i, min(i%3, 1)) })
+	for label, want := range map[string]string{"": "female", "target": "target"} {
+		r, _, m, err := fitted(t, Fit{Data: data, Label: label, Scale: "max"})
+		if err != nil || r.Label != want || !strings.Contains(r.text(), fmt.Sprintf("labels in column %q", want)) {
+			t.Errorf("--label %q: %q, %v\n%s", label, r.Label, err, r.text())
+		}
+		if label == "" {
+			continue
+		}
+		other := table(t, "size,female", 2, func(i int) string { return fmt.Sprintf("%d,1", i) })
+		if _, err := loadFor(t.Context(), *m, other, dataset.Options{}); err == nil || !strings.Contains(err.Error(), "--unlabeled") {
+			t.Error(err)
+		}
+	}
+}

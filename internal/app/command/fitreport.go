@@ -1,0 +1,432 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/linear"
+)
+
+// finish writes the model, measures accuracies, prints the result and writes the report. What can go wrong comes last.
+func (w *fitting) finish(begin time.Time) error {
+	n, d := w.set.X.Dims()
+	r := &w.result
+	r.P, r.Method, r.LossName, r.L2, r.Soft, r.N, r.D, r.Seconds, r.CV = w.p, string(w.method()), w.Loss, w.L2, w.soft, n, d, w.seconds, w.cv
+	if len(w.LP) > 0 {
+		r.LP = w.lambda
+	}
+	if w.exact != "" {
+		r.Method += ", then " + w.exact
+	}
+	r.None = w.none
+	if yes, no := true, false; w.refuted {
+		r.Separable = &no
+	} else if w.soft == 0 && !w.penalised() && !w.loss.Residual() && len(w.fits) == len(w.targets) && w.positive() {
+		r.Separable = &yes
+	}
+	r.Label = w.set.Label
+	w.measure()
+	var failed error
+	if len(w.model.Weights) == len(w.targets) {
+		r.Nonzero = nonzero(w.model.Weights)
+		failed = w.writeModel()
+		if err := w.accuracies(); err != nil {
+			return err
+		}
+	}
+	r.TotalSeconds = time.Since(begin).Seconds()
+	if w.run != nil {
+		r.Run = w.run.Dir
+	}
+	if w.JSON {
+		if err := w.con.PrintJSON(r); err != nil {
+			return err
+		}
+	} else {
+		w.print()
+	}
+	if w.run == nil {
+		return failed
+	}
+	return errors.Join(failed, w.writeReport())
+}
+
+// print shows the result, and what cross-validation and the weights say.
+func (w *fitting) print() {
+	if w.cv != nil {
+		fmt.Fprintln(w.con.Out, w.result.cvTable().Text())
+	}
+	fmt.Fprint(w.con.Out, w.result.text())
+	if t := w.largest(w.Top); len(t.Rows) > 0 {
+		fmt.Fprintf(w.con.Out, "\n%s", t.Text())
+	}
+}
+
+// measure takes the fits into the result. Of several weight vectors the worst margin and gap count, where every one separates its classes.
+func (w *fitting) measure() {
+	r := &w.result
+	var loss, objective, excess float64
+	c := linear.Certificate{Lower: math.Inf(1), Upper: math.Inf(1)}
+	gap := 0.0
+	for _, f := range w.fits {
+		loss += f.Loss / float64(len(w.targets))
+		objective += f.Objective / float64(len(w.targets))
+		excess += f.Excess / float64(len(w.targets))
+		r.Steps, r.LR = max(r.Steps, f.Steps), f.Eta
+		if f.Lower < c.Lower || math.IsNaN(f.Lower) {
+			c = f.Certificate
+		}
+		gap = max(gap, f.Gap())
+	}
+	if loss-loss == 0 {
+		r.Loss = &loss
+	}
+	if objective-objective == 0 && w.penalised() {
+		r.Objective = &objective
+	}
+	if excess-excess == 0 && w.penalised() {
+		r.Excess = &excess
+	}
+	if len(w.fits) < len(w.targets) || w.loss.Residual() || !(c.Lower > 0) || math.IsInf(c.Lower, 1) || math.IsInf(1/c.Lower, 1) {
+		return
+	}
+	norm := 1 / c.Lower
+	r.Margin, r.Norm, r.Lower = &c.Lower, &norm, &c.Lower
+	if !math.IsInf(gap, 1) {
+		r.Upper, r.Gap = &c.Upper, &gap
+	}
+}
+
+// positive reports whether every fit has a positive margin.
+func (w *fitting) positive() bool {
+	for _, f := range w.fits {
+		if !(f.Lower > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// largest lists the largest weights, with the names of their features or their numbers, counted as in the file.
+func (w *fitting) largest(most int) render.Table {
+	t := render.Table{Title: "Largest weights", Header: []string{"feature", "weight"}}
+	if len(w.model.Weights) > 1 {
+		t.Header = []string{"feature", "class", "weight"}
+	}
+	if len(w.model.Weights) < len(w.targets) {
+		return t
+	}
+	type place struct{ k, j int }
+	var at []place
+	for k, v := range w.model.Weights {
+		for j := range v {
+			if v[j] != 0 {
+				at = append(at, place{k, j})
+			}
+		}
+	}
+	weight := func(p place) float64 { return w.model.Weights[p.k][p.j] }
+	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(math.Abs(weight(b)), math.Abs(weight(a))) })
+	for _, p := range at[:min(most, len(at))] {
+		name := strconv.Itoa(p.j + 1)
+		if w.set.ZeroBased {
+			name = strconv.Itoa(p.j)
+		}
+		if w.model.Features != nil {
+			name = w.model.Features[p.j]
+		} else if w.Bias && p.j == w.model.Dim()-1 {
+			name = "bias"
+		}
+		row := []render.Cell{render.Text("%s", name)}
+		if len(w.model.Weights) > 1 {
+			row = append(row, render.Text("%v", w.classes[p.k]))
+		}
+		t.Rows = append(t.Rows, append(row, render.Short(weight(p), 5)))
+	}
+	return t
+}
+
+func (w *fitting) accuracies() error {
+	r := &w.result
+	scaled := w.model
+	scaled.Scale = nil // the training data went through it already
+	labels, _, err := scaled.Predict(w.set.X)
+	if err != nil {
+		return err
+	}
+	if !w.loss.Residual() {
+		r.TrainAccuracy, _ = accuracy(w.model, labels, w.set)
+	}
+	if w.test == nil {
+		return nil
+	}
+	if labels, _, err = w.model.Predict(w.test.X); err != nil {
+		return err
+	}
+	if w.loss.Residual() {
+		var sum float64
+		for i, v := range labels {
+			sum += (v - w.test.Y[i]) * (v - w.test.Y[i]) / 2
+		}
+		sum /= float64(len(labels))
+		r.TestLoss = &sum
+		return nil
+	}
+	r.TestAccuracy, err = accuracy(w.model, labels, w.test)
+	if err != nil {
+		w.con.Say("no test accuracy: %v", err)
+	}
+	return nil
+}
+
+// accuracy is the share of right labels. A model of absorbed labels is right where the score is positive. Labels the model
+// has never seen, and a single one where it knows two, make no accuracy.
+func accuracy(m linear.Model, labels []float64, set *dataset.Set) (*float64, error) {
+	classes := set.Classes()
+	if len(m.Classes) > 1 {
+		if len(classes) == 1 {
+			return nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none", set.Name, set.Y[0])
+		}
+		for _, c := range classes {
+			if !slices.Contains(m.Classes, c) {
+				return nil, fmt.Errorf("%s: the label %v is not one of the model's classes %v", set.Name, c, m.Classes)
+			}
+		}
+	}
+	right := 0
+	for i, v := range labels {
+		if v == set.Y[i] || len(m.Classes) == 1 && v > 0 {
+			right++
+		}
+	}
+	a := float64(right) / float64(len(labels))
+	return &a, nil
+}
+
+func (w *fitting) writeModel() error {
+	data, err := w.model.Encode()
+	if err != nil {
+		return err
+	}
+	if w.run != nil {
+		err := w.run.WriteFile("model.json", data)
+		switch {
+		case err == nil:
+			w.result.Model = w.run.Path("model.json")
+		case w.Out == "":
+			return err
+		default: // it may be on another disk
+			w.run.Lost("model.json", err)
+		}
+	}
+	if w.Out == "" {
+		return nil
+	}
+	if strings.EqualFold(filepath.Ext(w.Out), ".npy") {
+		data = dataset.EncodeWeights(w.model.Weights)
+	}
+	if err := w.con.Write(w.Out, data); err != nil {
+		return err
+	}
+	w.result.Model = w.Out
+	return nil
+}
+
+func (r *FitResult) rows() [][2]string {
+	opt := func(v *float64, format string) string {
+		if v == nil {
+			return "–"
+		}
+		return fmt.Sprintf(format, *v)
+	}
+	rows := [][2]string{
+		{"data", r.data()},
+		{"method", r.method()},
+		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
+	}
+	if r.Soft == 0 { // a soft margin lets some examples err by as much as they do, and exp makes that the only thing one sees
+		rows = append(rows, [2]string{"loss", opt(r.Loss, "%.6g")})
+	}
+	if r.TrainAccuracy != nil {
+		rows = append(rows, [2]string{"train accuracy", opt(r.TrainAccuracy, "%.4f")})
+	}
+	if r.TestAccuracy != nil {
+		rows = append(rows, [2]string{"test accuracy", opt(r.TestAccuracy, "%.4f")})
+	}
+	if r.TestLoss != nil {
+		rows = append(rows, [2]string{"test loss", opt(r.TestLoss, "%.6g")})
+	}
+	if r.Objective != nil {
+		rows = append(rows, [2]string{"objective", opt(r.Objective, "%.6g") + "   the loss and the penalty"})
+	}
+	if r.Excess != nil {
+		rows = append(rows, [2]string{"excess", opt(r.Excess, "%.3g") + "   at most so far above the least possible"})
+	}
+	if r.Margin != nil {
+		what := "min y⟨x,w⟩ for ‖w‖ₚ = 1"
+		if r.Soft > 0 {
+			what = fmt.Sprintf("mean of the worst %.3g %% of y⟨x,w⟩ for ‖w‖ₚ = 1", 100*r.Soft)
+		}
+		if r.Gap != nil {
+			what += fmt.Sprintf("; certified within %.3g %% of the best", 100**r.Gap)
+		}
+		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") + "   ‖w‖ₚ at margin 1"})
+	} else if r.TrainAccuracy != nil {
+		what := "no positive margin was found"
+		if r.Soft > 0 {
+			what = fmt.Sprintf("the mean of the worst %.3g %% of y⟨x,w⟩ is not positive", 100*r.Soft)
+		}
+		rows = append(rows, [2]string{"margin", "–   " + what})
+	}
+	if r.None != "" {
+		why, _, _ := strings.Cut(r.None, "; ") // the line of the margin says the rest
+		rows = append(rows, [2]string{"why", why})
+	}
+	if r.Model != "" {
+		rows = append(rows, [2]string{"model", r.Model})
+	}
+	if r.Run != "" {
+		rows = append(rows, [2]string{"run", r.Run})
+	}
+	return rows
+}
+
+// data says what was fitted.
+func (r *FitResult) data() string {
+	s := render.Count(r.N, "example") + " × " + render.Count(r.D, "feature")
+	if r.Label != "" {
+		s += fmt.Sprintf(", labels in column %q", r.Label)
+	}
+	return s
+}
+
+func (r *FitResult) method() string {
+	s := fmt.Sprintf("%s, p = %v", r.Method, r.P)
+	if r.LossName != "exp" || r.LR > 0 || r.Objective != nil {
+		s += fmt.Sprintf(", %s loss", r.LossName)
+	}
+	if r.L2 > 0 || r.LP > 0 {
+		s += fmt.Sprintf(" + %v/2 ‖w‖ₚ²", max(r.L2, r.LP))
+	}
+	if r.LR > 0 {
+		s += fmt.Sprintf(", step %.4g", r.LR)
+	}
+	return s
+}
+
+func (r *FitResult) text() string {
+	var b strings.Builder
+	for _, row := range r.rows() {
+		fmt.Fprintf(&b, "%-15s %s\n", row[0], row[1])
+	}
+	return b.String()
+}
+
+// settingsTable lists what the fit was asked for.
+func (w *fitting) settingsTable() render.Table {
+	t := render.Table{Header: []string{"setting", ""}}
+	add := func(name, format string, args ...any) {
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", name), render.Text(format, args...)})
+	}
+	add("data", "%s", w.set.Name)
+	add("hash", "%.24s…", w.set.Hash)
+	if w.Test != "" {
+		add("test data", "%s", w.Test)
+	}
+	add("p", "%s", grid(w.P))
+	if len(w.LP) > 0 {
+		add("lambda", "%s", grid(w.LP))
+	}
+	if w.CV > 0 {
+		add("folds", "%d", w.CV)
+	}
+	add("scale", "%s", cmp.Or(w.Scale, "none"))
+	if w.Soft > 0 {
+		add("soft", "%v", w.Soft)
+	}
+	add("steps, at most", "%d", w.Steps)
+	add("start", "%s", w.Init)
+	add("seed", "%d", w.Seed)
+	add("batch", "%d", w.Batch)
+	add("bias", "%v", w.Bias)
+	add("version", "%s", w.con.Version)
+	return t
+}
+
+// grid lists numbers.
+func grid(values []float64) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, fmt.Sprint(v))
+	}
+	return strings.Join(out, ", ")
+}
+
+// writeReport writes tables, figures and report.html into the run folder.
+func (w *fitting) writeReport() error {
+	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.p), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
+	t := render.Table{Header: []string{"result", ""}}
+	for _, row := range w.result.rows() {
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
+	}
+	settings := w.settingsTable()
+	doc.Section("Result")
+	doc.Tables(t, settings)
+	if err := w.run.WriteJSON(resultFile, w.result); err != nil {
+		w.run.Lost(resultFile, err)
+	}
+	if w.cv != nil {
+		doc.Section("Cross-validation")
+		tables := []Named{{"cv", w.result.cvTable()}}
+		if len(w.result.lambdas()) > 1 {
+			tables = append(tables, Named{"cv-lambda", w.result.cvGrid()})
+		}
+		doc.AddTables(tables...)
+		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.result.cvFigures()...); err != nil {
+			return err
+		}
+	}
+	if t := w.largest(50); len(t.Rows) > 0 {
+		doc.Section("Largest weights")
+		doc.AddTables(Named{"weights", t})
+	}
+	doc.Section("Along the run")
+	trace := render.Table{Header: []string{"vector", "step", "loss", "margin", "norm", "gap"}}
+	loss := render.Figure{Title: "Loss", X: "step", Y: "mean loss", LogX: true, LogY: true}
+	norm := render.Figure{Title: "Norm of the weights", X: "step", Y: "p-norm of w", LogX: true}
+	margin := render.Figure{Title: "Margin of the direction", X: "step", Y: "margin of w over its p-norm", LogX: true}
+	for k, tr := range w.fits {
+		var at, l, m, no []float64
+		for _, pt := range tr.Points {
+			at, l, m, no = append(at, float64(pt.Step)), append(l, pt.Loss), append(m, pt.Margin), append(no, pt.Norm)
+			trace.Rows = append(trace.Rows, []render.Cell{render.Text("%d", k), render.Text("%d", pt.Step), render.Short(pt.Loss, 8),
+				render.Short(pt.Margin, 8), render.Short(pt.Norm, 8), render.Short(pt.Gap, 4)})
+		}
+		c, name := render.Color(w.p), ""
+		if len(w.fits) > 1 { // one curve a class
+			c, name = render.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.fits)-1), 2)), fmt.Sprintf("class %v", w.classes[k])
+		}
+		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c})
+		norm.Series = append(norm.Series, render.Series{X: at, Y: no, Color: c})
+		margin.Series = append(margin.Series, render.Series{X: at, Y: m, Color: c})
+	}
+	figs := []render.Figure{loss, norm}
+	if !w.loss.Residual() {
+		figs = append(figs, margin)
+	}
+	if err := doc.AddFigure("trace", "Measured at logarithmically spaced steps.", figs...); err != nil {
+		return err
+	}
+	doc.SaveTable("trace", trace)
+	doc.Save()
+	return nil
+}

@@ -1,0 +1,84 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Input is a file that a command reads, with the flag or argument that names it.
+type Input struct{ Name, Path string }
+
+// CheckOut tries the file that --out names before the work begins: it must not be one of the inputs, by whatever name or
+// link, and its folder must take a new file, or be possible to make. An existing file is not touched, and nothing is
+// left behind. An empty path and "-" are always right.
+func CheckOut(path string, inputs ...Input) error {
+	if path == "" || path == "-" {
+		return nil
+	}
+	out, err := os.Stat(path)
+	if err == nil && out.IsDir() {
+		return fmt.Errorf("--out %s is a folder: name a file", path)
+	}
+	for _, in := range inputs {
+		if err == nil && in.is(out) {
+			return &UsageError{fmt.Errorf("--out %s would replace the input %s %s: name another file", path, in.Name, in.Path)}
+		}
+	}
+	if err == nil && !out.Mode().IsRegular() {
+		return nil // a device or a pipe, which is written in place
+	}
+	return tryAbove("--out", path, filepath.Dir(path))
+}
+
+// is reports whether the input is this file. The name of a built-in set is not a file; "-" is what standard input reads.
+func (in Input) is(file fs.FileInfo) bool {
+	if in.Path == "-" {
+		st, err := os.Stdin.Stat()
+		return err == nil && os.SameFile(st, file)
+	}
+	st, err := os.Stat(in.Path)
+	return err == nil && os.SameFile(st, file)
+}
+
+// CheckFolder tries the folder that a flag names before the work begins. A missing one must be possible to make. An empty path is none.
+func CheckFolder(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	return tryAbove(flag, path, path)
+}
+
+// tryAbove returns an error if dir, or the lowest folder above it that exists, does not take a new file, for the sake of
+// the flag with this path.
+func tryAbove(flag, path, dir string) error {
+	st, err := os.Stat(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		st, err = os.Stat(dir)
+	}
+	if err == nil && !st.IsDir() {
+		return fmt.Errorf("%s %s: %s is not a folder: name another", flag, path, dir)
+	}
+	f, err := os.CreateTemp(dir, ".bregman-try-*")
+	if err != nil {
+		return fmt.Errorf("%s %s: the folder %s cannot be written: %w: name another", flag, path, dir, cause(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// notWritten reports whether an error is that of a file.
+func notWritten(err error) bool {
+	bad := (*fs.PathError)(nil)
+	return errors.As(err, &bad)
+}
+
+// cause is the reason in an error of a file, without its path.
+func cause(err error) error {
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		return bad.Err
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Path is `bregman path`: the regularisation path.
+type Path struct {
+	Data  string    `kong:"required,placeholder='FILE',help='Data of two classes, in any format fit reads, or a built-in set.'" toml:"data" json:"data"`
+	P     []float64 `kong:"name='p',default='2',help='One or several geometries p > 1.'" toml:"p" json:"p"`
+	Loss  string    `kong:"default='exp',enum='exp,logistic,poly',help='Loss: exp, logistic or poly (polynomial tail).'" toml:"loss" json:"loss"`
+	To    float64   `kong:"default='300',help='How far to go: until B times the best margin is this.'" toml:"to" json:"to"`
+	Bias  bool      `kong:"help='Add a constant feature, whose weight counts in the norm.'" toml:"bias" json:"bias"`
+	Label string    `kong:"placeholder='NAME',help='CSV column with the labels.'" toml:"label" json:"label,omitempty"`
+	Runs  string    `kong:"default='runs',placeholder='DIR',help='Where the run folder goes; empty for none.'" toml:"runs" json:"runs"`
+	JSON  bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+
+	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" toml:"zero_based" json:"zero_based,omitempty"`
+}
+
+// Help is shown by --help.
+func (*Path) Help() string {
+	return `Example:
+  bregman path --data r100 --p 1.5,2,3 --loss logistic
+
+Follows argmin L(w) over ‖w‖ₚ ≤ B for growing B, each point certified, and compares its direction with the
+max-margin direction: for losses with an exponential tail they agree in the limit.`
+}
+
+// Check returns the first thing wrong with the settings.
+func (s *Path) Check() error {
+	if len(s.P) == 0 {
+		return errors.New("--p: name at least one p")
+	}
+	for _, p := range s.P {
+		if err := mirror.CheckP(p); err != nil {
+			return err
+		}
+	}
+	if !(s.To > 0) || math.IsInf(s.To, 1) {
+		return fmt.Errorf("--to %v: want a positive number such as 300", s.To)
+	}
+	return nil
+}
+
+// PathResult is one path.
+type PathResult struct {
+	P      float64     `json:"p"`
+	Margin float64     `json:"max_margin"`
+	Points []PathPoint `json:"points"`
+}
+
+// PathPoint is a point of it, with its direction against the max-margin direction u.
+type PathPoint struct {
+	B          float64 `json:"b"`
+	Loss       float64 `json:"loss"`
+	Gap        float64 `json:"gap"`
+	Margin     float64 `json:"margin"`
+	Divergence float64 `json:"divergence"` // D(u, w/B)
+	Angle      float64 `json:"angle"`
+}
+
+// Run follows the paths.
+func (s *Path) Run(ctx context.Context, con *Console) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if err := CheckFolder("--runs", s.Runs); err != nil {
+		return err
+	}
+	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias, ZeroBased: s.ZeroBased})
+	if err != nil {
+		return err
+	}
+	if n, d := prob.Dims(); min(n, d) > 3000 || float64(n)*float64(d) > 5e7 { // it works on dense rows
+		return fmt.Errorf("%s: %d × %d is too large for the path, which factors a matrix of the smaller side", set.Name, n, d)
+	}
+	var run *runlog.Run
+	if s.Runs != "" {
+		run, err = runlog.Create(s.Runs, "path-"+filepath.Base(set.Name), runlog.Info{Command: "path", Settings: s, Data: set.Name, DataHash: set.Hash, Engine: "go", Version: con.Version})
+		if err != nil {
+			return err
+		}
+		run.Say = con.Say
+	}
+	var results []PathResult
+	for _, p := range s.P {
+		var r PathResult
+		if r, err = s.follow(ctx, con, prob, p, run); err != nil {
+			err = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
+			break
+		}
+		results = append(results, r)
+	}
+	if err == nil {
+		err = s.finish(con, set, run, results)
+	}
+	if run != nil {
+		err = run.Finish(err, ctx.Err() != nil)
+	}
+	return err
+}
+
+func (s *Path) follow(ctx context.Context, con *Console, prob linear.Problem, p float64, run *runlog.Run) (PathResult, error) {
+	exact, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: 1e-9})
+	if err != nil {
+		return PathResult{}, err
+	}
+	r := PathResult{P: p, Margin: exact.Lower}
+	u := make([]float64, len(exact.W))
+	for j, v := range exact.W {
+		u[j] = v * exact.Lower
+	}
+	psi := mirror.Power(p)
+	var logErr error
+	_, err = margin.Path{P: p, Loss: must(linear.LossByName(s.Loss)).(margin.Curved), To: s.To / exact.Lower, Each: func(pt margin.PathPoint) {
+		w := make([]float64, len(pt.W))
+		for j, v := range pt.W {
+			w[j] = v / pt.B
+		}
+		q := PathPoint{pt.B, pt.Loss, pt.Gap, pt.Margin, mirror.Divergence(psi, u, w), linear.Angle(u, w)}
+		r.Points = append(r.Points, q)
+		if run != nil {
+			logErr = errors.Join(logErr, run.Append(map[string]any{"p": p, "b": q.B, "loss": q.Loss, "gap": q.Gap, "margin": q.Margin, "divergence": q.Divergence, "angle": q.Angle}))
+		}
+	}}.Run(ctx, prob)
+	if err == nil {
+		err = logErr
+	}
+	if err == nil && len(r.Points) == 0 {
+		err = errors.New("no point of the path was reached: go further with --to")
+	}
+	if n := len(r.Points); err == nil && r.Points[n-1].B < s.To/exact.Lower {
+		con.Say("p = %v: the path ends at B times the best margin = %.0f, where the loss underflows or has its minimum", p, r.Points[n-1].B*exact.Lower)
+	}
+	return r, err
+}
+
+func (s *Path) finish(con *Console, set *dataset.Set, run *runlog.Run, results []PathResult) error {
+	t := render.Table{Title: fmt.Sprintf("%s: end of the regularisation path, %s loss", filepath.Base(set.Name), s.Loss),
+		Header: []string{"p", "points", "B", "loss", "margin", "max margin", "D(u, w/B)", "angle to u", "worst gap"}}
+	for _, r := range results {
+		end := r.Points[len(r.Points)-1]
+		worst := 0.0
+		for _, pt := range r.Points {
+			worst = max(worst, pt.Gap)
+		}
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", r.P), render.Text("%d", len(r.Points)), render.Short(end.B, 4), render.Short(end.Loss, 4), render.Short(end.Margin, 8),
+			render.Short(r.Margin, 8), render.Short(end.Divergence, 3), render.Text("%.4f°", end.Angle*180/math.Pi), render.Text("%.0e", worst)})
+	}
+	if run != nil {
+		if err := s.report(run, set, results, t); err != nil {
+			return err
+		}
+	}
+	if s.JSON {
+		return con.PrintJSON(map[string]any{"data": set.Name, "loss": s.Loss, "paths": results})
+	}
+	fmt.Fprint(con.Out, t.Text())
+	if run != nil {
+		fmt.Fprintf(con.Out, "Report: %s\n", run.Path("report.html"))
+	}
+	return nil
+}
+
+func (s *Path) report(run *runlog.Run, set *dataset.Set, results []PathResult, end render.Table) error {
+	doc := NewDocument(run, fmt.Sprintf("%s: the regularisation path", filepath.Base(set.Name)), fmt.Sprintf("bregman path · %s loss · %s", s.Loss, run.Info.Started.Format("2 January 2006 15:04")))
+	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, the direction of largest ℓₚ margin; each point is " +
+		"certified by the duality gap.")
+	doc.AddTables(Named{"end", end})
+	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
+	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin", LogX: true, LegendLow: true}
+	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
+	points := render.Table{Header: []string{"p", "B", "loss", "gap", "margin", "divergence", "angle"}}
+	for _, r := range results {
+		var b, d, m, l []float64
+		for _, pt := range r.Points {
+			b, d, m, l = append(b, pt.B), append(d, pt.Divergence), append(m, pt.Margin/r.Margin), append(l, pt.Loss)
+			points.Rows = append(points.Rows, []render.Cell{render.Text("%v", r.P), render.Short(pt.B, 8), render.Short(pt.Loss, 8), render.Short(pt.Gap, 3),
+				render.Short(pt.Margin, 8), render.Short(pt.Divergence, 8), render.Short(pt.Angle, 8)})
+		}
+		name, c := fmt.Sprintf("p = %v", r.P), render.Color(r.P)
+		div.Series = append(div.Series, render.Series{Name: name, X: b, Y: d, Color: c})
+		mar.Series = append(mar.Series, render.Series{Name: name, X: b, Y: m, Color: c})
+		loss.Series = append(loss.Series, render.Series{Name: name, X: b, Y: l, Color: c})
+	}
+	mar.Min[1], mar.Max[1] = 0, 1.02
+	mar.Min[0], mar.Max[0] = results[0].Points[0].B, results[0].Points[0].B
+	for _, r := range results {
+		mar.Min[0], mar.Max[0] = min(mar.Min[0], r.Points[0].B), max(mar.Max[0], r.Points[len(r.Points)-1].B)
+	}
+	if err := doc.AddFigure("path", "Left, how far the direction is from the max-margin direction; middle, its margin as a share of the best; right, the loss.", div, mar, loss); err != nil {
+		return err
+	}
+	doc.SaveTable("points", points)
+	doc.Save()
+	return nil
+}

@@ -1,0 +1,352 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/train"
+)
+
+// studyFile is where a run keeps the study of its weights.
+const studyFile = "tables/study.json"
+
+// ReadStudy reads the study of a run back.
+func ReadStudy(dir string) (s train.Study, err error) {
+	return s, readJSON(filepath.Join(dir, filepath.FromSlash(studyFile)), &s)
+}
+
+// Studies are the trials of one row of a comparison.
+type Studies struct {
+	Name   string
+	P      float64
+	Style  render.Style // of its curves, where several rows have one p
+	Trials []train.Study
+}
+
+// mean of a number over the trials.
+func (s Studies) mean(of func(train.Study) float64) float64 {
+	var sum float64
+	for _, t := range s.Trials {
+		sum += of(t)
+	}
+	return sum / float64(len(s.Trials))
+}
+
+// AddStudies puts what p does to weights on the page and into the folder: histograms, spreads, pruning, rounding, margins. The names of files begin
+// with prefix, the sections with of, where they are given.
+func (d Document) AddStudies(prefix, of string, rows []Studies) error {
+	if prefix != "" {
+		prefix += "_"
+	}
+	if of != "" {
+		of += ": "
+	}
+	d.Page.Section(of + "The weights")
+	d.Say("|w| of the kernels of convolutions and the weights of the last layer; biases and batch-norm parameters are not among them. Behind batch norm the scale of a " +
+		"layer means nothing, so the sizes are also shown over the root mean square (RMS) of their layer.")
+	figs := histograms(rows)
+	for k := 0; k < len(figs); k += 3 {
+		name := prefix + "weights"
+		if k > 0 {
+			name = fmt.Sprintf("%s_%d", name, k/3+1)
+		}
+		caption := "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail cropped, as in the paper."
+		if len(rows[0].Trials) > 1 {
+			caption += " The first trial of each."
+		}
+		if err := d.AddFigure(name, caption, figs[k:min(k+3, len(figs))]...); err != nil {
+			return err
+		}
+	}
+	if err := d.AddFigure(prefix+"weights_scaled", "The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.", scaledHistograms(rows)...); err != nil {
+		return err
+	}
+	d.AddTables(Named{prefix + "weights", SpreadTable(rows)})
+	d.Run.Save("tables/"+prefix+"histograms.csv", histogramTable(rows).CSV())
+
+	d.Page.Section(of + "Pruning and rounding")
+	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, and with all weights rounded: symmetric, one scale per " +
+		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm keeps its statistics.")
+	figs, tables := Levels(rows)
+	if err := d.AddFigure(prefix+"pruning", LevelsCaption, figs...); err != nil {
+		return err
+	}
+	for k := range tables {
+		tables[k].Name = prefix + tables[k].Name
+	}
+	d.AddTables(tables...)
+
+	d.Page.Section(of + "Margins")
+	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with the weights, so it is divided by the norm of the last " +
+		"layer's weights, and by the product of the norms of all layers, though batch norm makes the size of all layers but the last one arbitrary.")
+	d.AddTables(Named{prefix + "margins", marginTable(rows, false)},
+		Named{prefix + "margins_product", marginTable(rows, true)})
+	d.Say("The last layer is a linear classifier of its features, and two classes are a problem that is solved exactly: the largest ℓₚ margin of the features of two classes, with a " +
+		"constant feature for the bias, against that of the network's own w_a − w_b. Pairs rather than one class against the rest, because a pair is what the last layer decides by " +
+		"comparing two logits. The three pairs with the smallest margin of the network, all their training images. Features that no w separates are an answer, too.")
+	d.AddTables(Named{prefix + "pairs", pairTable(rows)})
+	return nil
+}
+
+// steps are the outline of a histogram: x and y, two points a bin.
+func steps(h train.Histogram, y func(share float64) float64) (xs, ys []float64) {
+	width := h.Limit / float64(len(h.Share))
+	for k, s := range h.Share {
+		xs = append(xs, float64(k)*width, float64(k+1)*width)
+		ys = append(ys, y(s), y(s))
+	}
+	return xs, ys
+}
+
+func histograms(rows []Studies) []render.Figure {
+	var out []render.Figure
+	for _, r := range rows {
+		x, y := steps(r.Trials[0].Histogram, func(s float64) float64 { return 100 * s })
+		out = append(out, render.Figure{Title: r.Name, X: "|w|", Y: "% of the weights", Series: []render.Series{{X: x, Y: y, Color: render.Color(r.P)}}})
+	}
+	return out
+}
+
+func scaledHistograms(rows []Studies) []render.Figure {
+	linear := render.Figure{Title: "|w| over the RMS of its layer", X: "|w| / RMS", Y: "density"}
+	for _, r := range rows {
+		h := r.Trials[0].ScaledHistogram
+		x, y := steps(h, func(s float64) float64 { return s * float64(len(h.Share)) / h.Limit })
+		linear.Series = append(linear.Series, render.Series{Name: r.Name, X: x, Y: y, Color: render.Color(r.P)})
+	}
+	var right, top float64
+	for _, s := range linear.Series {
+		right, top = max(right, slices.Max(s.X)), max(top, slices.Max(s.Y))
+	}
+	log := linear
+	log.Title, log.LogY = "The same, logarithmic", true
+	linear.Max = [2]float64{right, 1.3 * top} // room for the legend
+	log.Min, log.Max = [2]float64{0, 1e-3}, [2]float64{right, 10 * top}
+	return []render.Figure{linear, log}
+}
+
+// SpreadTable has a row for each.
+func SpreadTable(rows []Studies) render.Table {
+	t := render.Table{Title: "Sizes of the weights",
+		Note:   "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, 0.36 for a normal distribution. Means over the trials.",
+		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
+	for _, r := range rows {
+		num := func(digits int, of func(train.Study) float64) render.Cell { return render.Short(r.mean(of), digits) }
+		share := func(of func(train.Study) float64) render.Cell { return render.Number(100*r.mean(of), 2) }
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
+			num(4, func(s train.Study) float64 { return s.All.Max }), num(4, func(s train.Study) float64 { return s.All.Median }),
+			num(4, func(s train.Study) float64 { return s.All.MaxOverMedian() }),
+			share(func(s train.Study) float64 { return s.All.Below[0] }), share(func(s train.Study) float64 { return s.All.Below[1] }),
+			num(4, func(s train.Study) float64 { return s.Scaled.MaxOverMedian() }),
+			share(func(s train.Study) float64 { return s.Scaled.Below[2] }), share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
+			render.Number(r.mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
+	}
+	return t
+}
+
+// histogramTable keeps the bins of all rows.
+func histogramTable(rows []Studies) render.Table {
+	t := render.Table{Header: []string{"", "of", "from", "to", "share"}}
+	for _, r := range rows {
+		for k, h := range []train.Histogram{r.Trials[0].Histogram, r.Trials[0].ScaledHistogram} {
+			of := []string{"|w|", "|w|/RMS"}[k]
+			for b, s := range h.Share {
+				width := h.Limit / float64(len(h.Share))
+				t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s", of), render.Short(float64(b)*width, 6), render.Short(float64(b+1)*width, 6), render.Short(s, 6)})
+			}
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s", of), render.Short(h.Limit, 6), render.Text("–"), render.Short(h.Beyond, 6)})
+		}
+	}
+	return t
+}
+
+func eachLayer(s train.Study) []train.Level { return s.PrunedEach }
+func allLayers(s train.Study) []train.Level { return s.PrunedAll }
+
+func roundings(s train.Study) []train.Level { return s.Rounded }
+
+// levels are the mean accuracies, in percent.
+func (s Studies) levels(of func(train.Study) []train.Level) (at, accuracy []float64) {
+	for k, l := range of(s.Trials[0]) {
+		at = append(at, l.At)
+		accuracy = append(accuracy, 100*s.mean(func(t train.Study) float64 { return of(t)[k].Accuracy }))
+	}
+	return at, accuracy
+}
+
+// LevelsCaption goes with the figures of Levels.
+const LevelsCaption = "Test accuracy after magnitude pruning and after rounding."
+
+// Levels are the figures and tables of pruning and rounding.
+func Levels(rows []Studies) ([]render.Figure, []Named) {
+	return levelFigures(rows), []Named{{"pruning", prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
+		{"pruning_all", prunedTable("Pruned: of all layers together", rows, allLayers)}, {"rounding", roundedTable(rows)}}
+}
+
+func levelFigures(rows []Studies) []render.Figure {
+	figs := []render.Figure{
+		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
+		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
+		{Title: "Rounded", X: "bits", Y: "test accuracy, %", LegendLow: true}}
+	for k := range figs {
+		figs[k].Min[1], figs[k].Max[1] = 0, 100
+	}
+	for _, r := range rows {
+		for k, of := range []func(train.Study) []train.Level{eachLayer, allLayers, roundings} {
+			at, acc := r.levels(of)
+			if k < 2 {
+				for i := range at {
+					at[i] *= 100
+				}
+			}
+			figs[k].Series = append(figs[k].Series, render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P), Style: r.Style})
+		}
+	}
+	return figs
+}
+
+func prunedTable(title string, rows []Studies, of func(train.Study) []train.Level) render.Table {
+	t := render.Table{Title: title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
+	for i, r := range rows {
+		at, acc := r.levels(of)
+		row := []render.Cell{render.Text("%s", r.Name)}
+		for k := range at {
+			if i == 0 {
+				t.Header = append(t.Header, fmt.Sprintf("%v %%", math.Round(1000*at[k])/10))
+			}
+			row = append(row, render.Number(acc[k], 2))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func roundedTable(rows []Studies) render.Table {
+	t := render.Table{Title: "Rounded", Note: "Test accuracy in %; means over the trials.", Header: []string{"", "float32"}}
+	for i, r := range rows {
+		at, acc := r.levels(roundings)
+		row := []render.Cell{render.Text("%s", r.Name), render.Number(100*r.mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
+		for k := range at {
+			if i == 0 {
+				t.Header = append(t.Header, fmt.Sprintf("%v bits", at[k]))
+			}
+			row = append(row, render.Number(acc[k], 2))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// marginTable has the quantiles of the output margins over ‖W‖ of the last layer, or over the product of all layers' norms.
+func marginTable(rows []Studies, product bool) render.Table {
+	t := render.Table{Title: "Output margins on the training images, over the norm of the last layer",
+		Note:   "Quantiles of the margin over ‖W‖ₚ, p that of the row; in brackets over ‖W‖₂. Means over the trials.",
+		Header: []string{"", "smallest"}}
+	for _, q := range train.MarginShares[1:] {
+		t.Header = append(t.Header, fmt.Sprintf("%v %%", 100*q))
+	}
+	format, digits := "%.3g (%.3g)", 3
+	norms := func(m train.Margins) (p, two float64) { return m.LastNorm, m.LastNorm2 }
+	if product {
+		t.Title = "Output margins on the training images, over the product of the norms of all layers"
+		t.Note = "The same quantiles over ∏‖Wₗ‖ₚ; in brackets over ∏‖Wₗ‖₂."
+		format, digits = "%.2e (%.2e)", 2
+		norms = func(m train.Margins) (p, two float64) {
+			return math.Pow(10, m.LogProductOfNorm), math.Pow(10, m.LogProductOfNorm2)
+		}
+	} else {
+		t.Header = append(t.Header, "positive, %", "‖W‖ₚ", "‖W‖₂")
+	}
+	for _, r := range rows {
+		row := []render.Cell{render.Text("%s", r.Name)}
+		for k := range train.MarginShares {
+			over := r.mean(func(s train.Study) float64 { n, _ := norms(s.Margins); return s.Margins.Quantiles[k] / n })
+			over2 := r.mean(func(s train.Study) float64 { _, n := norms(s.Margins); return s.Margins.Quantiles[k] / n })
+			c := render.Short(over, digits)
+			c.Text = fmt.Sprintf(format, over, over2)
+			row = append(row, c)
+		}
+		if !product {
+			row = append(row, render.Number(100*r.mean(func(s train.Study) float64 { return s.Margins.Positive }), 3),
+				render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4), render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// pairTable shows the hardest pairs of the first trial.
+func pairTable(rows []Studies) render.Table {
+	t := render.Table{Title: "The last layer against the exact ℓₚ max margin of its features",
+		Note:   "The first trial of each. Both margins for ‖w‖ₚ = 1; the best one is within 0.1 % unless a range is shown.",
+		Header: []string{"", "classes", "images", "the network's", "the best", "share, %", ""}}
+	for _, r := range rows {
+		for _, p := range r.Trials[0].Margins.Pairs {
+			best, answer := render.Short(p.Upper, 4), p.Answer
+			switch {
+			case p.Answer == "separable" && p.Network <= 0:
+				answer = "separable, but not by the network"
+			case p.Answer == "not separable" || p.Upper == 0:
+				best = render.Text("–")
+			case p.Lower < 0.999*p.Upper:
+				best.Text = fmt.Sprintf("%.4g to %.4g", p.Lower, p.Upper)
+			}
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s, %s", p.A, p.B), render.Text("%d", p.Examples), render.Short(p.Network, 4), best,
+				render.Number(100*p.Share(), 1), render.Text("%s", answer)})
+		}
+	}
+	return t
+}
+
+// addLayers puts the layers of one network on the page.
+func (d Document) addLayers(s train.Study) {
+	d.Page.Section("The layers")
+	t := render.Table{Header: []string{"layer", "weights", "max", "median", "max/median", "RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
+	for _, l := range s.Layers {
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", l.Name), render.Text("%d", l.Count), render.Short(l.Max, 4), render.Short(l.Median, 4), render.Short(l.MaxOverMedian(), 4), render.Short(l.RMS, 4),
+			render.Number(100*l.Below[2], 2), render.Number(100*l.Below[3], 2), render.Number(l.Sparsity, 3)})
+	}
+	d.AddTables(Named{"layers", t})
+}
+
+// addRateSearch shows how the learning rate was chosen, where a search did.
+func (d Document) addRateSearch() error {
+	var t train.RateSearch
+	if readJSON(d.Run.Path(rateFile), &t) != nil {
+		return nil // the rate was given
+	}
+	d.Page.Section("The learning rate")
+	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried))
+	table := render.Table{Header: []string{"epochs", "lr", "loss"}}
+	c := render.Color(t.P)
+	fig := render.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true}
+	lowest := math.Inf(1)
+	for k, r := range t.Tried {
+		n := cmp.Or(r.Epochs, t.Epochs)
+		if k == 0 || n != cmp.Or(t.Tried[k-1].Epochs, t.Epochs) {
+			line := render.Series{Name: render.Count(n, "epoch"), Color: c, Style: render.Dashed}
+			if n == t.Epochs {
+				line.Style = render.Solid
+			}
+			fig.Series = append(fig.Series, line, render.Series{Color: c, Style: render.Discs})
+		}
+		row := []render.Cell{render.Text("%d", n), render.Short(r.Rate, 4), render.Text("diverged")}
+		if !r.Diverged {
+			row[2] = render.Number(r.Loss, 4)
+			for i := len(fig.Series) - 2; i < len(fig.Series); i++ {
+				fig.Series[i].X, fig.Series[i].Y = append(fig.Series[i].X, r.Rate), append(fig.Series[i].Y, r.Loss)
+			}
+			if n == t.Epochs {
+				lowest = min(lowest, r.Loss)
+			}
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	d.SaveTable("lr", table)
+	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest}, Style: render.Crosses})
+	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
+}

@@ -1,0 +1,542 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
+)
+
+// Trainer is a network compiled for the runs of a Train.
+type Trainer struct {
+	*Train
+	con     *Console
+	set     *images.Set
+	engine  *engine.Engine
+	session *train.Session
+	init    *train.Init
+	rates   map[float64]train.RateSearch // by p
+	began   string                       // tells the weights that the run under way began with
+	whole   bool                         // a run whose numbers cannot be written fails
+	results []TrainResult
+	left    []string // commands that make what an interrupt or a full disk left
+}
+
+// Close frees the engine's memory.
+func (w *Trainer) Close() { w.session.Close() }
+
+// With is the same compiled step for other settings that it serves: another learning rate, other p and seeds.
+func (w *Trainer) With(t *Train) *Trainer {
+	other := *w
+	t.Precision = w.Precision
+	other.Train, other.rates, other.results, other.left = t, map[float64]train.RateSearch{}, nil, nil
+	return &other
+}
+
+// all runs every p and seed. One that fails does not keep the others from their turn; an interrupt does, and what it leaves is in w.left.
+func (w *Trainer) all(ctx context.Context) error {
+	var failed []error
+	for trial := range w.Trials {
+		seed := w.Seed + uint64(trial)
+		for k, p := range w.P {
+			r, err := w.start(ctx, p, seed, func(info runlog.Info) (*runlog.Run, error) {
+				return runlog.Create(w.Runs, fmt.Sprintf("train-%s-p%v-s%d", w.Model, p, seed), info)
+			})
+			if err != nil && ctx.Err() != nil {
+				w.leave(r, trial, k)
+				return errors.Join(append(failed, err)...)
+			}
+			if err != nil {
+				w.fail(&r, err)
+				failed = append(failed, err)
+			}
+			w.results = append(w.results, r)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// again goes on with a run that was stopped.
+func (w *Trainer) again(ctx context.Context, old *stopped) error {
+	r, err := w.resume(ctx, old)
+	if err != nil && ctx.Err() != nil {
+		w.left = []string{"bregman train --resume " + Quote(r.Run)}
+		return err
+	}
+	if err != nil {
+		w.fail(&r, err)
+	}
+	w.results = append(w.results, r)
+	return err
+}
+
+// fail notes why a run failed. One that could not write its weights can be resumed once there is room for them.
+func (w *Trainer) fail(r *TrainResult, err error) {
+	r.Error = err.Error()
+	if r.Run != "" && notWritten(err) {
+		w.left = append(w.left, "bregman train --resume "+Quote(r.Run))
+	}
+}
+
+// leave notes what an interrupt in the k-th p of a trial leaves to do.
+func (w *Trainer) leave(r TrainResult, trial, k int) {
+	if r.Run != "" {
+		w.left = append(w.left, "bregman train --resume "+Quote(r.Run))
+		k++
+	}
+	w.leaveRuns(w.P[k:], 1, w.Seed+uint64(trial))
+	w.leaveRuns(w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1)
+}
+
+// leaveRuns notes the commands for runs that were not begun. Where a learning rate was found, which the first seed decides, it stays.
+func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
+	rest := *w.Train
+	rest.P, rest.Trials, rest.Seed = nil, trials, seed
+	for _, p := range ps {
+		found, ok := w.rates[p]
+		if w.LR != Auto || !ok {
+			rest.P = append(rest.P, p)
+			continue
+		}
+		one := rest
+		one.P, one.LR = []float64{p}, Rate(found.Rate)
+		if trials > 0 {
+			w.left = append(w.left, commandLine("train", one))
+		}
+	}
+	if len(rest.P) > 0 && trials > 0 {
+		w.left = append(w.left, commandLine("train", rest))
+	}
+}
+
+// start makes a run from its beginning, in the folder that create makes.
+func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func(runlog.Info) (*runlog.Run, error)) (r TrainResult, err error) {
+	r = TrainResult{P: p, Seed: seed, LR: float64(w.LR)}
+	defer func() { err = w.named(err, p, seed) }()
+	one := *w.Train
+	one.P, one.Trials, one.Seed = []float64{p}, 1, seed
+	one.Data, one.DataDir, one.Init = AbsoluteData(one.Data), Absolute(one.DataDir), Absolute(one.Init)
+	search, err := w.searchRate(ctx, p)
+	if err != nil {
+		return r, err
+	}
+	if search != nil {
+		one.LR = Rate(search.Rate)
+		r.LR = search.Rate
+	}
+	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash, Engine: w.engine.Name, Version: w.con.Version})
+	if err != nil {
+		return r, err
+	}
+	r.Run, run.Say = run.Dir, w.con.Say
+	if search != nil {
+		if err := run.WriteJSON(rateFile, search); err != nil {
+			run.Lost(rateFile, err)
+		}
+	}
+	plan := w.plan(p, seed, float64(one.LR))
+	err = w.session.Start(plan)
+	w.began = w.session.StartHash()
+	if err == nil {
+		err = w.run(ctx, run, plan, 0, nil, &r)
+	}
+	return r, run.Finish(err, ctx.Err() != nil)
+}
+
+// named says in an error which run it is of, and where it diverged what else than the learning rate may be the reason.
+func (w *Trainer) named(err error, p float64, seed uint64) error {
+	if err == nil {
+		return nil
+	}
+	more := ""
+	if bad := (*train.Diverged)(nil); errors.As(err, &bad) {
+		if w.WeightDecay > 0 || w.DualDecay > 0 {
+			more += ", or less decay"
+		}
+		if p < 1.1 {
+			more += ", or a p further from 1"
+		}
+	}
+	return fmt.Errorf("p = %v, seed %d: %w%s", p, seed, err, more)
+}
+
+func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
+	return train.Run{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init}
+}
+
+// resultFile is where a run keeps its result, and rateFile the search that chose its learning rate.
+const (
+	resultFile = "tables/result.json"
+	rateFile   = "tables/lr.json"
+)
+
+// The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the rest, at least two epochs, the first of
+// which is not looked at, and so many steps where the run has them.
+const (
+	coarseShare = 30
+	fineShare   = 10
+	shortSteps  = 150
+)
+
+// searchRate finds the learning rate of p, once; it is nil where the rate was given.
+func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch, error) {
+	if w.LR != Auto {
+		return nil, nil
+	}
+	if t, ok := w.rates[p]; ok {
+		return &t, nil
+	}
+	short := func(epochs int) train.Run {
+		t := *w.Train
+		t.Epochs = epochs
+		run := w.plan(p, w.Seed, 0)
+		run.Epochs, run.Schedule = epochs, t.schedule(w.session.PerEpoch)
+		return run
+	}
+	coarse, fine, _ := SearchEpochs(w.Epochs, w.session.PerEpoch)
+	text := render.Count(fine, "epoch")
+	if coarse != fine {
+		text = fmt.Sprintf("%d, then %s", coarse, render.Count(fine, "epoch"))
+	}
+	w.con.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
+	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), float64(w.recipeRate()), func(r train.TriedRate) {
+		if r.Diverged {
+			w.con.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
+		} else {
+			w.con.Say("  %-7v %s: loss %.4f", r.Rate, render.Count(r.Epochs, "epoch"), r.Loss)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--lr auto: %w", err)
+	}
+	w.rates[p] = t
+	w.con.Say("p = %v: learning rate %v", p, t.Rate)
+	return &t, nil
+}
+
+// SearchEpochs are the epochs of the short runs in a search for a learning rate, and about how many it makes in all.
+func SearchEpochs(epochs, perEpoch int) (coarse, fine, all int) {
+	least := max(2, min(epochs, (shortSteps+perEpoch-1)/perEpoch))
+	coarse, fine = max(least, epochs/coarseShare), max(least, epochs/fineShare)
+	if coarse == fine {
+		return coarse, fine, 6 * coarse
+	}
+	return coarse, fine, 4*coarse + 4*fine
+}
+
+// ReadResult reads a run folder of train that is done; ok is false where there is none, or it is not.
+func ReadResult(dir string) (r TrainResult, ok bool, err error) {
+	info, err := runlog.ReadInfo(dir)
+	if err != nil || info.Status != runlog.Done {
+		return r, false, nil
+	}
+	err = readJSON(filepath.Join(dir, filepath.FromSlash(resultFile)), &r)
+	r.Run = dir // it may have been moved
+	return r, err == nil, err
+}
+
+// In is the run of p and seed in exactly this folder: gone on with where it has a checkpoint, else made. One that is done keeps its weights and no
+// checkpoints: many runs of a large network would fill a disk.
+func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
+	whole := *w
+	whole.whole = true
+	r, err := whole.in(ctx, dir, p, seed)
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(dir, "checkpoints"))
+	}
+	return r, err
+}
+
+func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
+	old, err := findStopped(dir)
+	if busy := (*runlog.BusyError)(nil); errors.As(err, &busy) {
+		return TrainResult{}, err
+	}
+	if err == nil {
+		defer old.run.Release()
+		if err := old.checkData(w.set); err != nil {
+			return TrainResult{}, err
+		}
+		inner := *w
+		one := old.settings(*w.Train)
+		inner.Train = &one
+		return inner.resume(ctx, old)
+	}
+	if w.LR == Auto {
+		w.rememberRate(filepath.Dir(dir), p)
+	}
+	if err := os.RemoveAll(dir); err != nil { // nothing to go on from
+		return TrainResult{}, err
+	}
+	return w.start(ctx, p, seed, func(info runlog.Info) (*runlog.Run, error) { return runlog.CreateAt(dir, info) })
+}
+
+// rememberRate takes the rate that a run beside has chosen for p.
+func (w *Trainer) rememberRate(beside string, p float64) {
+	all, _ := filepath.Glob(filepath.Join(beside, "*", filepath.FromSlash(rateFile)))
+	for _, path := range all {
+		var t train.RateSearch
+		if readJSON(path, &t) == nil && t.P == p && t.Rate > 0 {
+			w.rates[p] = t
+			return
+		}
+	}
+}
+
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// CheckpointEvery is how much work a killed run may lose, beside the epoch under way.
+var CheckpointEvery = 15 * time.Second
+
+// run trains from the epoch after the given one, which has the last of these lines, to the end, writes everything a run leaves, and fills in the result.
+func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done int, lines []epochLine, out *TrainResult) error {
+	board := newBoard(run)
+	defer board.close()
+	bar := w.con.BarFrom(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
+	endBar := sync.OnceFunc(bar.Done)
+	defer endBar()
+	begin, saved := time.Now(), time.Time{}
+	before := 0.0 // seconds of the legs before this one
+	for _, l := range lines {
+		before = max(before+l.Seconds, l.Elapsed)
+	}
+	heard, warned, largest := false, false, w.session.StartLargest()
+	for epoch := done; epoch < w.Epochs; epoch++ {
+		e, err := w.session.Train(w.unlessShort(ctx, lines), r, epoch, func(steps int) {
+			bar.Set(int64(epoch*w.session.PerEpoch + steps))
+			if ctx.Err() != nil && !heard {
+				heard = true
+				w.con.Say("finishing this epoch; Ctrl-C again to stop now")
+			}
+		})
+		if err != nil {
+			return err
+		}
+		line := epochLine{Epoch: e}
+		if line.Score, line.Geometry, err = w.session.Measure(ctx, r.P); err != nil {
+			if ctx.Err() == nil {
+				return err
+			}
+			line.Score, line.Geometry, line.Untold = train.Score{}, train.Geometry{}, true
+		}
+		line.Elapsed = before + time.Since(begin).Seconds()
+		lines = append(lines, line)
+		if err := run.Append(line.record()); err != nil {
+			return err
+		}
+		if text := jump(largest, lines); text != "" && !warned {
+			warned = true
+			w.con.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
+		}
+		if !line.Untold {
+			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
+			board.add(line)
+		}
+		if time.Since(saved) > CheckpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
+			w.checkpoint(run, r, epoch+1)
+			saved = time.Now()
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	endBar()
+	return w.finish(ctx, run, r, lines, before+time.Since(begin).Seconds(), out)
+}
+
+// shortEpoch is how many seconds an interrupted run may take to finish its epoch, so that nothing of it is lost.
+const shortEpoch = 5
+
+// unlessShort returns a context that an interrupt does not end, where epochs are short.
+func (w *Trainer) unlessShort(ctx context.Context, lines []epochLine) context.Context {
+	if n := len(lines); n > 0 && lines[n-1].Seconds <= shortEpoch {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// checkpoint writes the state after an epoch, with what it belongs to, and keeps the newest two. Training continues
+// without one that cannot be written: those before it stay.
+func (w *Trainer) checkpoint(run *runlog.Run, r train.Run, epoch int) {
+	about := w.about(r)
+	about["epoch"], about["start"] = strconv.Itoa(epoch), w.began
+	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
+	err := run.Sync() // a checkpoint presumes its metrics
+	if err == nil {
+		err = w.save(run, name, true, about)
+	}
+	if err != nil {
+		run.Lost(name, err)
+		return
+	}
+	dropCheckpoints(run.Dir, 2)
+}
+
+// save writes the session. If the disk does not take it, all checkpoints but the newest make room for another attempt.
+func (w *Trainer) save(run *runlog.Run, name string, training bool, about map[string]string) error {
+	err := w.session.Save(run.Path(name), training, about)
+	if err != nil && dropCheckpoints(run.Dir, 1) > 0 {
+		err = w.session.Save(run.Path(name), training, about)
+	}
+	return err
+}
+
+// dropCheckpoints removes all but the newest checkpoints of a run folder, and returns how many.
+func dropCheckpoints(dir string, keep int) int {
+	all := checkpoints(dir)
+	dropped := 0
+	for _, old := range all[min(keep, len(all)):] {
+		if os.Remove(old.path) == nil {
+			dropped++
+		}
+	}
+	return dropped
+}
+
+// about is what a checkpoint of a run depends on, in words.
+func (w *Trainer) about(r train.Run) map[string]string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	return map[string]string{"model": w.Model, "data_hash": w.set.Hash, "p": number(r.P), "lr": number(r.LR), "seed": strconv.FormatUint(r.Seed, 10), "epochs": strconv.Itoa(w.Epochs),
+		"batch": strconv.Itoa(w.Batch), "schedule": w.Schedule, "peak": number(w.Peak), "momentum": number(w.Momentum), "dual_decay": number(w.DualDecay),
+		"weight_decay": number(w.WeightDecay), "adaptive": number(w.Adaptive), "no_augment": strconv.FormatBool(w.NoAugment), "unit": w.Unit}
+}
+
+func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, lines []epochLine, seconds float64, out *TrainResult) error {
+	last := lines[len(lines)-1]
+	flip, err := w.session.Evaluate(ctx, true)
+	if err != nil {
+		return err
+	}
+	r := TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy, TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy,
+		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir, Warning: jump(w.session.StartLargest(), lines)}
+	var rates []float64
+	for _, l := range lines {
+		rates = append(rates, l.Rate)
+	}
+	slices.Sort(rates)
+	r.ImgPerSecond = rates[len(rates)/2]
+	about := map[string]string{"model": w.Model, "p": fmt.Sprint(plan.P)}
+	if err := w.save(run, "weights.safetensors", false, about); err != nil {
+		return err
+	}
+	var study *train.Study
+	if !w.NoStudy {
+		bar := w.con.Bar(fmt.Sprintf("p = %v, seed %d: study of the weights", plan.P, plan.Seed), 1000)
+		s, err := w.session.Study(ctx, plan.P, last.Score.Accuracy, func(share float64) { bar.Set(int64(1000 * share)) })
+		bar.Done()
+		if err != nil {
+			return err
+		}
+		study = &s
+		if err := w.keep(run, studyFile, s); err != nil {
+			return err
+		}
+	}
+	*out = r
+	return w.report(run, r, lines, study)
+}
+
+// keep writes numbers that others read. A run of a sweep fails without them, and is made again; another is done.
+func (w *Trainer) keep(run *runlog.Run, name string, v any) error {
+	err := run.WriteJSON(name, v)
+	if err != nil && !w.whole {
+		run.Lost(name, err)
+		return nil
+	}
+	return err
+}
+
+// report writes tables, figures and report.html.
+func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, study *train.Study) error {
+	doc := NewDocument(run, fmt.Sprintf("%s on %s: p = %v", w.Model, w.set.Name, r.P), "bregman train · "+run.Info.Started.Format("2 January 2006 15:04"))
+	t := render.Table{Header: []string{"result", ""}}
+	for _, row := range [][2]string{
+		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
+		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, w.runningMean())},
+		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", Thousands(int(r.ImgPerSecond)), enginesOf(run.Info), w.Precision)},
+		{"recipe", w.recipe(r)},
+		{"parameters", Thousands(w.session.Params)}} {
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
+	}
+	if r.Warning != "" {
+		t.Rows = slices.Insert(t.Rows, 0, []render.Cell{render.Text("warning"), render.Text("%s", r.Warning)})
+	}
+	doc.Section("Result")
+	doc.Tables(t)
+	r.Run = ""
+	if err := w.keep(run, resultFile, r); err != nil {
+		return err
+	}
+	if err := doc.addEpochs(r.P, lines); err != nil {
+		return err
+	}
+	if err := doc.addRateSearch(); err != nil {
+		return err
+	}
+	if study != nil {
+		if err := doc.AddStudies("", "", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
+			return err
+		}
+		doc.addLayers(*study)
+	}
+	doc.Save()
+	return nil
+}
+
+// recipe is how the run was made, with every setting that is not at its default.
+func (w *Trainer) recipe(r TrainResult) string {
+	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(w.Epochs, "epoch"), w.Batch,
+		r.LR, w.Schedule, r.Seed)
+	elsewhere := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "seed", "trials", "precision", "no-study", "engine", "data-dir", "runs"} // said already, or no part of it
+	for _, s := range differing(w.Train) {
+		switch name := strings.ReplaceAll(s.flag, "-", " "); {
+		case slices.Contains(elsewhere, s.flag):
+		case s.value == "true":
+			text += ", " + strings.Replace(name, "no augment", "no augmentation", 1)
+		default:
+			text += ", " + name + " " + s.value
+		}
+	}
+	return text
+}
+
+// runningMean says what the accuracy and loss of training are.
+func (w *Trainer) runningMean() string {
+	if w.NoAugment {
+		return "means over the last epoch's batches, as the weights changed"
+	}
+	return "means over the last epoch's augmented batches, as the weights changed"
+}
+
+// enginesOf names the engines that a run was made on.
+func enginesOf(info runlog.Info) string {
+	names := []string{info.Engine}
+	for _, l := range info.Resumed {
+		if l.Engine != names[len(names)-1] {
+			names = append(names, l.Engine)
+		}
+	}
+	return strings.Join(names, ", then ")
+}

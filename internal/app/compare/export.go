@@ -1,0 +1,292 @@
+package compare
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Export is `bregman export`: a run's metrics for other programs.
+type Export struct {
+	Folder string `kong:"arg,name='run',help='Run folder.'" json:"run"`
+	To     string `kong:"required,enum='csv,npz',placeholder='csv|npz',help='csv: one row per point; npz: one float64 array per column.'" json:"to"`
+	Out    string `kong:"placeholder='FILE',help='Where it goes; - for standard output. Default metrics.csv or metrics.npz.'" json:"out"`
+}
+
+// Help is shown by --help.
+func (*Export) Help() string {
+	return `Examples:
+  bregman export runs/20261115-120000-fit-p3-r2-1 --to csv --out - | head
+  bregman export runs/20261115-120000-train-cnn-p3-s1 --to npz --out cnn.npz
+
+In Python: m = numpy.load("cnn.npz"); plt.plot(m["epoch"], m["test_accuracy"]). A run of several curves (classes, several p, the statements of
+verify, the runs of a sweep) has columns "curve", which numbers them from 0, "name" and "p". A number that a line lacks is empty in csv and NaN
+in npz.
+
+Histograms of the weights of a network: in npz "sizes" has a row per point and a column per bin of |w|, from sizes_edges[k] on, the first
+from 0; in csv a column sizes_X is the number of weights from X on, up to the next column's.`
+}
+
+// Run writes the file.
+func (e *Export) Run(_ context.Context, con *command.Console) error {
+	out := e.Out
+	if out == "" {
+		out = "metrics." + e.To
+	}
+	if err := command.CheckOut(out, command.Input{Name: "run", Path: filepath.Join(e.Folder, "metrics.jsonl")}); err != nil {
+		return err
+	}
+	f, err := runlog.OpenFolder(e.Folder)
+	if err != nil {
+		return fmt.Errorf("%w: name a run folder, such as those in runs/", err)
+	}
+	defer f.Close()
+	log, err := f.Log()
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is not a run folder: it has no metrics.jsonl", e.Folder)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Folder, err)
+	}
+	if log.Bad > 0 {
+		con.Say("%s: %s skipped: %s", e.Folder, render.Count(log.Bad, "line"), log.Why)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, log, e.To); err != nil {
+		return err
+	}
+	if err := con.Write(out, b.Bytes()); err != nil {
+		return err
+	}
+	if out != "-" {
+		con.Say("%s of %s in %s", render.Count(log.Len(), "point"), filepath.Base(e.Folder), out)
+	}
+	return nil
+}
+
+// Write writes the metrics as "csv" or "npz".
+func Write(w io.Writer, log *runlog.Log, to string) error {
+	columns := table(log)
+	switch to {
+	case "csv":
+		return writeCSV(w, columns)
+	case "npz":
+		return writeNPZ(w, columns)
+	}
+	return fmt.Errorf("%q: choose csv or npz", to)
+}
+
+// column is a column of an export, of numbers, of words, or of a row of numbers each.
+type column struct {
+	name   string
+	values []float64
+	texts  []string
+	rows   [][]float64
+	edges  []float64 // of rows
+}
+
+// table joins the curves of a log, one below the other.
+func table(log *runlog.Log) []column {
+	var names []string
+	for _, c := range log.Curves {
+		for _, n := range c.Names {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	var out []column
+	if len(log.Curves) > 1 {
+		names = slices.DeleteFunc(names, func(n string) bool { return n == "curve" || n == "name" || n == "p" })
+		curve, name, p := column{name: "curve"}, column{name: "name"}, column{name: "p"}
+		for k, c := range log.Curves {
+			curve.values = append(curve.values, slices.Repeat([]float64{float64(k)}, c.Rows)...)
+			name.texts = append(name.texts, slices.Repeat([]string{c.Name}, c.Rows)...)
+			p.values = append(p.values, slices.Repeat([]float64{c.P}, c.Rows)...)
+		}
+		out = append(out, curve, name, p)
+	}
+	for _, n := range names {
+		col := column{name: n}
+		for _, c := range log.Curves {
+			col.values = append(col.values, c.Column(n)...)
+		}
+		out = append(out, col)
+	}
+	if sizes, ok := sizesColumn(log); ok {
+		out = append(out, sizes)
+	}
+	return out
+}
+
+// maxCells is a hundred times what a run of many thousand epochs has: a folder made to fill memory does not.
+const maxCells = 1e7
+
+// sizesColumn brings the histograms of all points to the same bins.
+func sizesColumn(log *runlog.Log) (column, bool) {
+	lo, hi, many := math.Inf(1), math.Inf(-1), 0
+	for _, c := range log.Curves {
+		many += len(c.Sizes)
+		for _, s := range c.Sizes {
+			lo, hi = min(lo, s.From), max(hi, s.From+float64(len(s.Counts))/2)
+		}
+	}
+	if !(lo < hi) {
+		return column{}, false
+	}
+	bins := 1 + int(math.Ceil(2*(hi-lo)))
+	if many*bins > maxCells {
+		return column{}, false
+	}
+	col := column{name: "sizes", edges: []float64{0}}
+	for k := range bins - 1 {
+		col.edges = append(col.edges, math.Exp2(lo+float64(k)/2))
+	}
+	none := slices.Repeat([]float64{math.NaN()}, bins)
+	for _, c := range log.Curves {
+		first := len(col.rows)
+		col.rows = append(col.rows, slices.Repeat([][]float64{none}, c.Rows)...)
+		for _, s := range c.Sizes {
+			row := make([]float64, bins)
+			col.rows[first+s.Index] = row
+			row[0] = float64(s.Below)
+			for k, n := range s.Counts {
+				row[min(bins-1, 1+int(2*(s.From-lo))+k)] += float64(n)
+			}
+		}
+	}
+	return col, true
+}
+
+// rank puts the columns that curves are drawn over first.
+func rank(name string) int {
+	if k := slices.Index([]string{"step", "epoch", "b"}, name); k >= 0 {
+		return k
+	}
+	return 3
+}
+
+func writeCSV(w io.Writer, columns []column) error {
+	out := csv.NewWriter(w)
+	var header []string
+	length := 0
+	for _, c := range columns {
+		length = max(length, len(c.values), len(c.texts), len(c.rows))
+		if c.rows == nil {
+			header = append(header, c.name)
+		}
+		for _, e := range c.edges {
+			header = append(header, fmt.Sprintf("%s_%.6g", c.name, e))
+		}
+	}
+	out.Write(header)
+	for i := range length {
+		var record []string
+		number := func(v float64) {
+			text := ""
+			if !math.IsNaN(v) {
+				text = strconv.FormatFloat(v, 'g', -1, 64)
+			}
+			record = append(record, text)
+		}
+		for _, c := range columns {
+			switch {
+			case c.texts != nil:
+				record = append(record, c.texts[i])
+			case c.rows != nil:
+				for _, v := range c.rows[i] {
+					number(v)
+				}
+			default:
+				number(c.values[i])
+			}
+		}
+		out.Write(record)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// writeNPZ writes what numpy.savez writes: a zip of npy files, version 1.0.
+func writeNPZ(w io.Writer, columns []column) error {
+	z := zip.NewWriter(w)
+	for _, c := range columns {
+		// a name from a file of metrics must not become a path
+		name := strings.NewReplacer("/", "_", `\`, "_", "\x00", "_").Replace(c.name)
+		var err error
+		switch {
+		case c.texts != nil:
+			err = writeNPY(z, name, fmt.Sprintf("<U%d", widest(c.texts)), fmt.Sprintf("%d,", len(c.texts)), unicode(c.texts))
+		case c.rows != nil:
+			err = errors.Join(writeNPY(z, name, "<f8", fmt.Sprintf("%d, %d", len(c.rows), len(c.edges)), floats(slices.Concat(c.rows...))),
+				writeNPY(z, name+"_edges", "<f8", fmt.Sprintf("%d,", len(c.edges)), floats(c.edges)))
+		default:
+			err = writeNPY(z, name, "<f8", fmt.Sprintf("%d,", len(c.values)), floats(c.values))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func writeNPY(z *zip.Writer, name, kind, shape string, data []byte) error {
+	f, err := z.Create(name + ".npy")
+	if err != nil {
+		return err
+	}
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", kind, shape)
+	header += strings.Repeat(" ", (64-(10+len(header)+1)%64)%64) + "\n"
+	head := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+	_, err = f.Write(append(append(head, header...), data...))
+	return err
+}
+
+func floats(values []float64) []byte {
+	var data []byte
+	for _, v := range values {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
+	}
+	return data
+}
+
+func widest(texts []string) int {
+	n := 1
+	for _, t := range texts {
+		n = max(n, len([]rune(t)))
+	}
+	return n
+}
+
+// unicode is how numpy keeps words: each in the room of the widest, four bytes a letter.
+func unicode(texts []string) []byte {
+	var data []byte
+	n := widest(texts)
+	for _, t := range texts {
+		letters := []rune(t)
+		for k := range n {
+			var c rune
+			if k < len(letters) {
+				c = letters[k]
+			}
+			data = binary.LittleEndian.AppendUint32(data, uint32(c))
+		}
+	}
+	return data
+}

@@ -1,0 +1,153 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/render"
+)
+
+// models are the numbers of a fit's result, by the names that their metrics have. The norm is that at margin 1.
+var models = []struct{ metric, result string }{
+	{"loss", "loss"}, {"test_loss", "test_loss"}, {"objective", "objective"}, {"excess", "excess"}, {"accuracy", "train_accuracy"}, {"test_accuracy", "test_accuracy"},
+	{"margin", "margin"}, {"gap", "gap"}, {"norm", "norm"},
+}
+
+// ofModel is a number of the model that the curve's fit wrote.
+func ofModel(c Curve, metric string) float64 {
+	for _, m := range models {
+		if m.metric == metric {
+			return c.Run.Number(m.result)
+		}
+	}
+	return math.NaN()
+}
+
+// endOfCurve is the last number of a curve.
+func endOfCurve(c Curve, metric string) float64 {
+	for _, v := range slices.Backward(c.Column(metric)) {
+		if v-v == 0 {
+			return v
+		}
+	}
+	return math.NaN()
+}
+
+// haveModels says whether every curve is the only one of a fit with a result. Its model, which may be scaled to margin 1, has another loss and norm than the end of the
+// curve: a table has the numbers of the one or of the other. A result of several classes is not that of one curve.
+func haveModels(groups []*Group) bool {
+	curves := map[*Run]int{}
+	for _, g := range groups {
+		for _, c := range g.Curves {
+			if curves[c.Run]++; curves[c.Run] > 1 || c.Run.Info.Command != "fit" || c.Run.Result == nil {
+				return false
+			}
+		}
+	}
+	return len(curves) > 0
+}
+
+// modelNames are the metrics of which any model has a number.
+func modelNames(groups []*Group) (out []string) {
+	for _, m := range models {
+		if slices.ContainsFunc(groups, func(g *Group) bool {
+			return slices.ContainsFunc(g.Curves, func(c Curve) bool { return !math.IsNaN(ofModel(c, m.metric)) })
+		}) {
+			out = append(out, m.metric)
+		}
+	}
+	return out
+}
+
+// finalTables have a row per group and a column per metric, a table for each part where there are many: the numbers of the models, or else the end of each curve;
+// mean ± deviation over trials, the best in bold.
+func finalTables(groups []*Group) []render.Table {
+	of, all, note := endOfCurve, MetricNames(groups), "The end of each curve"
+	ofModels := haveModels(groups)
+	if ofModels {
+		of, all, note = ofModel, modelNames(groups), "Of the models; the p-norm is that of w scaled to margin 1"
+	}
+	all = slices.DeleteFunc(all, func(n string) bool { return MetricOf(n).Part == Speed }) // a rate and a speed are no result
+	var out []render.Table
+	for _, part := range Parts[:2] {
+		t := render.Table{Title: groups[0].Kind, Header: []string{"", "trials"}}
+		names := all
+		if len(all) > 7 {
+			names = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return MetricOf(n).Part != part })
+			t.Title += ": " + strings.ToLower(string(part))
+		} else if part != Learning { // few have one table
+			break
+		}
+		names = names[:min(len(names), 9)]
+		if len(names) == 0 {
+			continue
+		}
+		for _, n := range names {
+			t.Header = append(t.Header, MetricOf(n).Column)
+		}
+		for _, g := range groups {
+			row := []render.Cell{render.Text("%s", g.Name), render.Text("%d", len(g.Trials()))}
+			for _, n := range names {
+				row = append(row, g.final(n, of))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		if len(t.Rows) > 1 {
+			for j, n := range names {
+				switch n {
+				case "accuracy", "test_accuracy": // margins in different norms do not compare
+					t.MarkMost(j + 2)
+				case "loss", "test_loss", "gap", "divergence", "angle":
+					if n != "loss" || !ofModels { // the loss of a model depends on its scale
+						t.MarkLeastOf(j + 2)
+					}
+				}
+			}
+		}
+		t.Note = note + "; mean ± one standard deviation over trials."
+		if len(t.Rows) > 1 {
+			t.Note += " The best of a column is bold if its numbers can be compared."
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// final is a metric of a group, read from each curve by of.
+func (g *Group) final(metric string, of func(Curve, string) float64) render.Cell {
+	scale := MetricOf(metric).Scale
+	var last []float64
+	for _, c := range g.Trials() {
+		if v := of(c, metric); v-v == 0 {
+			last = append(last, scale*v)
+		}
+	}
+	if len(last) == 0 {
+		return render.Short(math.NaN(), 0)
+	}
+	mean, deviation := meanDeviation(last)
+	cell := render.Short(mean, 4)
+	if scale == 100 {
+		cell = render.Number(mean, 2)
+	}
+	if len(last) > 1 {
+		if scale == 100 {
+			cell.Text += fmt.Sprintf(" ± %.2f", deviation)
+		} else {
+			cell.Text += fmt.Sprintf(" ± %.2g", deviation)
+		}
+	}
+	return cell
+}
+
+func meanDeviation(v []float64) (mean, deviation float64) {
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	for _, x := range v {
+		deviation += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(max(1, len(v)-1)))
+}

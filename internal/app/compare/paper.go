@@ -1,0 +1,112 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+const paperPlane = "On the 15 points of Figure 1 the paper proves that the divergence to the max-margin direction falls at least as fast as 1/log^(p−1) t, and that ‖w‖ₚ grows as log t: " +
+	"straight in the norm's figure, whose x axis is logarithmic."
+
+// PaperSays is what the paper has to compare this run with, in a sentence; empty: nothing.
+func (r *Run) PaperSays() string {
+	model, _ := r.Settings["model"].(string)
+	switch p := r.P(); {
+	case r.Info.Command == "train" && r.Info.Data == "cifar10":
+		if mean, deviation, ok := paper.PublishedAccuracy(model, p); ok {
+			return fmt.Sprintf("The paper, for this network and p: %.2f ± %.2f %% test accuracy after 400 epochs, five trials.", mean, deviation)
+		}
+	case r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:"):
+		return paperPlane
+	case r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r100:"):
+		norms, ok := paper.PublishedNorms(p)
+		if k := slices.Index(paper.Norms, p); ok && k >= 0 {
+			return fmt.Sprintf("The paper, for this p, after a million steps on its own draw of this distribution: norm %.3f in %s at margin 1, the margin being 1/%.3f = %.4f.", norms[k], paper.NormName(p), norms[k], 1/norms[k])
+		}
+	}
+	return ""
+}
+
+// paperSays sets the paper's numbers beside those of the runs, if it has some.
+func (p *Page) paperSays() {
+	var tables []command.Named
+	if t := p.paperAccuracy(); len(t.Rows) > 0 {
+		tables = append(tables, command.Named{Name: "paper_accuracy", Table: t})
+	}
+	if t := p.paperNorms(); len(t.Rows) > 0 {
+		tables = append(tables, command.Named{Name: "paper_norms", Table: t})
+	}
+	planes := slices.ContainsFunc(p.runs, func(r *Run) bool { return r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:") })
+	if len(tables) == 0 && !planes {
+		return
+	}
+	p.Section("What the paper says")
+	if planes {
+		p.Say(paperPlane)
+	}
+	for _, t := range tables {
+		p.add(t)
+	}
+}
+
+func (p *Page) paperAccuracy() render.Table {
+	t := render.Table{Title: "Test accuracy on CIFAR-10, %", Header: []string{"", "these runs", "the paper"}, Note: "The paper: 400 epochs, mean ± deviation over five trials."}
+	for _, g := range p.groups {
+		r := g.Curves[0].Run
+		model, _ := r.Settings["model"].(string)
+		if mean, deviation, ok := paper.PublishedAccuracy(model, g.P); ok && r.Info.Command == "train" && r.Info.Data == "cifar10" {
+			theirs := render.Number(mean, 2)
+			theirs.Text += fmt.Sprintf(" ± %.2f", deviation)
+			theirs.Best = paper.PublishedBest(model, g.P)
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), g.final("test_accuracy", endOfCurve), theirs})
+		}
+	}
+	if len(t.Rows) > 1 {
+		t.MarkMost(1)
+		t.Note += " In its column, what it marks as best."
+	} else if len(t.Rows) == 1 {
+		t.Rows[0][2].Best = false // nothing to compare with
+	}
+	return t
+}
+
+// paperNorms measures classifiers of the R¹⁰⁰ sets in the paper's eight norms.
+func (p *Page) paperNorms() render.Table {
+	t := render.Table{Title: "Classifiers in R¹⁰⁰, rescaled to margin 1, in eight norms", Header: []string{""},
+		Note: "The theorem: in the limit the classifier of p has the least ℓₚ norm. The paper's rows are its first trial, other draws of the same distribution."}
+	for _, q := range paper.Norms {
+		t.Header = append(t.Header, paper.NormName(q))
+	}
+	row := func(name string, norms []float64, p float64) {
+		cells := []render.Cell{render.Text("%s", name)}
+		for k, v := range norms {
+			c := render.Number(v, 3)
+			c.Mark = paper.Norms[k] == p
+			cells = append(cells, c)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	for _, r := range p.runs {
+		margin := r.Number("margin")
+		if r.Model == nil || len(r.Model.Weights) != 1 || !strings.HasPrefix(r.Info.Data, "r100:") || !(margin > 0) {
+			continue
+		}
+		w := r.Model.Weights[0]
+		scale := margin * mirror.Norm(w, r.P()) // the smallest y⟨x, w⟩
+		var norms []float64
+		for _, q := range paper.Norms {
+			norms = append(norms, mirror.Norm(w, q)/scale)
+		}
+		row(fmt.Sprintf("p = %v", r.P()), norms, r.P())
+		if theirs, ok := paper.PublishedNorms(r.P()); ok {
+			row(fmt.Sprintf("the paper, p = %v", r.P()), theirs, r.P())
+		}
+	}
+	return t
+}

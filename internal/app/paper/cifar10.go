@@ -1,0 +1,177 @@
+package paper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/sweep"
+)
+
+// Cifar10 is `bregman reproduce cifar10`: the paper's deep networks, each p, several trials. It is the sweep file cifar10.toml with other values.
+type Cifar10 struct {
+	Models        []string       `kong:"default='vgg11,resnet18,mobilenetv2,regnetx200',help='Networks.'" toml:"models" json:"models"`
+	P             []float64      `kong:"name='p',default='1.1,1.5,2,3,6,10',help='Geometries.'" toml:"p" json:"p"`
+	Trials        int            `kong:"default='3',help='Runs of each network and p, with seeds seed, seed+1, …; the paper has 5.'" toml:"trials" json:"trials"`
+	Epochs        int            `kong:"default='60',help='Epochs of each run; the paper has 400.'" toml:"epochs" json:"epochs"`
+	Batch         int            `kong:"default='512',help='Images per step; the paper does not name a batch size.'" toml:"batch" json:"batch"`
+	LR            []command.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is the peak rate of the paper, auto chooses one for each p.'" toml:"lr" json:"lr"`
+	WeightDecay   float64        `kong:"default='0',help='Add runs with this decay of w, at the first learning rate.'" toml:"weight_decay" json:"weight_decay,omitempty"`
+	Adaptive      float64        `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by short runs.'" toml:"adaptive" json:"adaptive,omitempty"`
+	Unit          string         `kong:"placeholder='init',help='Add runs with weights in units of their initial size, at the first learning rate; see bregman train --help.'" toml:"unit" json:"unit,omitempty"`
+	Seed          uint64         `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
+	Data          string         `kong:"default='cifar10',help='Images: cifar10, or another set to try the whole with; see bregman train --help.'" toml:"data" json:"data"`
+	Precision     string         `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
+	Resume        string         `kong:"placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
+	Runs          string         `kong:"default='runs',placeholder='DIR',help='Where the run folder goes.'" toml:"runs" json:"runs"`
+	JSON          bool           `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	sweep.Options `kong:"embed"`
+}
+
+// Help is shown by --help.
+func (*Cifar10) Help() string {
+	return `Examples:
+  bregman reproduce cifar10 --models resnet18 --p 1.1,2,3,10
+  bregman reproduce cifar10 --lr 0.1,auto --unit init --weight-decay 5e-4 --adaptive 0.999
+  bregman reproduce cifar10 --models cnn --data fashion-sample --p 2,3 --trials 2 --epochs 2 --batch 100
+  bregman reproduce cifar10 --nats nats://queue:4222      (and on each machine: bregman worker --nats nats://queue:4222)
+  bregman reproduce cifar10 --resume runs/20261115-120000-reproduce-cifar10
+
+Trains every network with every p, several times, and writes one report.html: accuracies beside the paper's, the order of the p if a t-test
+separates them, histograms of the weights, pruning, rounding and margins. The recipe is our reading of the paper's: it names a peak rate of 0.1 and
+400 epochs, but no batch size and no shape of its cyclic schedule. The paper's ImageNet experiment is not included.
+
+It is a sweep: each run has its own folder in trials/, as "bregman train" writes it, and "bregman sweep status", stop, resume and retry work on the
+run folder. --resume continues what was stopped or killed: finished runs are not repeated, the others resume from their checkpoints.`
+}
+
+// Check returns the first thing wrong with the settings.
+func (c *Cifar10) Check() error {
+	if err := engine.CheckName(c.Engine); err != nil {
+		return err
+	}
+	if err := c.Options.Check(); err != nil {
+		return err
+	}
+	if c.Resume != "" {
+		return nil // its settings are in its folder
+	}
+	_, err := c.plan("")
+	return err
+}
+
+// plan is the paper's sweep with these settings.
+func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
+	if len(c.Models) == 0 || len(c.P) == 0 || len(c.LR) == 0 {
+		return nil, errors.New("--models, --p and --lr: name at least one of each")
+	}
+	for i, lr := range c.LR {
+		if slices.Contains(c.LR[:i], lr) {
+			return nil, fmt.Errorf("--lr: %v is listed twice; --trials sets the number of runs of each", lr)
+		}
+	}
+	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P), fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
+		fmt.Sprint("epochs=", c.Epochs), fmt.Sprint("batch=", c.Batch), "precision=" + c.Precision}
+	f, err := sweep.ReadFile("cifar10.toml", Sweeps()["cifar10"], overrides)
+	if err != nil {
+		return nil, err
+	}
+	f.Set("settings", "data", command.AbsoluteData(c.Data))
+	variants := map[string][]any{} // by setting: its value in each table
+	add := func(lr, decay, beta, unit any) {
+		for key, v := range map[string]any{"lr": lr, "weight_decay": decay, "adaptive": beta, "unit": unit} {
+			variants[key] = append(variants[key], v)
+		}
+	}
+	for _, lr := range c.LR {
+		add(lr.String(), 0., 0., "one")
+	}
+	if c.Unit != "" && c.Unit != "one" {
+		add(c.LR[0].String(), 0., 0., c.Unit)
+	}
+	if c.WeightDecay != 0 {
+		add(c.LR[0].String(), c.WeightDecay, 0., "one")
+	}
+	if c.Adaptive != 0 {
+		add(command.Auto.String(), 0., c.Adaptive, "one")
+	}
+	if f.Set("zip", "lr", variants["lr"]); len(variants["lr"]) == 1 {
+		f.Set("settings", "lr", variants["lr"][0])
+	}
+	for key, used := range map[string]bool{"unit": c.Unit != "" && c.Unit != "one", "weight_decay": c.WeightDecay != 0, "adaptive": c.Adaptive != 0} {
+		if used {
+			f.Set("zip", key, variants[key])
+		}
+	}
+	p, err := sweep.NewPlan(f, version)
+	if err != nil {
+		return nil, err
+	}
+	p.Command = c.command()
+	return p, nil
+}
+
+// Run trains what is not done yet and writes the report.
+func (c *Cifar10) Run(ctx context.Context, con *command.Console) error {
+	if c.Resume == "" {
+		plan, err := c.plan(con.Version)
+		if err != nil {
+			return err
+		}
+		if err := command.CheckFolder("--runs", c.Runs); err != nil {
+			return err
+		}
+		dir := c.folder()
+		sweep.Announce(ctx, con, plan, dir, c.Options, c.Runs)
+		return sweep.RunPlan(ctx, con, plan, dir, c.Options, Library(), c.JSON)
+	}
+	plan, err := sweep.ReadPlan(c.Resume, con.Version)
+	if err == nil && plan.File.Report != networksReport {
+		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume, command.Quote(c.Resume))
+	}
+	if err != nil {
+		return fmt.Errorf("--resume %w", err)
+	}
+	return sweep.RunPlan(ctx, con, plan, c.Resume, c.Options, Library(), c.JSON)
+}
+
+// folder is a new one, named by the time.
+func (c *Cifar10) folder() string {
+	base := filepath.Join(c.Runs, time.Now().Format("20060102-150405")+"-reproduce-cifar10")
+	dir := base
+	for k := 2; ; k++ {
+		if _, err := os.Lstat(dir); err != nil {
+			return dir
+		}
+		dir = fmt.Sprintf("%s-%d", base, k)
+	}
+}
+
+// list writes values as flags and overrides take them.
+func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",") }
+
+// command is what to type for this reproduction.
+func (c *Cifar10) command() string {
+	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, command.Quote(c.Data))
+	if c.Unit != "" {
+		s += " --unit " + c.Unit
+	}
+	if c.WeightDecay != 0 {
+		s += fmt.Sprintf(" --weight-decay %v", c.WeightDecay)
+	}
+	if c.Adaptive != 0 {
+		s += fmt.Sprintf(" --adaptive %v", c.Adaptive)
+	}
+	if cmp.Or(c.Precision, "auto") != "auto" {
+		s += " --precision " + c.Precision
+	}
+	return s
+}

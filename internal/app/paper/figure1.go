@@ -1,0 +1,263 @@
+package paper
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// figure1 is the paper's Figure 1: p-GD on 15 points of the plane, exponential loss, η = 1e-4,
+// w₀ ~ N(0, I), p = 1.5, 2, 3.
+type figure1 struct {
+	seed   uint64
+	set    *dataset.Set
+	prob   linear.Problem
+	curves []curve
+}
+
+// curve is one run of Figure 1 with what the theory says about it.
+type curve struct {
+	P      float64
+	U      []float64 // the exact ℓₚ max-margin direction
+	Margin float64   // γ̂ₚ
+	C      float64   // max‖xᵢ‖_q
+	Points []linear.Point
+}
+
+const eta = 1e-4 // the paper's step in both experiments
+
+func newFigure1(ctx context.Context, seed uint64) (*figure1, error) {
+	f := &figure1{seed: seed, set: dataset.R2(seed, dataset.Deviation)}
+	f.prob = linear.Problem{X: f.set.X}
+	for _, p := range []float64{1.5, 2, 3} {
+		s, err := margin.Solve(ctx, f.prob, p, margin.Settings{Gap: 1e-12})
+		if err != nil {
+			return nil, fmt.Errorf("the data of Figure 1 with seed %d: %w: try another --seed", seed, err)
+		}
+		f.curves = append(f.curves, curve{P: p, U: scaled(s.Lower, s.W), Margin: s.Lower, C: f.prob.RowNorm(mirror.Conjugate(p))})
+	}
+	return f, nil
+}
+
+// stream numbers keep the draws of different purposes apart.
+const (
+	streamStart2 = iota + 100
+	streamStart100
+	streamLabels
+	streamRegression
+)
+
+// start draws w₀ ~ N(0, deviation²·I).
+func start(seed, stream uint64, d int, deviation float64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, stream))
+	w := make([]float64, d)
+	for j := range w {
+		w[j] = deviation * rng.NormFloat64()
+	}
+	return w
+}
+
+func (f *figure1) tasks(steps int) []task {
+	var tasks []task
+	for k := range f.curves {
+		c := &f.curves[k]
+		tasks = append(tasks, task{steps, func(ctx context.Context, progress func(int)) (any, error) {
+			s, err := linear.Descent{Potential: mirror.Power(c.P), Eta: eta}.Start(f.prob, start(f.seed, streamStart2, 2, 1))
+			if err != nil {
+				return nil, err
+			}
+			last := 0
+			tr := linear.Trace{P: c.P, Reference: c.U, PerDecade: 40, Each: func(pt linear.Point) {
+				progress(pt.Step - last)
+				last = pt.Step
+			}}
+			err = tr.Run(ctx, s, steps)
+			c.Points = tr.Points
+			return map[string]any{"experiment": "figure1", "p": c.P, "seed": f.seed, "points": tr.Points}, err
+		}})
+	}
+	return tasks
+}
+
+// panels draws the three panels.
+func (f *figure1) panels() []render.Figure {
+	return []render.Figure{f.scatter(), f.divergence(), f.norm()}
+}
+
+// scatter is panel 1: the points with labels drawn at random, and the ℓ₂ max-margin line.
+func (f *figure1) scatter() render.Figure {
+	rng := rand.New(rand.NewPCG(f.seed, streamLabels))
+	var plus, minus render.Series
+	reach := 0.0
+	n, _ := f.prob.Dims()
+	for i := range n {
+		_, x := f.set.X.Row(i)
+		reach = max(reach, math.Abs(x[0]), math.Abs(x[1]))
+		s, sign := &plus, 1.0
+		if rng.IntN(2) == 0 {
+			s, sign = &minus, -1
+		}
+		s.X, s.Y = append(s.X, sign*x[0]), append(s.Y, sign*x[1])
+	}
+	plus.Name, plus.Style, plus.Color = "y = +1", render.Crosses, render.Color(1.1)
+	minus.Name, minus.Style, minus.Color = "y = −1", render.Discs, render.Color(6)
+	reach = math.Ceil(reach*5+1) / 5 // room for the legend
+	u := f.curves[1].U               // p = 2
+	line := render.Series{Name: "ℓ₂ max margin", Style: render.Dotted}
+	for k := -1.0; k <= 1; k += 0.02 { // where it leaves the frame it is not drawn
+		t := 1.5 * k * reach
+		if x, y := -u[1]*t, u[0]*t; max(math.Abs(x), math.Abs(y)) <= reach {
+			line.X, line.Y = append(line.X, x), append(line.Y, y)
+		}
+	}
+	return render.Figure{Title: "(1) The data", X: "x₁", Y: "x₂", Min: [2]float64{-reach, -reach}, Max: [2]float64{reach, reach}, Square: true,
+		Series: []render.Series{line, plus, minus}}
+}
+
+// rateConstant is the least c for which c/log^(p−1) t lies above the divergence from step 100 on:
+// the bound is an O(·), so its constant is ours.
+func (c curve) rateConstant() float64 {
+	var k float64
+	for _, pt := range c.Points {
+		if pt.Step >= 100 {
+			k = max(k, pt.Divergence*math.Pow(math.Log(float64(pt.Step)), c.P-1))
+		}
+	}
+	return k
+}
+
+// divergence is panel 2: D_ψ(uₚ, w_t/‖w_t‖ₚ) and the bound O(1/log^(p−1) t).
+func (f *figure1) divergence() render.Figure {
+	fig := render.Figure{Title: "(2) Divergence to the max-margin direction", X: "step t", Y: "D(u, w/‖w‖)", LogX: true, LogY: true,
+		LegendLeft: true, LegendLow: true, Min: [2]float64{1, 1e-6}, Max: [2]float64{float64(f.curves[0].last().Step), 10}}
+	var bounds []render.Series
+	for _, c := range f.curves {
+		curve := render.Series{Name: fmt.Sprintf("p = %v", c.P), Color: render.Color(c.P)}
+		bound := render.Series{Color: render.Color(c.P), Style: render.Dashed}
+		k := c.rateConstant()
+		for _, pt := range c.Points {
+			t := float64(pt.Step)
+			curve.X, curve.Y = append(curve.X, t), append(curve.Y, pt.Divergence)
+			if pt.Step >= 100 {
+				bound.X, bound.Y = append(bound.X, t), append(bound.Y, k*math.Pow(math.Log(t), 1-c.P))
+			}
+		}
+		fig.Series = append(fig.Series, curve)
+		bounds = append(bounds, bound)
+	}
+	bounds[1].Name = "bounds c / log^(p−1) t"
+	fig.Series = append(fig.Series, bounds...)
+	return fig
+}
+
+// lower and upper are the bounds of the paper's Lemma 16 on ‖w_t‖ₚ, the lower one without its O(1) term, which
+// contains log η = −9.2.
+func (c curve) lower(t float64) float64 { return (math.Log(t) - c.P*math.Log(math.Log(t))) / c.C }
+func (c curve) upper(t float64) float64 { return c.P / (c.P - 1) / c.Margin * math.Log(t) }
+
+// norm is panel 3: ‖w_t‖ₚ and the two bounds of order log t.
+func (f *figure1) norm() render.Figure {
+	fig := render.Figure{Title: "(3) Norm of the iterate", X: "step t", Y: "p-norm of w", LogX: true, LogY: true, LegendLeft: true,
+		Min: [2]float64{1, 0.3}, Max: [2]float64{float64(f.curves[0].last().Step), 3000}}
+	var bounds []render.Series
+	for _, c := range f.curves {
+		col := render.Color(c.P)
+		curve := render.Series{Name: fmt.Sprintf("p = %v", c.P), Color: col}
+		low, up := render.Series{Color: col, Style: render.Dotted}, render.Series{Color: col, Style: render.Dashed}
+		if c.P == 2 {
+			up.Name, low.Name = "upper bounds p / ((p−1) γ) · log t", "lower bounds (log t − p log log t) / C, without O(1)"
+		}
+		for _, pt := range c.Points {
+			t := float64(pt.Step)
+			curve.X, curve.Y = append(curve.X, t), append(curve.Y, pt.Norm)
+			if pt.Step >= 3 {
+				up.X, up.Y = append(up.X, t), append(up.Y, c.upper(t))
+			}
+			if pt.Step >= 100 {
+				low.X, low.Y = append(low.X, t), append(low.Y, c.lower(t))
+			}
+		}
+		fig.Series = append(fig.Series, curve)
+		bounds = append(bounds, up, low)
+	}
+	fig.Series = append(fig.Series, bounds...)
+	return fig
+}
+
+func (c curve) last() linear.Point { return c.Points[len(c.Points)-1] }
+
+// slopes fits the last two decades of steps: the exponent of D against log t, and ‖w‖ₚ per unit of log t. A divergence that
+// does not fall throughout has no exponent: NaN.
+func (c curve) slopes() (divergence, norm float64) {
+	var logLog, logD, log, n []float64
+	end := float64(c.last().Step)
+	for _, pt := range c.Points {
+		if t := float64(pt.Step); t >= max(end/100, 10) && pt.Divergence > 0 {
+			log, n = append(log, math.Log(t)), append(n, pt.Norm)
+			logLog, logD = append(logLog, math.Log(math.Log(t))), append(logD, math.Log(pt.Divergence))
+		}
+	}
+	if len(log) < 3 {
+		return math.NaN(), math.NaN()
+	}
+	if divergence = math.NaN(); slices.IsSortedFunc(logD, func(a, b float64) int { return cmp.Compare(b, a) }) {
+		_, divergence = stat.LinearRegression(logLog, logD, nil, false)
+	}
+	_, norm = stat.LinearRegression(log, n, nil, false)
+	return divergence, norm
+}
+
+// table sets what was observed beside the bounds, a column per p.
+func (f *figure1) table() render.Table {
+	t := render.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", command.Thousands(f.curves[0].last().Step))},
+		Note: "Slopes are fitted to the last two decades of steps, if the curve falls throughout. O(1/log^(p−1) t) says “at least as fast”, so an exponent below its " +
+			"bound agrees with it. The lower bound on ‖w‖ₚ is shown without its O(1) term, which contains log η = −9.2. If it lies above ‖w‖ₚ, compare " +
+			"the rates, not the levels."}
+	rows := make([][]render.Cell, 9)
+	for i, name := range []string{"D(uₚ, w/‖w‖ₚ)", "angle between w and uₚ", "observed k in D ~ logᵏ t", "bound on k: −(p−1)", "‖w‖ₚ", "observed ‖w‖ₚ per log t",
+		"upper bound on it: p/((p−1)γ̂ₚ)", "lower bound on ‖w‖ₚ without its O(1) term", "upper bound on ‖w‖ₚ"} {
+		rows[i] = []render.Cell{render.Text("%s", name)}
+	}
+	for _, c := range f.curves {
+		t.Header = append(t.Header, fmt.Sprintf("p = %v", c.P))
+		d, n := c.slopes()
+		last := c.last()
+		at := float64(last.Step)
+		for i, cell := range []render.Cell{render.Short(last.Divergence, 3), render.Text("%.2f°", last.Angle*180/math.Pi), render.Number(d, 2), render.Number(1-c.P, 2),
+			render.Number(last.Norm, 3), render.Number(n, 3), render.Number(c.P/(c.P-1)/c.Margin, 3), render.Number(c.lower(at), 2), render.Number(c.upper(at), 2)} {
+			rows[i] = append(rows[i], cell)
+		}
+	}
+	t.Rows = rows
+	return t
+}
+
+// turning returns the step at which the divergence was least, and whether it has risen tenfold since:
+// the iterate passed through its limit direction and is on its way back.
+func (c curve) turning() (step int, back bool) {
+	least := math.Inf(1)
+	for _, pt := range c.Points {
+		if pt.Divergence < least {
+			step, least = pt.Step, pt.Divergence
+		}
+	}
+	return step, c.last().Divergence > 10*least
+}
+
+func problemR2(seed uint64) linear.Problem {
+	return linear.Problem{X: dataset.R2(seed, dataset.Deviation).X}
+}
+
+func problemR100(seed uint64) linear.Problem { return linear.Problem{X: dataset.R100(seed).X} }

@@ -1,0 +1,180 @@
+package paper
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+func TestPublishedTablesAreThePapers(t *testing.T) {
+	for k, rows := range publishedNorms() {
+		if len(rows) != len(Ps) {
+			t.Fatalf("trial %d has %d rows", k+1, len(rows))
+		}
+		for _, r := range rows {
+			if len(r) != len(Norms) {
+				t.Fatalf("trial %d: %d norms", k+1, len(r))
+			}
+			for j := 1; j < len(r); j++ { // ℓₚ norms fall with p
+				if r[j] > r[j-1] {
+					t.Errorf("trial %d: %v after %v", k+1, r[j], r[j-1])
+				}
+			}
+		}
+	}
+	// what the text says of them: all but p = 1.1; and the slip of ℓ₆ in trial 1, by its digits
+	want := [2][]bool{{false, true, true, true, false, true}, {false, true, true, true, true, true}}
+	for k, rows := range publishedNorms() {
+		if got := diagonal(rows); !slices.Equal(got, want[k]) {
+			t.Errorf("trial %d: diagonal %v, want %v", k+1, got, want[k])
+		}
+	}
+}
+
+// A short reproduction leaves everything a full one does.
+func TestReproduceLinearWritesItsReport(t *testing.T) {
+	dir := t.TempDir()
+	var out, errs bytes.Buffer
+	l := Linear{Steps: 4000, Seeds: 2, Seed: 1, Runs: dir}
+	if err := l.Run(t.Context(), &command.Console{Out: &out, Err: &errs}); err != nil {
+		t.Fatal(err)
+	}
+	runs, _ := filepath.Glob(filepath.Join(dir, "*"))
+	if len(runs) != 1 {
+		t.Fatalf("runs %v", runs)
+	}
+	if info, err := runlog.ReadInfo(runs[0]); err != nil || info.Status != runlog.Done {
+		t.Errorf("run.json: %+v, %v", info, err)
+	}
+	for _, f := range []string{"figures/figure1.svg", "figures/figure1.png", "tables/diagonal.csv", "tables/norms_all.csv", "tables/paper_trial1.md",
+		"tables/regression.csv", "tables/figure1_curves.csv", "tables/norms_accelerated.csv", "tables/accelerated.md"} {
+		if st, err := os.Stat(filepath.Join(runs[0], f)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	html, err := os.ReadFile(filepath.Join(runs[0], "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Figure 1", "The paper, trial 2", "10.688", "bounds c / log", "0.1 is the variance", "nearest in which sense",
+		"without its O(1) term", "Only the shaded norm"} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if strings.Contains(string(html), "NaN") {
+		t.Error("the report shows NaN")
+	}
+	lines := 0
+	if err := runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 3+6+2*2*6+2*2*6 {
+		t.Errorf("%d metrics, %v", lines, err)
+	}
+	if !strings.Contains(out.String(), "smallest ℓₚ norm") {
+		t.Errorf("printed %s", out.String())
+	}
+}
+
+func TestASeedDecidesEverything(t *testing.T) {
+	var first []float64
+	for range 2 {
+		b := newBias(100_000, 1, 5)
+		if err := runAll(t.Context(), b.tasks(), func(int) {}, func(any) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Concat(b.trials[0].Final...)
+		if first != nil && !slices.Equal(first, got) {
+			t.Errorf("%v and %v", first, got)
+		}
+		first = got
+	}
+}
+
+func TestRescaledClassifiersHaveMarginOneNorms(t *testing.T) {
+	prob := linear.Problem{X: dataset.R100(3).X}
+	w := start(3, streamStart100, 100, 0.1)
+	s, err := linear.Descent{Potential: mirror.Power(2), Eta: 0.01}.Start(prob, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := atMarginOne(prob, make([]float64, 100)); !math.IsNaN(got[0]) {
+		t.Errorf("w = 0 has norms %v", got)
+	}
+	if err := s.Run(t.Context(), 20000); err != nil {
+		t.Fatal(err)
+	}
+	m, _ := prob.Margin(s.W)
+	got := atMarginOne(prob, s.W)
+	scaled := make([]float64, len(s.W))
+	for j := range scaled {
+		scaled[j] = s.W[j] / m
+	}
+	for j, p := range Norms {
+		if want := mirror.Norm(scaled, p); math.Abs(got[j]-want) > 1e-13*want {
+			t.Errorf("ℓ%v: %v, want %v", p, got[j], want)
+		}
+	}
+}
+
+// The certificate of the regression must not accept anything else than a least-norm solution.
+func TestRegressionCertificateCanFail(t *testing.T) {
+	r := newRegression(1)
+	s, err := r.descend(t.Context(), 1.5, r.prob, nil, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	residual, gap := r.certify(1.5, s.W, s.Z)
+	if residual > 1e-12 || math.Abs(gap) > 1e-12 {
+		t.Errorf("residual %v, gap %v", residual, gap)
+	}
+	// the ℓ₂ solution interpolates too, but its ℓ₁.₅ norm is not the least
+	other, err := r.descend(t.Context(), 2, r.prob, nil, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if residual, gap = r.certify(1.5, other.W, s.Z); residual > 1e-12 || gap < 1e-3 {
+		t.Errorf("the ℓ₂ solution was certified for p = 1.5: residual %v, gap %v", residual, gap)
+	}
+	// and a wrong start is no interpolation of least norm
+	moved, err := r.descend(t.Context(), 1.5, r.prob, r.moved.w0, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, gap = r.certify(1.5, moved.W, s.Z); gap < 1e-3 {
+		t.Errorf("a descent from elsewhere was certified: gap %v", gap)
+	}
+}
+
+func TestMovedStartIsNearestInDivergenceNotInNorm(t *testing.T) {
+	r := newRegression(1)
+	if _, err := r.runMoved(t.Context(), func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+	m := r.moved
+	if !(m.divergence[0] < m.divergence[1]) || !(m.normed[0] > m.normed[1]) {
+		t.Errorf("divergences %v, norms %v", m.divergence, m.normed)
+	}
+}
+
+func TestTheFirstErrorStopsAllTasks(t *testing.T) {
+	f, err := newFigure1(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := errors.New("disk full")
+	err = runAll(t.Context(), append(f.tasks(2000), f.tasks(1<<40)...), func(int) {}, func(any) error { return disk })
+	if !errors.Is(err, disk) {
+		t.Errorf("error %v", err)
+	}
+}

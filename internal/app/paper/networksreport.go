@@ -1,0 +1,601 @@
+package paper
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// published returns the paper's accuracies for a group: nil where it has none. Other images than CIFAR-10 and the variants have none.
+func (r *networks) published(g *group) map[float64]accuracy {
+	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum"} {
+		if v := g.settings[key]; v != "" && v != "0" {
+			return nil
+		}
+	}
+	if r.set != "cifar10" || g.settings["init"] != "" || g.settings["unit"] != "" {
+		return nil
+	}
+	return publishedAccuracy()[g.model]
+}
+
+// over is the mean and the deviation of a number of the runs of p.
+func (g *group) over(p float64, of func(command.TrainResult) float64) accuracy {
+	var all []float64
+	for _, x := range g.runs[p] {
+		all = append(all, of(x))
+	}
+	s := sweep.SampleOf(all)
+	return accuracy{mean: s.Mean, deviation: s.Deviation}
+}
+
+func testAccuracy(x command.TrainResult) float64 { return 100 * x.TestAccuracy }
+
+// cell writes mean ± deviation.
+func (a accuracy) cell() render.Cell {
+	c := render.Number(a.mean, 2)
+	if !math.IsNaN(a.deviation) {
+		c.Text += fmt.Sprintf(" ± %.2f", a.deviation)
+	}
+	return c
+}
+
+// accuracyTable is ours beside the paper's.
+func (r *networks) accuracyTable(g *group) render.Table {
+	t := render.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings),
+		render.Count(r.plan.File.Trials, "trial")),
+		Note:   "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, on the images as they were trained on.",
+		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
+	paper := r.published(g)
+	var means []float64
+	published := 0
+	for _, p := range g.ps {
+		if len(g.runs[p]) > 0 {
+			means = append(means, g.over(p, testAccuracy).mean)
+		}
+		if _, ok := paper[p]; ok {
+			published++
+		}
+	}
+	best := bestOf(means)
+	if !math.IsNaN(best) {
+		t.Note += " The best in bold."
+	}
+	if published > 1 {
+		t.Note += " In the paper's column, what the paper marks as best."
+	}
+	for _, p := range g.ps {
+		test, theirs := g.over(p, testAccuracy).cell(), render.Text("–")
+		test.Best = test.Value == best
+		if n := g.failed[p]; n > 0 {
+			test.Text += fmt.Sprintf(" (%d diverged)", n)
+		}
+		if n := g.missing[p]; n > 0 {
+			test.Text += fmt.Sprintf(" (%d not done)", n)
+		}
+		if a, ok := paper[p]; ok {
+			theirs = a.cell()
+			theirs.Best = a.bold && published > 1
+		}
+		loss := g.over(p, func(x command.TrainResult) float64 { return x.Loss })
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs, g.over(p, func(x command.TrainResult) float64 { return 100 * x.FlipAccuracy }).cell(),
+			g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).cell(), render.Short(loss.mean, 3), render.Short(g.over(p, func(x command.TrainResult) float64 { return x.LR }).mean, 3)})
+	}
+	if paper == nil {
+		dropColumn(&t, 2)
+	}
+	return t
+}
+
+// bestOf is the largest of several; NaN where there are fewer than two: the only result is not the best of anything.
+func bestOf(values []float64) float64 {
+	if len(values) < 2 {
+		return math.NaN()
+	}
+	return slices.Max(values)
+}
+
+// dropColumn leaves out a column that has nothing in it.
+func dropColumn(t *render.Table, j int) {
+	t.Header = slices.Delete(t.Header, j, j+1)
+	for i := range t.Rows {
+		t.Rows[i] = slices.Delete(t.Rows[i], j, j+1)
+	}
+}
+
+// compared is the order of two p in a group.
+type compared struct {
+	p, q     float64    // p < q
+	ours     sweep.Pair // accuracy of p − accuracy of q, over the seeds that both have
+	theirs   float64
+	known    bool    // the paper has both
+	theirsBy float64 // the probability that the paper's is chance, corrected for the number of pairs
+}
+
+func (c compared) sure() bool    { return c.ours.Chance < sweep.Sure }
+func (c compared) certain() bool { return c.theirsBy < sweep.Sure }
+
+// compare says for all pairs of p how they are ordered here and in the paper, which has both. Ours are paired by seed, Student's t; of the paper's only
+// means and deviations are known, Welch's t. Both are corrected by Holm's method over the pairs of the group.
+func (r *networks) compare(g *group) []compared {
+	paper := r.published(g)
+	values := make([]map[uint64]float64, len(g.ps))
+	for i, p := range g.ps {
+		values[i] = map[uint64]float64{}
+		for _, x := range g.runs[p] {
+			values[i][x.Seed] = testAccuracy(x)
+		}
+	}
+	var out []compared
+	var theirs []float64
+	for _, d := range sweep.Pairs(values) {
+		c := compared{p: g.ps[d.I], q: g.ps[d.J], ours: d}
+		x, ok := paper[c.p]
+		y, both := paper[c.q]
+		chance := math.NaN()
+		if ok && both {
+			c.known, c.theirs = true, x.mean-y.mean
+			chance = sweep.Welch(sweep.Sample{N: publishedTrials, Mean: x.mean, Deviation: x.deviation}, sweep.Sample{N: publishedTrials, Mean: y.mean, Deviation: y.deviation})
+		}
+		out, theirs = append(out, c), append(theirs, chance)
+	}
+	for k, p := range sweep.Holm(theirs) {
+		out[k].theirsBy = p
+	}
+	return out
+}
+
+// verdict is what a comparison says about the paper's order.
+func (c compared) verdict() string {
+	switch {
+	case !c.known:
+		return "–"
+	case !c.sure() && !c.certain():
+		return "open in both"
+	case !c.certain():
+		return "new: the paper leaves it open"
+	case !c.sure():
+		return "open here"
+	case (c.ours.Mean > 0) == (c.theirs > 0):
+		return "as in the paper"
+	}
+	return "against the paper"
+}
+
+func (r *networks) orderTable(g *group) render.Table {
+	t := render.Table{Title: fmt.Sprintf("%s, %s: the order of the p", g.model, g.title),
+		Note: "Differences of test accuracy in points; ours over the seeds that both have, ± standard error. In brackets the probability that it is chance: Student's t for our pairs, " +
+			"Welch's for the paper's means, both corrected by Holm's method for the pairs of this table. In bold: below 0.05. No test (–) below three seeds, nor if all differences are equal.",
+		Header: []string{"pair", "ours", "the paper", "verdict"}}
+	for _, c := range r.compare(g) {
+		ours, theirs := render.Number(c.ours.Mean, 2), render.Text("–")
+		if se := c.ours.Error(); !math.IsNaN(se) {
+			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, sweep.Probability(c.ours.Chance))
+		}
+		ours.Best = c.sure()
+		if c.known {
+			theirs = render.Number(c.theirs, 2)
+			theirs.Text += fmt.Sprintf(" (%s)", sweep.Probability(c.theirsBy))
+			theirs.Best = c.certain()
+		}
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v − %v", c.p, c.q), ours, theirs, render.Text("%s", c.verdict())})
+	}
+	if r.published(g) == nil {
+		dropColumn(&t, 3)
+		dropColumn(&t, 2)
+		t.Note = strings.Replace(t.Note, "Student's t for our pairs, Welch's for the paper's means, both corrected", "Student's t, corrected", 1)
+	}
+	return t
+}
+
+// findings are the sentences the report opens with. Each is made from the numbers of this run.
+func (r *networks) findings() []string {
+	var out []string
+	for _, g := range r.groups {
+		if len(g.runs) == 0 {
+			if len(g.failed) > 0 && len(g.missing) == 0 {
+				out = append(out, fmt.Sprintf("%s, %s: every run diverged.", g.model, g.title))
+			}
+			continue
+		}
+		best, soFar := math.NaN(), ""
+		for _, p := range g.ps {
+			if m := g.over(p, testAccuracy).mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, testAccuracy).mean {
+				best = p
+			}
+			if g.missing[p] > 0 {
+				soFar = " so far"
+			}
+		}
+		mean := g.over(best, testAccuracy).mean
+		if len(g.runs) < 2 {
+			out = append(out, fmt.Sprintf("%s, %s: test accuracy %.2f %% with p = %v, the only one that has a result: nothing is compared.", g.model, g.title, mean, best))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy%s, %.2f %%%s.%s", g.model, g.title, best, soFar, mean, r.besideThePaper(g), g.shape()))
+	}
+	return out
+}
+
+// besideThePaper says how the order of the p agrees.
+func (r *networks) besideThePaper(g *group) string {
+	paper := r.published(g)
+	if paper == nil {
+		return ""
+	}
+	var top []string
+	highest := 0.0
+	for _, p := range Ps {
+		if paper[p].bold {
+			top = append(top, fmt.Sprint(p))
+		}
+		highest = max(highest, paper[p].mean)
+	}
+	counts := map[string]int{}
+	for _, c := range r.compare(g) {
+		counts[c.verdict()]++
+	}
+	return fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%). Of the pairs of p that a t-test separates in both, %d are ordered as in the paper and %d against it; %d are open here",
+		strings.Join(top, ", "), highest, counts["as in the paper"], counts["against the paper"], counts["open here"])
+}
+
+// shape says which p has the most small weights, and which the flattest ones.
+func (g *group) shape() string {
+	studies := g.rows()
+	if len(studies) < 2 {
+		return ""
+	}
+	sparse, flat := studies[0].P, studies[0].P
+	value := map[float64][2]float64{}
+	for _, s := range studies {
+		var small, over float64
+		for _, t := range s.Trials {
+			small += t.Scaled.Below[3] / float64(len(s.Trials))
+			over += t.All.MaxOverMedian() / float64(len(s.Trials))
+		}
+		value[s.P] = [2]float64{small, over}
+		if small > value[sparse][0] {
+			sparse = s.P
+		}
+		if over < value[flat][1] {
+			flat = s.P
+		}
+	}
+	return fmt.Sprintf(" The most weights below a tenth of their layer's RMS has p = %v (%.1f %%), the smallest max/median p = %v (%.1f).",
+		sparse, 100*value[sparse][0], flat, value[flat][1])
+}
+
+// rows are the studies of a group, by p.
+func (g *group) rows() []command.Studies {
+	var out []command.Studies
+	for _, p := range g.ps {
+		if len(g.studies[p]) == 0 {
+			continue // every run diverged, or there is no study
+		}
+		out = append(out, command.Studies{Name: fmt.Sprintf("p = %v", p), P: p, Trials: g.studies[p]})
+	}
+	return out
+}
+
+// variantTitle is empty for the first variant, which needs no saying.
+func (g *group) variantTitle() string {
+	if g.variant == "" {
+		return ""
+	}
+	return ", " + g.title
+}
+
+// file begins the names of a group's files.
+func (g *group) file() string {
+	if g.variant == "" {
+		return g.model
+	}
+	return g.model + "_" + g.variant
+}
+
+// Write writes the report.
+func (r *networks) Write(run *runlog.Run) error {
+	doc := command.NewDocument(run, "Deep networks: the paper's CIFAR-10 experiments, run again",
+		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
+			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.engine))
+	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
+		doc.Section("Warnings")
+		doc.List(w...)
+	}
+	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. "+
+		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at 0.1 for every p. One rate means something different for every p, so --lr auto "+
+		"chooses one for each by short runs. The paper's ImageNet experiment is not part of this program.", r.set, render.Count(r.plan.File.Trials, "trial"), r.recipe())
+	doc.Section("Results")
+	doc.List(r.findings()...)
+	doc.Section("Accuracy")
+	for _, g := range r.groups {
+		doc.AddTables(command.Named{Name: g.file() + "_accuracy", Table: r.accuracyTable(g)})
+	}
+	if figs := r.accuracyFigures(); len(figs) > 0 {
+		has := func(style render.Style) bool {
+			return slices.ContainsFunc(figs, func(f render.Figure) bool {
+				return slices.ContainsFunc(f.Series, func(s render.Series) bool { return s.Style == style })
+			})
+		}
+		caption := "Test accuracy against p."
+		if has(render.Crosses) {
+			caption += " Lines: means over the trials; crosses: the trials."
+		}
+		if has(render.Dashed) {
+			caption += " Dashed: the paper, after 400 epochs."
+		}
+		if err := doc.AddFigure("accuracy", caption, figs...); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(r.groups, func(g *group) bool { return len(g.runs) > 1 }) {
+		doc.Section("The order of the p")
+	}
+	for _, g := range r.groups {
+		if len(g.runs) < 2 {
+			continue
+		}
+		doc.AddTables(command.Named{Name: g.file() + "_order", Table: r.orderTable(g)})
+	}
+	for _, g := range r.groups {
+		if rows := g.rows(); len(rows) > 0 {
+			if err := doc.AddStudies(g.file(), g.model+g.variantTitle(), rows); err != nil {
+				return err
+			}
+		}
+	}
+	doc.Section("Where paper and measurement differ")
+	doc.List(r.otherwise()...)
+	doc.Section("How to get these numbers")
+	doc.Say("Run “%s”. Every number is in tables/*.csv beside this page, every run in trials/, with its own report. A seed decides everything on one engine.", r.plan.Command)
+	doc.Save()
+	return nil
+}
+
+// command is the command of the reproduction, without what was set.
+func (r *networks) command() string {
+	words := strings.Fields(r.plan.Command)
+	if len(words) < 3 {
+		return "bregman sweep"
+	}
+	return strings.Join(words[:3], " ")
+}
+
+// each says something of the settings of every run, once, in the order of the runs.
+func (r *networks) each(say func(map[string]string) string) string {
+	var all []string
+	for _, s := range r.plan.Runs {
+		if text := say(s.Settings); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+// recipe is how the runs were trained.
+func (r *networks) recipe() string {
+	return strings.Join([]string{r.each(epochs), r.each(batch), r.each(schedule), r.each(func(s map[string]string) string {
+		if m := s["momentum"]; m != "" && m != "0" {
+			return "momentum " + m
+		}
+		return "no momentum"
+	}), r.each(func(s map[string]string) string {
+		if s["no_augment"] == "true" {
+			return "no augmentation"
+		}
+		return "flips, shifts and cut-outs"
+	}), "no label smoothing"}, ", ") + r.units()
+}
+
+// units says where weights are measured in their initial size: everywhere, in some tables, or nowhere.
+func (r *networks) units() string {
+	n := 0
+	for _, g := range r.groups {
+		if g.settings["unit"] != "" {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case len(r.groups):
+		return ", weights in units of their initial size"
+	}
+	return ", in some tables weights in units of their initial size"
+}
+
+func batch(settings map[string]string) string { return "batch " + settings["batch"] }
+
+// schedule says how the learning rate goes.
+func schedule(settings map[string]string) string {
+	switch settings["schedule"] {
+	case "triangular":
+		return "a triangular learning rate with its peak at " + peak(settings) + " of the run"
+	case "step":
+		return "a learning rate that falls to a tenth after each third of the run"
+	}
+	return "a " + settings["schedule"] + " learning rate"
+}
+
+func peak(settings map[string]string) string {
+	if v, err := strconv.ParseFloat(settings["peak"], 64); err == nil && math.Abs(v-5./24) < 1e-6 {
+		return "5/24"
+	}
+	return settings["peak"]
+}
+
+// otherwise is where the runs differ from the paper's.
+func (r *networks) otherwise() []string {
+	var out []string
+	if n := r.each(epochs); n != "400 epochs" {
+		out = append(out, n+" here, 400 in the paper.")
+	}
+	if r.set != "cifar10" {
+		out = append(out, "The images here are "+r.set+", in the paper CIFAR-10.")
+	}
+	size := r.each(batch)
+	if size == "batch 512" {
+		size += ", that of the FFCV example it starts from"
+	}
+	rate := r.each(schedule)
+	if rate == "a triangular learning rate with its peak at 5/24 of the run" {
+		rate += ", as in that example"
+	}
+	out = append(out, "The paper names no batch size: here "+size+".",
+		"The paper says that its learning rate is cyclic, not its shape nor where it peaks: here "+rate+".")
+	if r.units() != "" {
+		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of its own beside them.")
+	}
+	for _, g := range r.groups {
+		if text := g.largest(); text != "" {
+			out = append(out, text)
+		}
+	}
+	return append(out, "The paper does not say which forms of the networks for small pictures it takes; "+
+		"here they are those of the pytorch-cifar collection.")
+}
+
+// largest says which p has the smallest largest weight; the paper says p = 10. It is empty without p = 10 and another p.
+func (g *group) largest() string {
+	least, size := math.NaN(), map[float64]float64{}
+	for _, s := range g.rows() {
+		for _, t := range s.Trials {
+			size[s.P] += t.All.Max / float64(len(s.Trials))
+		}
+		if math.IsNaN(least) || size[s.P] < size[least] {
+			least = s.P
+		}
+	}
+	ten, ok := size[10]
+	if !ok || len(size) < 2 {
+		return ""
+	}
+	text := fmt.Sprintf("The paper says that the largest weight is smallest for p = 10. Here, %s, %s: smallest for p = %v (%.3g",
+		g.model, g.title, least, size[least])
+	if least != 10 {
+		text += fmt.Sprintf("; for p = 10 it is %.3g", ten)
+	}
+	return text + ")."
+}
+
+// accuracyFigures is a panel per network.
+func (r *networks) accuracyFigures() []render.Figure {
+	var out []render.Figure
+	var models []string
+	for _, g := range r.groups {
+		if !slices.Contains(models, g.model) {
+			models = append(models, g.model)
+		}
+	}
+	for _, model := range models {
+		f := render.Figure{Title: model, X: "p", Y: "test accuracy, %", ByP: true, LegendLow: true}
+		k := 0
+		for _, g := range r.groups {
+			if g.model != model {
+				continue
+			}
+			mean := render.Series{Name: g.title, Color: sweep.SeriesColor(k)}
+			single := render.Series{Style: render.Crosses, Color: mean.Color}
+			for _, p := range g.ps {
+				if len(g.runs[p]) > 0 {
+					mean.X, mean.Y = append(mean.X, p), append(mean.Y, g.over(p, testAccuracy).mean)
+				}
+				if len(g.runs[p]) > 1 {
+					for _, t := range g.runs[p] {
+						single.X, single.Y = append(single.X, p), append(single.Y, testAccuracy(t))
+					}
+				}
+			}
+			if len(mean.X) < 2 {
+				continue // no line yet
+			}
+			f.Series = append(f.Series, mean)
+			if len(single.X) > 0 {
+				f.Series = append(f.Series, single)
+			}
+			if paper := r.published(g); paper != nil && k == 0 {
+				var px, py []float64
+				for _, p := range g.ps {
+					if a, ok := paper[p]; ok {
+						px, py = append(px, p), append(py, a.mean)
+					}
+				}
+				f.Series = append(f.Series, render.Series{Name: "the paper, 400 epochs", X: px, Y: py, Style: render.Dashed})
+			}
+			k++
+		}
+		if k == 0 {
+			continue
+		}
+		lo, hi, named := math.Inf(1), math.Inf(-1), 0
+		for _, s := range f.Series {
+			if s.Name != "" {
+				named++
+			}
+			for _, y := range s.Y {
+				lo, hi = min(lo, y), max(hi, y)
+			}
+		}
+		span := max(hi-lo, 1)
+		room := 0.05
+		if len(models) == 1 { // several share a legend above them
+			room = 0.1 + 0.09*float64(named)
+		}
+		f.Min[1], f.Max[1] = lo-room*span, hi+0.05*span
+		out = append(out, f)
+	}
+	return out
+}
+
+// Print prints the tables.
+func (r *networks) Print(w io.Writer) {
+	if r.done == 0 {
+		return
+	}
+	for _, g := range r.groups {
+		fmt.Fprintln(w, r.accuracyTable(g).Text())
+	}
+	for _, f := range append(r.findings(), sweep.Warnings(r.folder, r.plan)...) {
+		fmt.Fprintf(w, "• %s\n", f)
+	}
+	fmt.Fprintln(w)
+}
+
+// epochs says how many a run makes.
+func epochs(settings map[string]string) string {
+	n, _ := strconv.Atoi(settings["epochs"])
+	return render.Count(n, "epoch")
+}
+
+// JSON is what --json prints.
+func (r *networks) JSON(o sweep.Outcome) any {
+	var groups []map[string]any
+	for _, g := range r.groups {
+		var rows []map[string]any
+		for _, p := range g.ps {
+			if len(g.runs[p]) == 0 {
+				rows = append(rows, map[string]any{"p": p, "trials": 0, "diverged": g.failed[p], "not_done": g.missing[p]})
+				continue
+			}
+			a := g.over(p, testAccuracy)
+			row := map[string]any{"p": p, "test_accuracy": a.mean, "deviation": finite([]float64{a.deviation})[0], "trials": len(g.runs[p]), "diverged": g.failed[p], "not_done": g.missing[p],
+				"train_accuracy": g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).mean, "train_loss": g.over(p, func(x command.TrainResult) float64 { return x.Loss }).mean,
+				"lr": g.over(p, func(x command.TrainResult) float64 { return x.LR }).mean}
+			if theirs, ok := r.published(g)[p]; ok {
+				row["paper"], row["paper_deviation"] = theirs.mean, theirs.deviation
+			}
+			rows = append(rows, row)
+		}
+		groups = append(groups, map[string]any{"model": g.model, "variant": g.title, "rows": rows})
+	}
+	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
+	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups, "warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
+}

@@ -1,0 +1,132 @@
+package render
+
+import (
+	_ "embed"
+	"fmt"
+	"html"
+	"image/color"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed page.css
+var pageCSS string
+
+// Page is a self-contained HTML page: no script, no file beside it.
+type Page struct {
+	title string
+	toc   strings.Builder
+	body  strings.Builder
+	n     int
+	dark  map[string]string // what stands for a figure's colours in the dark
+}
+
+// NewPage starts a page with a title and a line below it.
+func NewPage(title, subtitle string) *Page {
+	p := &Page{title: title}
+	fmt.Fprintf(&p.body, "<header><h1>%s</h1><p>%s</p></header>", html.EscapeString(title), html.EscapeString(subtitle))
+	return p
+}
+
+// Section starts a section.
+func (p *Page) Section(title string) {
+	p.n++
+	fmt.Fprintf(&p.body, `<h2 id="s%d">%s</h2>`, p.n, html.EscapeString(title))
+	fmt.Fprintf(&p.toc, `<a href="#s%d">%s</a>`, p.n, html.EscapeString(title))
+}
+
+// Say adds a paragraph.
+func (p *Page) Say(format string, args ...any) {
+	fmt.Fprintf(&p.body, "<p>%s</p>", html.EscapeString(fmt.Sprintf(format, args...)))
+}
+
+// Details adds a text that is shown on demand, as it is.
+func (p *Page) Details(summary, text string) {
+	fmt.Fprintf(&p.body, "<details><summary>%s</summary><pre>%s</pre></details>", html.EscapeString(summary), html.EscapeString(text))
+}
+
+// List adds a list of sentences.
+func (p *Page) List(items ...string) {
+	p.body.WriteString("<ul>")
+	for _, it := range items {
+		fmt.Fprintf(&p.body, "<li>%s</li>", html.EscapeString(it))
+	}
+	p.body.WriteString("</ul>")
+}
+
+// Tables adds tables, side by side where there is room.
+func (p *Page) Tables(ts ...Table) {
+	p.body.WriteString(`<div class="row">`)
+	for _, t := range ts {
+		p.body.WriteString(t.HTML())
+	}
+	p.body.WriteString(`</div>`)
+}
+
+// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it: as text of the page, whose font may be wider than the one that
+// a figure leaves room for.
+func (p *Page) Figure(caption string, figs ...Figure) error {
+	own, shared := shareLegend(figs, true)
+	var panels strings.Builder
+	for _, f := range own {
+		svg, err := SVG(f)
+		if err != nil {
+			return err
+		}
+		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(f.Title)), 1))
+	}
+	single := ""
+	if len(figs) == 1 {
+		single = " single"
+	}
+	fmt.Fprintf(&p.body, `<figure class="plot"><div class="panels%s">`, single)
+	if len(shared) > 0 {
+		p.body.WriteString(p.bothModes(legendHTML(shared)))
+	}
+	fmt.Fprintf(&p.body, `%s</div><figcaption>%s</figcaption></figure>`, p.bothModes(panels.String()), html.EscapeString(caption))
+	return nil
+}
+
+var hexColor = regexp.MustCompile(`(fill|stroke):#([0-9A-Fa-f]{6})`)
+
+// bothModes gives a figure's colours names, so that the page can change them in the dark; elsewhere they stay what they are.
+func (p *Page) bothModes(svg string) string {
+	if p.dark == nil {
+		p.dark = map[string]string{}
+	}
+	return hexColor.ReplaceAllStringFunc(svg, func(s string) string {
+		kind, hex, _ := strings.Cut(s, ":#")
+		hex = strings.ToLower(hex)
+		if _, ok := p.dark[hex]; !ok {
+			v, _ := strconv.ParseUint(hex, 16, 32) // the pattern lets nothing else through
+			p.dark[hex] = Hex(Dark(color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 0xff}))
+		}
+		return fmt.Sprintf("%s:var(--c%s,#%s)", kind, hex, hex)
+	})
+}
+
+// darkCSS defines the colours of the figures in the dark.
+func (p *Page) darkCSS() string {
+	if len(p.dark) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("@media screen and (prefers-color-scheme: dark) { :root {")
+	for _, hex := range slices.Sorted(maps.Keys(p.dark)) {
+		fmt.Fprintf(&b, "--c%s:%s;", hex, p.dark[hex])
+	}
+	b.WriteString("} }")
+	return b.String()
+}
+
+// Bytes returns the page.
+func (p *Page) Bytes() []byte {
+	return fmt.Appendf(nil, `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>%s</title><style>%s</style></head>
+<body><main>%s</main><nav aria-label="Sections">%s</nav></body></html>
+`, html.EscapeString(p.title), pageCSS+p.darkCSS(), p.body.String(), p.toc.String())
+}

@@ -1,0 +1,214 @@
+package render
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Table is rows of cells under a header. The first column names the rows.
+type Table struct {
+	Title  string
+	Note   string // a sentence below it
+	Header []string
+	Rows   [][]Cell
+}
+
+// Cell is one entry: its text, and the number behind it where there is one.
+type Cell struct {
+	Text  string
+	Value float64 // NaN: none
+	Best  bool    // the best of its column, shown bold
+	Mark  bool    // shown with a background: a claim is about this cell
+}
+
+// Text is a cell of words.
+func Text(format string, args ...any) Cell {
+	return Cell{Text: fmt.Sprintf(format, args...), Value: math.NaN()}
+}
+
+// Number is a cell with digits decimals.
+func Number(v float64, digits int) Cell {
+	if math.IsNaN(v) {
+		return Cell{Text: "–", Value: v}
+	}
+	return Cell{Text: strconv.FormatFloat(v, 'f', digits, 64), Value: v}
+}
+
+// Short is a cell with about digits significant digits.
+func Short(v float64, digits int) Cell {
+	if math.IsNaN(v) {
+		return Cell{Text: "–", Value: v}
+	}
+	if a := math.Abs(v); a >= math.Pow(10, float64(digits)) && a < 1e6 { // 12360 and not 1.236e+04
+		return Cell{Text: strconv.FormatFloat(v, 'f', 0, 64), Value: v}
+	}
+	return Cell{Text: strconv.FormatFloat(v, 'g', digits, 64), Value: v}
+}
+
+// MarkLeast sets Best on the least number of each column.
+func (t *Table) MarkLeast() {
+	for j := 1; j < len(t.Header); j++ {
+		t.MarkLeastOf(j)
+	}
+}
+
+// MarkMost sets Best on the largest number of one column.
+func (t *Table) MarkMost(j int) { t.mark(j, func(a, b float64) bool { return a > b }) }
+
+func (t *Table) mark(j int, better func(a, b float64) bool) {
+	best := -1
+	for i, r := range t.Rows {
+		if v := r[j].Value; !math.IsNaN(v) && (best < 0 || better(v, t.Rows[best][j].Value)) {
+			best = i
+		}
+	}
+	if best >= 0 {
+		t.Rows[best][j].Best = true
+	}
+}
+
+// MarkLeastOf sets Best on the least number of one column.
+func (t *Table) MarkLeastOf(j int) { t.mark(j, func(a, b float64) bool { return a < b }) }
+
+// CSV returns the table with full precision where a cell has a number.
+func (t Table) CSV() []byte {
+	var buf bytes.Buffer
+	w := csv.NewWriter(&buf)
+	w.Write(t.Header)
+	for _, r := range t.Rows {
+		rec := make([]string, len(r))
+		for j, c := range r {
+			rec[j] = c.Text
+			if !math.IsNaN(c.Value) {
+				rec[j] = strconv.FormatFloat(c.Value, 'g', -1, 64)
+			} else if c.Text == "–" {
+				rec[j] = ""
+			}
+		}
+		w.Write(rec)
+	}
+	w.Flush()
+	return buf.Bytes()
+}
+
+// Markdown returns the table with its title and note.
+func (t Table) Markdown() []byte {
+	var b strings.Builder
+	if t.Title != "" {
+		fmt.Fprintf(&b, "**%s**\n\n", t.Title)
+	}
+	esc := strings.NewReplacer("|", `\|`, "\n", " ")
+	b.WriteString("|")
+	for _, h := range t.Header {
+		b.WriteString(" " + esc.Replace(h) + " |")
+	}
+	b.WriteString("\n|")
+	for j := range t.Header {
+		if j == 0 {
+			b.WriteString("---|")
+		} else {
+			b.WriteString("---:|")
+		}
+	}
+	b.WriteString("\n")
+	for _, r := range t.Rows {
+		b.WriteString("|")
+		for _, c := range r {
+			s := esc.Replace(c.Text)
+			if c.Best {
+				s = "**" + s + "**"
+			}
+			b.WriteString(" " + s + " |")
+		}
+		b.WriteString("\n")
+	}
+	if t.Note != "" {
+		fmt.Fprintf(&b, "\n%s\n", t.Note)
+	}
+	return []byte(b.String())
+}
+
+// Text returns the table aligned for a terminal; the best of a column has a star.
+func (t Table) Text() string {
+	width := make([]int, len(t.Header))
+	cell := func(c Cell) string {
+		if c.Best {
+			return c.Text + "*"
+		}
+		return c.Text + " "
+	}
+	for j, h := range t.Header {
+		width[j] = len([]rune(h)) + 1
+		for _, r := range t.Rows {
+			width[j] = max(width[j], len([]rune(cell(r[j]))))
+		}
+	}
+	var b strings.Builder
+	line := func(j int, s string) {
+		pad := strings.Repeat(" ", width[j]-len([]rune(s)))
+		if j == 0 {
+			b.WriteString(s + pad)
+		} else {
+			b.WriteString("  " + pad + s)
+		}
+	}
+	if t.Title != "" {
+		b.WriteString(t.Title + "\n")
+	}
+	for j, h := range t.Header {
+		line(j, h+" ")
+	}
+	b.WriteString("\n")
+	for _, r := range t.Rows {
+		for j, c := range r {
+			line(j, cell(c))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// HTML returns the table as an element.
+func (t Table) HTML() string {
+	var b strings.Builder
+	b.WriteString(`<figure class="table">`)
+	if t.Title != "" {
+		fmt.Fprintf(&b, "<figcaption>%s</figcaption>", html.EscapeString(t.Title))
+	}
+	b.WriteString(`<div class="scroll"><table><thead><tr>`)
+	for _, h := range t.Header {
+		fmt.Fprintf(&b, `<th scope="col">%s</th>`, html.EscapeString(h))
+	}
+	b.WriteString("</tr></thead><tbody>")
+	for _, r := range t.Rows {
+		b.WriteString("<tr>")
+		for j, c := range r {
+			tag, class := "td", ""
+			if j == 0 {
+				tag = `th scope="row"`
+			}
+			if c.Best {
+				class += " best"
+			}
+			if c.Mark {
+				class += " mark"
+			}
+			if class != "" {
+				class = fmt.Sprintf(` class="%s"`, class[1:])
+			}
+			fmt.Fprintf(&b, "<%s%s>%s</%s>", tag, class, html.EscapeString(c.Text), tag[:2])
+		}
+		b.WriteString("</tr>")
+	}
+	b.WriteString("</tbody></table></div>")
+	if t.Note != "" {
+		fmt.Fprintf(&b, `<p class="note">%s</p>`, html.EscapeString(t.Note))
+	}
+	b.WriteString("</figure>")
+	return b.String()
+}

@@ -1,0 +1,372 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// coordinator sees a sweep through: it queues what is not done, gathers what comes back, and writes the report.
+type coordinator struct {
+	Options
+	Folder
+	plan *Plan
+	lib  Library
+	con  *command.Console
+	run  *runlog.Run
+	q    *queue
+	byID map[string]*Spec
+
+	events  chan event
+	unwatch context.CancelFunc // of the watch under way
+	open    map[string]bool    // runs neither done nor given up
+	done    int
+	given   int      // given up
+	corrupt sync.Map // names of results that did not arrive whole: which version of them
+	coming  sync.Map // runs whose results are being fetched
+	bar     *command.Bar
+}
+
+// Options are how a sweep is run, which is no part of what it is.
+type Options struct {
+	Place      `kong:"embed"`
+	Connection `kong:"embed"`
+	Jobs       int           `kong:"default='-1',help='Runs at a time in this process; default one for networks, as many as cores for linear jobs, none with --nats.'"`
+	Listen     string        `kong:"placeholder='HOST:PORT',help='Let workers of other machines join: listen here with the embedded NATS server.'"`
+	LostAfter  time.Duration `kong:"default='30s',help='A worker that is silent for this long counts as dead, and another takes its run.'"`
+}
+
+// Check returns the first thing wrong with the options.
+func (o *Options) Check() error {
+	switch {
+	case o.NATS != "" && o.Listen != "":
+		return errors.New("--nats and --listen: choose an external server or the embedded one")
+	case o.LostAfter < 500*time.Millisecond:
+		return fmt.Errorf("--lost-after %v: want at least 500ms", o.LostAfter)
+	case o.Jobs < -1 || o.Jobs > 4096:
+		return fmt.Errorf("--jobs %d: want a number of runs", o.Jobs)
+	case o.Jobs == 0 && o.NATS == "" && o.Listen == "":
+		return errors.New("--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1")
+	case !slices.Contains([]int{1, 3, 5}, o.Replicas):
+		return fmt.Errorf("--replicas %d: want 1, 3 or 5", o.Replicas)
+	}
+	_, _, err := o.listenAt(o.Listen)
+	return err
+}
+
+// event is a run that came to its end.
+type event struct {
+	run     *Spec
+	failure *failure // nil: done
+}
+
+// Outcome is how a sweep ended.
+type Outcome struct {
+	Folder  string
+	Runs    int
+	Done    int
+	Failed  []failure
+	Seconds float64
+}
+
+// again is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not repeated.
+func (o Options) again(dir string) string {
+	line := command.Quote(dir)
+	switch {
+	case strings.Contains(o.NATS, "@"):
+		line += " --nats URL"
+	case o.NATS != "":
+		line += " --nats " + command.Quote(o.NATS)
+	case o.Listen != "":
+		line += " --listen " + command.Quote(o.Listen)
+	}
+	return line
+}
+
+// sweep runs a plan in a folder, which is locked for this process, until every run is done or given up.
+func sweep(ctx context.Context, con *command.Console, plan *Plan, dir string, o Options, lib Library) (Outcome, error) {
+	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, con: con, byID: map[string]*Spec{}, events: make(chan event, 256), open: map[string]bool{}}
+	begin := time.Now()
+	if c.DataDir == "" {
+		c.DataDir = plan.DataDir
+	}
+	if plan.DataDir = command.Absolute(c.DataDir); c.jobs() > 0 {
+		if err := c.ready(); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := c.take(); err != nil {
+		return Outcome{}, err
+	}
+	os.Remove(c.path("stop"))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go c.watchStop(ctx, cancel)
+	err := c.work(ctx)
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errStopped):
+		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.again(dir))
+	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not wrapped: this says more than the program would say of an interruption
+		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.again(dir))
+	}
+	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
+	for id, f := range c.failures(plan) {
+		if !c.has(c.byID[id]) {
+			out.Failed = append(out.Failed, f)
+		}
+	}
+	slices.SortFunc(out.Failed, func(a, b failure) int { return strings.Compare(a.Run, b.Run) })
+	os.Remove(c.path("running.json"))
+	if c.done > 0 {
+		err = errors.Join(err, c.report())
+	}
+	return out, c.run.Finish(err, ctx.Err() != nil)
+}
+
+// ready looks before networks are trained here whether the engine starts and the images are there, and still those of the runs that are done.
+func (c *coordinator) ready() error {
+	left := c.left(c.plan)
+	if c.plan.File.Job != "train" || len(left) == 0 {
+		return nil
+	}
+	eng, err := openEngine(c.Engine)
+	if err != nil {
+		return err
+	}
+	c.con.SayPassed(eng)
+	hashes, sizes := map[string]string{}, map[string]int{}
+	for _, s := range c.plan.Runs {
+		data := s.Settings["data"]
+		if _, ok := hashes[data]; !ok {
+			set, err := images.Load(data, c.DataDir)
+			if err != nil {
+				return err
+			}
+			hashes[data], sizes[data] = set.Hash, set.Train.Len()
+		}
+		if batch := float(s.Settings["batch"]); batch > float64(sizes[data]) {
+			return fmt.Errorf("%v: batch = %v: %s has %d training images", s, batch, data, sizes[data])
+		}
+		if info, err := runlog.ReadInfo(c.Trial(s)); err == nil && info.DataHash != "" && info.DataHash != hashes[data] {
+			return fmt.Errorf("%s: the data have changed: %s has the hash %.12s…, finished runs had %.12s…: restore the old data, or choose another folder", c.Dir, data, hashes[data], info.DataHash)
+		}
+	}
+	return nil
+}
+
+// report writes the report of what is done.
+func (c *coordinator) report() error {
+	v, err := c.lib.view(c.Folder, c.plan)
+	if err != nil {
+		return err
+	}
+	return v.Write(c.run)
+}
+
+// errStopped is how a sweep ends that `bregman sweep stop` ended.
+var errStopped = errors.New("stopped")
+
+// take locks the folder and finds what is done.
+func (c *coordinator) take() (err error) {
+	info := runlog.Info{Command: "sweep", Settings: c.plan.File, Seed: c.plan.File.Seed, Engine: c.Engine, Version: c.plan.Version}
+	if old, err := c.readPlan(); err == nil && old.Version != c.plan.Version && len(c.names("trials")) > 0 {
+		return fmt.Errorf("%s: its runs are from bregman %s, this is %s: a sweep cannot mix versions. Finish it with that version, or choose another folder with --out", c.Dir, old.Version, c.plan.Version)
+	}
+	if info, err := runlog.ReadInfo(c.Dir); err == nil && info.Command != "sweep" {
+		return fmt.Errorf("%s: holds a run of %q: choose another folder with --out", c.Dir, info.Command)
+	}
+	var lines []any
+	var without []*Spec
+	for _, s := range c.plan.Runs {
+		c.byID[s.ID] = s
+		if r, ok := c.Result(s); ok {
+			lines = append(lines, metricLine(s, r))
+			c.done++
+		} else {
+			without = append(without, s)
+		}
+	}
+	for try := 0; ; try++ { // somebody may be looking at the lock for an instant
+		if _, err = os.Stat(c.path("run.json")); err == nil {
+			c.run, err = runlog.Resume(c.Dir, lines)
+		} else {
+			if st, err := os.Lstat(c.Dir); err == nil && st.IsDir() {
+				os.Remove(c.Dir) // an empty folder may be used; another stays
+			}
+			if c.run, err = runlog.CreateAt(c.Dir, info); errors.Is(err, fs.ErrExist) {
+				err = fmt.Errorf("%s exists and is not the folder of a sweep: choose another with --out", c.Dir)
+			}
+		}
+		if busy := (*runlog.BusyError)(nil); !errors.As(err, &busy) || try == 5 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil {
+		return err
+	}
+	c.run.Say = c.con.Say
+	if left, err := filepath.Glob(c.path(".incoming-*")); err == nil { // of a process that was killed
+		for _, dir := range left {
+			os.RemoveAll(dir)
+		}
+	}
+	c.run.Info.Settings, c.run.Info.Version = c.plan.File, c.plan.Version
+	if err := c.writePlan(c.plan); err != nil {
+		return errors.Join(err, c.run.Finish(err, false))
+	}
+	for _, s := range without {
+		if err := c.mend(s); err != nil {
+			return errors.Join(err, c.run.Finish(err, false))
+		}
+	}
+	failed := c.failures(c.plan)
+	for _, s := range c.plan.Runs {
+		if _, bad := failed[s.ID]; bad && !c.has(s) {
+			c.given++
+		} else if !c.has(s) {
+			c.open[s.ID] = true
+		}
+	}
+	return nil
+}
+
+func metricLine(s *Spec, r Result) map[string]any {
+	return map[string]any{"run": s.Folder(), "settings": s.Settings, "seed": s.Seed, "result": r}
+}
+
+// watchStop ends the sweep when somebody asks for it.
+func (c *coordinator) watchStop(ctx context.Context, cancel context.CancelCauseFunc) {
+	for sleep(ctx, 200*time.Millisecond) == nil {
+		if _, err := os.Stat(c.path("stop")); err == nil {
+			cancel(errStopped)
+			return
+		}
+	}
+}
+
+// jobs is how many runs are made here at a time: networks use the whole of a GPU, or of the processor, one by one.
+func (c *coordinator) jobs() int {
+	switch {
+	case c.Jobs >= 0:
+		return c.Jobs
+	case c.NATS != "":
+		return 0
+	case c.plan.File.Job == "train":
+		return 1
+	}
+	return cores()
+}
+
+// work makes the open runs.
+func (c *coordinator) work(ctx context.Context) (err error) {
+	if len(c.open) == 0 {
+		return nil
+	}
+	for {
+		err = c.session(ctx)
+		if ctx.Err() != nil || !errors.Is(err, errQueueLost) {
+			return err
+		}
+		// The embedded server gives up its files when the disk is full. Nothing in them is needed: the folder says what is done.
+		for ctx.Err() == nil && room(c.Dir) != nil {
+			c.con.Say("%v: waiting for disk space", room(c.Dir))
+			sleep(ctx, 5*time.Second)
+		}
+		if err := os.RemoveAll(c.path("queue")); err != nil {
+			return err
+		}
+	}
+}
+
+var errQueueLost = errors.New("the queue was lost")
+
+// session connects, queues and gathers, until nothing is open.
+func (c *coordinator) session(ctx context.Context) (err error) {
+	if c.q, err = c.connect(ctx); err != nil {
+		return err
+	}
+	defer c.q.close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := c.q.make(ctx, c.Replicas, c.LostAfter); err != nil {
+		return err
+	}
+	if c.q.server != nil && c.Listen == "" {
+		if err := c.q.forgetDeliveries(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := c.q.state.Put(ctx, c.plan.ID+".sweep", canonicalJSON(manifest{c.plan.File.Name, c.plan.Version, len(c.plan.Runs)})); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel() // before waiting
+	if c.shared() {
+		if err := c.gatherAll(ctx); err != nil {
+			return err
+		}
+	}
+	c.watch(ctx, &wg)
+	if err := c.reconcile(ctx); err != nil {
+		return err
+	}
+	if n := c.jobs(); n > 0 {
+		w := &worker{name: workerName(), q: c.q, store: local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }}, place: c.Place, jobs: n, say: c.con.Say}
+		switch {
+		case c.NATS != "": // like any other worker: another coordinator may wait for the result, too
+			w.store = remote{c.q, c.path("work")}
+		case c.Listen != "":
+			w.store = sharedStore{local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }}, c.q}
+		}
+		wg.Go(func() { w.run(ctx, 0) })
+	} else {
+		url := c.NATS
+		if c.q.server != nil {
+			url = c.q.server.ClientURL()
+		}
+		c.con.Say("waiting for workers: bregman worker --nats %s", url)
+	}
+	return c.gather(ctx, func() { c.watch(ctx, &wg) })
+}
+
+// watch follows results and states, in place of an earlier watch: one from before the server went takes long to notice.
+func (c *coordinator) watch(ctx context.Context, wg *sync.WaitGroup) {
+	if c.unwatch != nil {
+		c.unwatch()
+	}
+	ctx, c.unwatch = context.WithCancel(ctx)
+	if c.shared() {
+		wg.Go(func() { c.watchResults(ctx) })
+	}
+	wg.Go(func() { c.watchStates(ctx) })
+}
+
+// shared says whether other machines take part.
+func (c *coordinator) shared() bool { return c.NATS != "" || c.Listen != "" }
+
+func (c *coordinator) connect(ctx context.Context) (*queue, error) {
+	if c.NATS != "" {
+		return connect(ctx, nil, &c.Connection, c.plan.Version, c.con.Say)
+	}
+	s, err := startServer(c.path("queue"), c.Listen, &c.Connection)
+	if err != nil {
+		return nil, err
+	}
+	if c.Listen != "" && c.jobs() > 0 { // else it is said with the waiting
+		c.con.Say("workers join with: bregman worker --nats %s", s.ClientURL())
+	}
+	return connect(ctx, s, &c.Connection, c.plan.Version, c.con.Say)
+}

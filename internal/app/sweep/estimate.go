@@ -1,0 +1,170 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// estimate says how long the runs that are left will take on this machine.
+func estimate(ctx context.Context, p *Plan, left []*Spec, o Options, runs string) string {
+	jobs := max(1, (&coordinator{Options: o, plan: p}).jobs())
+	if p.File.Job == "train" {
+		return estimateTraining(left, o, runs, jobs)
+	}
+	one, err := probe(ctx, left[0])
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Sprintf("  time       unknown: the first of %s takes more than a second", render.Count(len(left), "run"))
+	}
+	if err != nil {
+		return fmt.Sprintf("  time       unknown: the first of %s fails: %v", render.Count(len(left), "run"), err)
+	}
+	total := time.Duration(float64(one) * float64(len(left)) / float64(jobs))
+	most := ""
+	if left[0].Settings["gap"] != "0" && p.File.Job == "fit" {
+		most = "at most "
+	}
+	return fmt.Sprintf("  time       %sabout %s: %s of %s, %d at a time", most, brief(total),
+		render.Count(len(left), "run"), brief(one), jobs)
+}
+
+// brief is a time in a word.
+func brief(d time.Duration) string {
+	switch {
+	case d > time.Minute:
+		return d.Round(time.Second).String()
+	case d > time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}
+
+// probe times a linear run, for a second at most: a long fit by its first thousands of steps.
+func probe(ctx context.Context, s *Spec) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	timed := func(steps int) (time.Duration, error) {
+		dir, err := os.MkdirTemp("", "bregman-probe-*")
+		if err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+		one := *s
+		if steps > 0 {
+			one.Settings = maps.Clone(s.Settings)
+			one.Settings["steps"] = strconv.Itoa(steps)
+		}
+		begin := time.Now()
+		_, err = newRunner(Place{}, "").run(ctx, &one, dir)
+		return time.Since(begin), err
+	}
+	steps, _ := strconv.Atoi(s.Settings["steps"])
+	const part = 20_000
+	if s.Job != "fit" || steps < 4*part {
+		timed(0) // the first is slow: code and data come from the disk
+		return timed(0)
+	}
+	least := func(steps int) (best time.Duration, err error) { // of three: the rest is noise
+		for k := range 3 {
+			d, late := timed(steps)
+			if best = min(best, d); k == 0 {
+				best = d
+			}
+			err = late
+		}
+		return best, err
+	}
+	a, err := least(part)
+	if err != nil {
+		return 0, err
+	}
+	b, err := least(3 * part)
+	return a + time.Duration(float64(max(0, b-a))*float64(steps-part)/(2*part)), err
+}
+
+// estimateTraining uses the speed of earlier runs on this machine, or else the speeds in docs/measurements/gpu.md.
+func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
+	var total time.Duration
+	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""
+	sizes := map[string]int{}
+	for _, s := range left {
+		data := s.Settings["data"]
+		if _, ok := sizes[data]; !ok {
+			set, err := images.Load(data, o.DataDir)
+			if err != nil {
+				return fmt.Sprintf("  time       unknown: %v", err)
+			}
+			sizes[data] = set.Train.Len()
+		}
+		rate, source := imageRate(runs, s.Settings["model"])
+		if rate == 0 && o.onGPU() {
+			rate, source = h200[s.Settings["model"]], "the speed of an H200, since there is no run from this machine"
+		}
+		if rate == 0 {
+			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train --model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
+		}
+		from = source
+		epochs, _ := strconv.Atoi(s.Settings["epochs"])
+		total += time.Duration(float64(epochs*sizes[data]) / rate * float64(time.Second))
+		graphs[s.graph()] = true
+		if key := s.rates() + " " + s.Settings["p"]; s.Settings["lr"] == "auto" && !searches[key] {
+			searches[key] = true // one for all seeds
+			batch, _ := strconv.Atoi(s.Settings["batch"])
+			_, _, all := command.SearchEpochs(epochs, max(1, sizes[data]/max(1, batch)))
+			total += time.Duration(float64(all*sizes[data]) / rate * float64(time.Second))
+		}
+	}
+	search := ""
+	if n := len(searches); n > 0 {
+		search = fmt.Sprintf(", with %d search%s for a learning rate", n, map[bool]string{true: "", false: "es"}[n == 1])
+	}
+	return fmt.Sprintf("  time       about %s and %s, %d at a time%s, by %s", brief(total/time.Duration(jobs)),
+		render.Count(len(graphs), "compilation"), jobs, search, from)
+}
+
+// h200 are images a second on one H200, with the study left out: what a GPU server may do.
+var h200 = map[string]float64{"vgg11": 200_000, "resnet18": 70_000, "regnetx200": 34_000, "mobilenetv2": 31_000}
+
+// imageRate is how many images a second a network trained at, in the newest run that this machine has of it.
+func imageRate(runs, model string) (rate float64, from string) {
+	host, _ := os.Hostname()
+	all, _ := filepath.Glob(filepath.Join(runs, "*", "tables", "result.json"))
+	trials, _ := filepath.Glob(filepath.Join(runs, "*", "trials", "*", "tables", "result.json"))
+	all = append(all, trials...)
+	slices.Sort(all)
+	slices.Reverse(all)
+	for _, path := range all {
+		dir := filepath.Dir(filepath.Dir(path))
+		info, err := runlog.ReadInfo(dir)
+		settings, _ := info.Settings.(map[string]any)
+		if err != nil || info.Command != "train" || info.Machine.Host != host || settings["model"] != model {
+			continue
+		}
+		var r command.TrainResult
+		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &r) == nil && r.ImgPerSecond > 0 {
+			return r.ImgPerSecond, "the speed of " + dir
+		}
+	}
+	return 0, ""
+}
+
+// onGPU says whether networks are trained on one here; workers elsewhere are taken to have one.
+func (o Options) onGPU() bool {
+	if o.NATS != "" {
+		return true
+	}
+	e, err := openEngine(o.Engine)
+	return err == nil && e.Name == "cuda"
+}

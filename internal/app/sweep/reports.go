@@ -1,0 +1,196 @@
+package sweep
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Library is what can be named: sweep files that ship with the program, by their names, and ways to report, by the name that report = "…" gives in a
+// sweep file.
+type Library struct {
+	Files   map[string][]byte
+	Reports map[string]Report
+}
+
+// Report reads what is done in a sweep's folder.
+type Report func(f Folder, p *Plan) (View, error)
+
+// View is the results of a sweep as people see them. Results come in while it is written: it shows what there is, and says what is missing.
+type View interface {
+	Write(run *runlog.Run) error // tables/, figures/ and report.html
+	Print(w io.Writer)
+	JSON(o Outcome) any
+}
+
+// view reads the results as the sweep file wants them shown.
+func (l Library) view(f Folder, p *Plan) (View, error) {
+	if p.File.Report == "" {
+		return collect(f, p), nil
+	}
+	return l.Reports[p.File.Report](f, p)
+}
+
+// check returns an error where the file names a report that is not there.
+func (l Library) check(f *File) error {
+	if f.Report == "" || l.Reports[f.Report] != nil {
+		return nil
+	}
+	var names []string
+	for name := range l.Reports {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%s = %q: there are %s", f.at("report"), f.Report, strings.Join(names, ", "))
+}
+
+// Warnings are what a reader must know before the numbers: runs that failed, diverged or are not done, by name, and data that differ between machines.
+func Warnings(f Folder, p *Plan) []string { return collect(f, p).warnings() }
+
+var _ View = (*results)(nil)
+
+// runsTable lists every run.
+func (r *results) runsTable() render.Table {
+	keys, _ := r.plan.varying()
+	t := render.Table{Header: append(slices.Clone(keys), "seed", "status", r.plan.File.Metric, "seconds", "folder")}
+	for _, s := range r.plan.Runs {
+		out, ok := r.folder.Result(s)
+		status, folder := "done", "trials/"+s.Folder()
+		if _, bad := out.Diverged(); bad {
+			status = "diverged"
+		}
+		if !ok {
+			status, folder = "not done", "–"
+			if _, bad := r.failed[s.ID]; bad {
+				status = "failed"
+			}
+		}
+		var cells []render.Cell
+		for _, k := range keys {
+			cells = append(cells, render.Text("%s", s.get(k)))
+		}
+		num := func(key string) render.Cell {
+			if v, ok := out.number(key); ok {
+				return render.Short(v, 8)
+			}
+			return render.Text("–")
+		}
+		t.Rows = append(t.Rows, append(cells, render.Text("%d", s.Seed), render.Text("%s", status), num(r.plan.File.Metric), num("seconds"), render.Text("%s", folder)))
+	}
+	return t
+}
+
+// Write writes the tables, the figure and report.html.
+func (r *results) Write(run *runlog.Run) error {
+	p := r.plan
+	doc := command.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.rowKey),
+		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
+			render.Count(len(p.Runs), "run"), p.File.Job))
+	if w := r.warnings(); len(w) > 0 {
+		doc.Section("Warnings")
+		doc.List(w...)
+	}
+	doc.Section("Result")
+	doc.AddTables(command.Named{Name: "result", Table: r.table()})
+	if fig, ok := r.figure(); ok {
+		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
+			doc.Say("There is no figure: %v.", err) // a name that the font cannot show is no reason to lose the tables
+		}
+	}
+	if r.paired() {
+		doc.Section("Differences")
+		doc.AddTables(command.Named{Name: "pairs", Table: r.pairs()})
+	}
+	doc.Section("The same in every run")
+	doc.Tables(r.fixed())
+	doc.Say("Every run is in trials/, listed in tables/runs.csv. bregman %s made them.", p.Version)
+	doc.SaveTable("runs", r.runsTable())
+	doc.Save()
+	return nil
+}
+
+// paired says whether there are differences to show.
+func (r *results) paired() bool { return r.plan.File.Trials > 1 && r.hasBest() }
+
+// fixed is what does not vary.
+func (r *results) fixed() render.Table {
+	t := render.Table{Header: []string{"setting", ""}}
+	keys, _ := r.plan.varying()
+	first := r.plan.Runs[0].Settings
+	var names []string
+	for k := range first {
+		if k != "seed" && !slices.Contains(keys, k) {
+			names = append(names, k)
+		}
+	}
+	slices.Sort(names)
+	for _, k := range names {
+		v := first[k]
+		if text, ok := r.plan.File.Settings[k].(string); ok {
+			v = text // as it was written: r100:{seed}
+		}
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", k), render.Text("%s", v)})
+	}
+	return t
+}
+
+// Print prints the tables.
+func (r *results) Print(w io.Writer) {
+	if r.done == 0 {
+		return
+	}
+	fmt.Fprintln(w, r.table().Text())
+	if r.paired() {
+		fmt.Fprintln(w, r.pairs().Text())
+	}
+	for _, text := range r.warnings() {
+		fmt.Fprintf(w, "• %s\n", text)
+	}
+}
+
+// JSON is what --json prints.
+func (r *results) JSON(o Outcome) any {
+	p := r.plan
+	rows, pairs := []map[string]any{}, []map[string]any{}
+	for _, col := range r.cols {
+		for _, row := range r.rows {
+			x := r.cells[[2]string{row, col}]
+			if x == nil {
+				continue
+			}
+			s := x.stat()
+			vary := map[string]string{}
+			for _, v := range x.runs[0].Vary {
+				vary[v.Key] = v.Value
+			}
+			m := map[string]any{"settings": vary, "trials": s.N, "failed": x.failed, "diverged": x.diverged, "not_done": x.missing, "mean": finite(s.Mean), "deviation": finite(s.Deviation)}
+			if r.comparable() {
+				m["best"] = s.Mean == r.best(col)
+			}
+			if t, ok := r.published(x); ok {
+				m["published"], m["published_deviation"] = finite(t.Mean), finite(t.Deviation)
+			}
+			rows = append(rows, m)
+		}
+		if r.paired() {
+			for _, d := range r.differences(r.rows[:min(len(r.rows), maxPairs)], col) {
+				pairs = append(pairs, map[string]any{"column": col, r.rowKey: []string{r.rows[d.I], r.rows[d.J]}, "difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.Chance), "trials": d.N})
+			}
+		}
+	}
+	return map[string]any{"sweep": o.Folder, "job": p.File.Job, "metric": p.File.Metric, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows, "pairs": pairs, "warnings": append([]string{}, r.warnings()...)}
+}
+
+// finite is nil for what JSON has no number for.
+func finite(v float64) *float64 {
+	if math.IsNaN(v - v) {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/compare"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+var nan = math.NaN()
+
+// orP is the p of a curve, or else of its run.
+func orP(curve, run float64) float64 {
+	if math.IsNaN(curve) {
+		return run
+	}
+	return curve
+}
+
+// curveAnswer is a curve of a run with its metrics, each thinned by itself.
+type curveAnswer struct {
+	Index   int                `json:"curve"` // its place in the run, by which the stream names it
+	Name    string             `json:"name"`
+	P       number             `json:"p"`
+	Color   [2]string          `json:"color"`
+	X       string             `json:"x"`
+	Rows    int                `json:"rows"`
+	Metrics map[string]samples `json:"metrics"`
+	Sizes   []sizesAnswer      `json:"sizes,omitempty"`
+}
+
+// sizesAnswer is a histogram of |w| at one time: counts[k] weights from 2^(from+k/2) to 2^(from+(k+1)/2), the rest below.
+type sizesAnswer struct {
+	At     number  `json:"at"`
+	Below  int     `json:"below"`
+	From   float64 `json:"from"`
+	Counts []int   `json:"counts"`
+}
+
+// shownSizes is how many histograms of a curve a page gets: a screen has no room for more columns.
+const shownSizes = 200
+
+// sizesOf are the histograms of a curve, every n-th and the last where there are many.
+func sizesOf(c *runlog.Curve) (out []sizesAnswer) {
+	every := (len(c.Sizes) + shownSizes - 1) / shownSizes
+	for k := range c.Sizes {
+		if k%max(1, every) == 0 || k == len(c.Sizes)-1 {
+			out = append(out, sizesAt(c, c.Sizes[k]))
+		}
+	}
+	return out
+}
+
+func sizesAt(c *runlog.Curve, s runlog.SizesAt) sizesAnswer {
+	at := float64(s.Index + 1)
+	if x, _ := c.Over(); x != "line" {
+		at = c.At(x, s.Index)
+	}
+	return sizesAnswer{number(at), s.Below, s.From, s.Counts}
+}
+
+// resultAnswer is a line that is no point of a curve: a statement of verify, a run of a sweep or of a reproduction.
+type resultAnswer struct {
+	Name   string            `json:"name"`
+	P      number            `json:"p"`
+	Color  [2]string         `json:"color"`
+	Values map[string]number `json:"values"`
+}
+
+// shownResults is how many of them a page gets.
+const shownResults = 500
+
+// results are the last lines of the curves that are none.
+func results(log *runlog.Log, status string, p float64) (out []resultAnswer, columns []string) {
+	out = []resultAnswer{}
+	var group compare.Group
+	for _, c := range log.Curves {
+		if c.Old || compare.IsCurve(c, status) || len(out) == shownResults {
+			continue
+		}
+		a := resultAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), Values: map[string]number{}}
+		for _, n := range c.Names {
+			if v := c.At(n, c.Rows-1); !math.IsNaN(v) {
+				a.Values[n] = number(v)
+			}
+		}
+		out = append(out, a)
+		group.Curves = append(group.Curves, compare.Curve{Curve: c})
+	}
+	return out, compare.MetricNames([]*compare.Group{&group})
+}
+
+type samples struct {
+	X numbers `json:"x"`
+	Y numbers `json:"y"`
+}
+
+// metricAnswer is how to draw a metric.
+type metricAnswer struct {
+	Name  string  `json:"name"`
+	Title string  `json:"title"`
+	Y     string  `json:"y"`
+	Log   bool    `json:"log"`
+	Scale float64 `json:"scale"`
+	Part  string  `json:"part"`
+}
+
+func metricAnswers(names []string) []metricAnswer {
+	out := []metricAnswer{}
+	for _, n := range names {
+		m := compare.MetricOf(n)
+		out = append(out, metricAnswer{n, m.Title, m.Y, m.Log, m.Scale, string(m.Part)})
+	}
+	return out
+}
+
+// points reads how many points an answer should have per curve.
+func points(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("points")
+	if text == "" {
+		return 800, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 8 || n > 10_000 {
+		return 0, bad("points=%s: want 8 to 10000", text)
+	}
+	return n, nil
+}
+
+// shownCurves is how many curves of a run a page gets: more cannot be told apart.
+const shownCurves = 40
+
+// getMetrics returns the curves of a run, thinned.
+func (s *Server) getMetrics(r *http.Request) (any, error) {
+	n, err := points(r)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.logs.get(r.URL.Query().Get("id"))
+	if err != nil {
+		return nil, err
+	}
+	p := s.pOf(w.id)
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	var group compare.Group
+	curves := []curveAnswer{}
+	extra := 0
+	for k, c := range w.log.Curves {
+		if !compare.IsCurve(c, w.status) {
+			continue
+		}
+		if len(curves) == shownCurves {
+			extra++
+			continue
+		}
+		group.Curves = append(group.Curves, compare.Curve{Curve: c})
+		name, x := c.Over()
+		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows, Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
+		for _, m := range c.Metrics() {
+			a.Metrics[m] = thin(x, c.Column(m), n, name)
+		}
+		curves = append(curves, a)
+	}
+	note := ""
+	if w.log.Bad > 0 {
+		note = fmt.Sprintf("%s; %s skipped", w.log.Why, render.Count(w.log.Bad, "such line"))
+	}
+	if extra > 0 {
+		note = strings.TrimSpace(fmt.Sprintf("%s %d more curves, too many to tell apart, are not shown: the exports have them.", note, extra))
+	}
+	rest, columns := results(w.log, w.status, p)
+	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
+		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})),
+		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
+}
+
+// thin keeps about n points of a column. Lines that lack the number, as most lack a gap, are no points of it.
+func thin(x, y []float64, n int, over string) samples {
+	out := samples{X: numbers{}, Y: numbers{}}
+	if slices.ContainsFunc(y, math.IsNaN) {
+		var xs, ys []float64
+		for k, v := range y {
+			if !math.IsNaN(v) {
+				xs, ys = append(xs, x[k]), append(ys, v)
+			}
+		}
+		x, y = xs, ys
+	}
+	for _, k := range render.Thin(x, y, n, over == "step" || over == "b") {
+		out.X, out.Y = append(out.X, x[k]), append(out.Y, y[k])
+	}
+	return out
+}

@@ -1,0 +1,228 @@
+// Package web is the dashboard over run folders: a JSON API and the page that uses it.
+//
+//	serve.go    the command and the routes
+//	safety.go   who may ask, and what answers may do in a browser
+//	list.go     the list of runs
+//	watch.go    metrics that are read as they grow; stream.go sends them to pages
+//	sample.go   fewer points that look the same
+//	overlay.go  several runs; figures and reports of them
+//	plane.go    the way of a fit's weights
+//	files.go    a run's page and its files
+//	form.go     forms from settings; run.go starts commands
+//	assets/     the page: HTML, CSS and JavaScript without a build step
+package web
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Serve is `bregman serve`: the dashboard.
+type Serve struct {
+	Runs     string `kong:"default='runs',placeholder='DIR',help='The folder of run folders.'" toml:"runs" json:"runs"`
+	Addr     string `kong:"default='127.0.0.1:8420',placeholder='HOST:PORT',help='Where to listen. Any address but loopback needs a token; without --token one is generated.'" toml:"addr" json:"addr"`
+	Token    string `kong:"env='BREGMAN_TOKEN',help='What a browser must show once, as ?token=…, and a program as Authorization: Bearer …'" toml:"-" json:"-"`
+	AllowRun bool   `kong:"help='Let the page start fit, margin and train on this machine, as you.'" toml:"allow_run" json:"allow_run"`
+	Data     string `kong:"default='.',placeholder='DIR',help='The folder whose data files the page may name when it starts a run.'" toml:"data" json:"data"`
+	Limit    int    `kong:"default='2',help='The most runs that the page may start at once.'" toml:"limit" json:"limit"`
+}
+
+// Help is shown by --help.
+func (*Serve) Help() string {
+	return `Examples:
+  bregman serve
+  bregman serve --runs ~/runs --allow-run
+  bregman serve --addr 0.0.0.0:8420          prints an address with a token
+
+From another machine without a token: ssh -L 8420:localhost:8420 HOST, then http://localhost:8420/.
+
+--allow-run: other users of this machine can reach its loopback address; if there are any, set a --token.
+
+The page uses this JSON API. A run's id is its path below --runs. Numbers that are not finite are null.
+  GET  /api/runs                             all runs: id, command, data, p, status, progress, last numbers
+  GET  /api/run?id=ID                        settings, result, files, the runs inside it
+  GET  /api/metrics?id=ID&points=800         curves, down-sampled such that extremes stay, with histograms of a network's weights; results
+                                             that are not curves; an offset to continue from
+  GET  /api/stream?id=ID&from=OFFSET         server-sent events: "rows" with what was appended since, "status", "reset"
+  GET  /api/compare?run=ID&run=ID            groups by p: mean and band of each metric; settings that differ
+  GET  /api/weights?id=ID                    the trajectory of a fit's weights (built-in data), or histograms of them over time
+  GET  /api/figure?run=ID&metric=M&to=svg    a figure for a paper, svg or png
+  GET  /api/export?id=ID&to=csv              all metrics, csv or npz
+  GET  /api/report?run=ID                    the page that bregman report writes
+  GET  /file?id=ID&name=tables/trace.csv     a file of the run
+With --allow-run:
+  GET  /api/forms                            the settings of fit, margin and train
+  POST /api/start  {"command":"fit","settings":{"data":"r2","p":"3"}}
+  GET  /api/jobs                             what was started, and its status
+  POST /api/cancel {"job":1}`
+}
+
+// Check returns the first thing wrong with the settings.
+func (s *Serve) Check() error {
+	host, _, err := net.SplitHostPort(s.Addr)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--addr %s: want HOST:PORT, such as 127.0.0.1:8420", s.Addr)
+	case s.Token != "" && len(s.Token) < 16:
+		return errors.New("--token: want at least 16 letters: a short one can be guessed")
+	case s.Limit < 1:
+		return fmt.Errorf("--limit %d: want at least 1", s.Limit)
+	case host == "" && s.Runs == "":
+		return errors.New("--runs: name the folder of run folders")
+	}
+	return nil
+}
+
+// Run serves until the context ends.
+func (s *Serve) Run(ctx context.Context, con *command.Console) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.Runs, 0o777); err != nil {
+		return fmt.Errorf("--runs: %w", err)
+	}
+	l, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		return fmt.Errorf("%w: choose another with --addr", err)
+	}
+	if s.Token == "" && !loopback(l.Addr()) {
+		s.Token = rand.Text()
+	}
+	srv, err := New(*s)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	srv.jobs.say = con.Say
+	defer srv.Close()
+	address := url.URL{Scheme: "http", Host: openAt(l.Addr()), Path: "/"}
+	if s.Token != "" {
+		address.RawQuery = url.Values{"token": {s.Token}}.Encode()
+	}
+	fmt.Fprintf(con.Out, "%s shows the runs in %s; Ctrl-C ends it\n", address.String(), s.Runs)
+	err = srv.Serve(ctx, l)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func loopback(a net.Addr) bool {
+	t, ok := a.(*net.TCPAddr)
+	return ok && t.IP.IsLoopback()
+}
+
+// openAt is the host and port that a browser opens. A server that listens on all addresses is reached from another machine by one of this machine's that is not
+// loopback, IPv4 first, or else by its name.
+func openAt(a net.Addr) string {
+	t, ok := a.(*net.TCPAddr)
+	if !ok || !t.IP.IsUnspecified() {
+		return a.String()
+	}
+	host := ""
+	interfaces, _ := net.Interfaces()
+	for _, i := range interfaces {
+		addresses, _ := i.Addrs()
+		for _, a := range addresses {
+			n, ok := a.(*net.IPNet)
+			if !ok || i.Flags&net.FlagUp == 0 || !n.IP.IsGlobalUnicast() {
+				continue
+			}
+			if n.IP.To4() != nil {
+				return net.JoinHostPort(n.IP.String(), strconv.Itoa(t.Port))
+			}
+			host = cmp.Or(host, n.IP.String())
+		}
+	}
+	if name, err := os.Hostname(); err == nil {
+		host = cmp.Or(host, name)
+	}
+	return net.JoinHostPort(cmp.Or(host, "localhost"), strconv.Itoa(t.Port))
+}
+
+// Server answers requests about one folder of runs.
+type Server struct {
+	settings Serve
+	root     *runlog.Folder
+	list     lister
+	logs     logs
+	replays  replays
+	jobs     jobs
+	heavy    chan struct{} // a place for each request that computes
+	streams  chan struct{} // a place for each page that watches
+}
+
+// New makes a server. Where the settings have a token, every request must show it.
+func New(s Serve) (*Server, error) {
+	root, err := runlog.OpenFolder(s.Runs)
+	if err != nil {
+		return nil, fmt.Errorf("--runs: %w", err)
+	}
+	srv := &Server{settings: s, root: root, heavy: make(chan struct{}, 8), streams: make(chan struct{}, 1000)}
+	srv.list.root, srv.logs.root = root, root
+	srv.jobs.settings, srv.jobs.max = s, max(1, s.Limit)
+	return srv, nil
+}
+
+// Close ends the runs that were started, and gives the folder back.
+func (s *Server) Close() error {
+	s.jobs.stop()
+	return s.root.Close()
+}
+
+// Serve answers until the context ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }} // streams end with it
+	stop := context.AfterFunc(ctx, func() {
+		wait, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		if h.Shutdown(wait) != nil {
+			h.Close()
+		}
+	})
+	defer stop()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Handler returns the routes, behind the checks of safety.go.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, page := range []string{"/{$}", "/run", "/compare", "/start"} {
+		mux.HandleFunc("GET "+page, s.page)
+	}
+	mux.HandleFunc("GET /static/{name}", s.static)
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/static/icon.svg", http.StatusFound)
+	})
+	mux.HandleFunc("GET /api/runs", answer(s.getRuns))
+	mux.HandleFunc("GET /api/run", s.busy(answer(s.getRun)))
+	mux.HandleFunc("GET /api/metrics", s.busy(answer(s.getMetrics)))
+	mux.HandleFunc("GET /api/stream", s.stream)
+	mux.HandleFunc("GET /api/compare", s.busy(answer(s.getCompare)))
+	mux.HandleFunc("GET /api/weights", s.busy(answer(s.getWeights)))
+	mux.HandleFunc("GET /api/figure", s.busy(s.figure))
+	mux.HandleFunc("GET /api/export", s.busy(s.export))
+	mux.HandleFunc("GET /api/report", s.busy(s.report))
+	mux.HandleFunc("GET /file", s.file)
+	mux.HandleFunc("GET /api/forms", answer(s.getForms))
+	mux.HandleFunc("GET /api/jobs", answer(s.getJobs))
+	mux.HandleFunc("POST /api/start", answer(s.postStart))
+	mux.HandleFunc("POST /api/cancel", answer(s.postCancel))
+	return s.guard(mux)
+}
