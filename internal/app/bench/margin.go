@@ -267,7 +267,7 @@ func liblinearWeights(path string, d int) ([]float64, error) {
 }
 
 func (m *Margin) table(tasks []marginTask, compared bool) render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s × %s, %d nonzeros a row; seconds from the file to the model, quickest of %d, %d cores", command.Thousands(int(m.Rows)), command.Thousands(int(m.Cols)),
+	t := render.Table{Title: fmt.Sprintf("%s × %s, %d nonzeros a row; seconds from the file to the model, quickest of %d, %d cores", render.Thousands(int(m.Rows)), render.Thousands(int(m.Cols)),
 		int(m.Entries), m.Rounds, runtime.GOMAXPROCS(0)), Header: []string{"task", "seconds", "reading", "steps", "certified", "result", "of p = 2"}}
 	if compared {
 		t.Header = append(t.Header, "liblinear", "seconds", "result", "ratio")

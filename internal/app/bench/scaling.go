@@ -36,7 +36,7 @@ func (m *Margin) scaling(ctx context.Context, con *command.Console, dir string) 
 	var points []scalePoint
 	most := int(m.Rows) * int(m.Entries)
 	for nnz := 100_000; nnz <= most && nnz <= 100_000_000; nnz *= 10 {
-		con.Say("%s nonzeros", command.Thousands(nnz))
+		con.Say("%s nonzeros", render.Thousands(nnz))
 		file := filepath.Join(dir, "synth.svm")
 		one, rows := *m, nnz/int(m.Entries)
 		one.Cols = min(m.Cols, command.Count(max(rows/2, int(m.Entries))))
@@ -67,7 +67,7 @@ func (m *Margin) scaling(ctx context.Context, con *command.Console, dir string) 
 	t := render.Table{Title: fmt.Sprintf("Time and memory by the number of nonzeros, %d cores", runtime.GOMAXPROCS(0)),
 		Header: []string{"nonzeros", "file MB", "reading s", "MB/s", "ms an iteration", "ns a nonzero", "arrays MB", "heap after reading", "while fitting"}}
 	for _, p := range points {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", command.Thousands(p.Nonzeros)), render.Number(float64(p.Bytes)/1e6, 1), render.Short(p.Read, 3), render.Number(float64(p.Bytes)/1e6/p.Read, 0),
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", render.Thousands(p.Nonzeros)), render.Number(float64(p.Bytes)/1e6, 1), render.Short(p.Read, 3), render.Number(float64(p.Bytes)/1e6/p.Read, 0),
 			render.Short(1e3*p.Iteration, 3), render.Number(1e9*p.Iteration/float64(p.Nonzeros), 2), render.Number(p.Arrays/1e6, 1), render.Text("%.2f×", p.Heap/p.Arrays), render.Text("%.2f×", p.Fit/p.Arrays)})
 	}
 	fmt.Fprint(con.Out, t.Text())

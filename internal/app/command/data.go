@@ -193,7 +193,7 @@ func (d *DataInfo) describe(con *Console, s *images.Set) error {
 		return con.PrintJSON(map[string]any{"name": s.Name, "height": s.Height, "width": s.Width, "channels": s.Channels, "train": s.Train.Len(), "test": s.Test.Len(),
 			"classes": s.Classes, "train_per_class": train, "test_per_class": test, "mean": s.Mean, "deviation": s.Deviation, "hash": s.Hash})
 	}
-	fmt.Fprintf(con.Out, "%s\n  %s training and %s test images of %d×%d×%d bytes (height, width, channels)\n", s.Name, Thousands(s.Train.Len()), Thousands(s.Test.Len()), s.Height, s.Width, s.Channels)
+	fmt.Fprintf(con.Out, "%s\n  %s training and %s test images of %d×%d×%d bytes (height, width, channels)\n", s.Name, render.Thousands(s.Train.Len()), render.Thousands(s.Test.Len()), s.Height, s.Width, s.Channels)
 	fmt.Fprintf(con.Out, "  mean of each channel %.4g, deviation %.4g, of 255\n", s.Mean, s.Deviation)
 	t := render.Table{Header: []string{"  class", "training", "test"}}
 	for i, c := range s.Classes {

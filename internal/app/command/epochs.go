@@ -108,7 +108,7 @@ func (l *epochLine) toTensorBoard(events *tfevents.Writer) error {
 }
 
 // addEpochs shows a run along its epochs: loss and accuracy, and where its weights went.
-func (d *Document) addEpochs(p float64, lines []epochLine) error {
+func addEpochs(d *render.Document, p float64, lines []epochLine) error {
 	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm", "2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
 	c := render.Color(p)
 	var at []float64

@@ -373,7 +373,7 @@ func grid(values []float64) string {
 
 // writeReport writes tables, figures and report.html into the run folder.
 func (w *fitting) writeReport() error {
-	doc := NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.p), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
+	doc := render.NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.p), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
 	t := render.Table{Header: []string{"result", ""}}
 	for _, row := range w.result.rows() {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
@@ -386,9 +386,9 @@ func (w *fitting) writeReport() error {
 	}
 	if w.cv != nil {
 		doc.Section("Cross-validation")
-		tables := []Named{{"cv", w.result.cvTable()}}
+		tables := []render.Named{{Name: "cv", Table: w.result.cvTable()}}
 		if len(w.result.lambdas()) > 1 {
-			tables = append(tables, Named{"cv-lambda", w.result.cvGrid()})
+			tables = append(tables, render.Named{Name: "cv-lambda", Table: w.result.cvGrid()})
 		}
 		doc.AddTables(tables...)
 		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.result.cvFigures()...); err != nil {
@@ -397,7 +397,7 @@ func (w *fitting) writeReport() error {
 	}
 	if t := w.largest(50); len(t.Rows) > 0 {
 		doc.Section("Largest weights")
-		doc.AddTables(Named{"weights", t})
+		doc.AddTables(render.Named{Name: "weights", Table: t})
 	}
 	doc.Section("Along the run")
 	trace := render.Table{Header: []string{"vector", "step", "loss", "margin", "norm", "gap"}}

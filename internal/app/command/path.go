@@ -175,10 +175,10 @@ func (s *Path) finish(con *Console, set *dataset.Set, run *runlog.Run, results [
 }
 
 func (s *Path) report(run *runlog.Run, set *dataset.Set, results []PathResult, end render.Table) error {
-	doc := NewDocument(run, fmt.Sprintf("%s: the regularisation path", filepath.Base(set.Name)), fmt.Sprintf("bregman path · %s loss · %s", s.Loss, run.Info.Started.Format("2 January 2006 15:04")))
+	doc := render.NewDocument(run, fmt.Sprintf("%s: the regularisation path", filepath.Base(set.Name)), fmt.Sprintf("bregman path · %s loss · %s", s.Loss, run.Info.Started.Format("2 January 2006 15:04")))
 	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, the direction of largest ℓₚ margin; each point is " +
 		"certified by the duality gap.")
-	doc.AddTables(Named{"end", end})
+	doc.AddTables(render.Named{Name: "end", Table: end})
 	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
 	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin", LogX: true, LegendLow: true}
 	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
 
@@ -36,16 +37,16 @@ func (s Studies) mean(of func(train.Study) float64) float64 {
 	return sum / float64(len(s.Trials))
 }
 
-// AddStudies puts what p does to weights on the page and into the folder: histograms, spreads, pruning, rounding, margins. The names of files begin
+// AddStudies puts what p does to weights on a page and into the folder: histograms, spreads, pruning, rounding, margins. The names of files begin
 // with prefix, the sections with of, where they are given.
-func (d Document) AddStudies(prefix, of string, rows []Studies) error {
+func AddStudies(d *render.Document, prefix, of string, rows []Studies) error {
 	if prefix != "" {
 		prefix += "_"
 	}
 	if of != "" {
 		of += ": "
 	}
-	d.Page.Section(of + "The weights")
+	d.Section(of + "The weights")
 	d.Say("|w| of the kernels of convolutions and the weights of the last layer; biases and batch-norm parameters are not among them. Behind batch norm the scale of a " +
 		"layer means nothing, so the sizes are also shown over the root mean square (RMS) of their layer.")
 	figs := histograms(rows)
@@ -65,10 +66,10 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	if err := d.AddFigure(prefix+"weights_scaled", "The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.", scaledHistograms(rows)...); err != nil {
 		return err
 	}
-	d.AddTables(Named{prefix + "weights", SpreadTable(rows)})
-	d.Run.Save("tables/"+prefix+"histograms.csv", histogramTable(rows).CSV())
+	d.AddTables(render.Named{Name: prefix + "weights", Table: SpreadTable(rows)})
+	d.SaveCSV(prefix+"histograms", histogramTable(rows))
 
-	d.Page.Section(of + "Pruning and rounding")
+	d.Section(of + "Pruning and rounding")
 	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, and with all weights rounded: symmetric, one scale per " +
 		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm keeps its statistics.")
 	figs, tables := Levels(rows)
@@ -80,15 +81,15 @@ func (d Document) AddStudies(prefix, of string, rows []Studies) error {
 	}
 	d.AddTables(tables...)
 
-	d.Page.Section(of + "Margins")
+	d.Section(of + "Margins")
 	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with the weights, so it is divided by the norm of the last " +
 		"layer's weights, and by the product of the norms of all layers, though batch norm makes the size of all layers but the last one arbitrary.")
-	d.AddTables(Named{prefix + "margins", marginTable(rows, false)},
-		Named{prefix + "margins_product", marginTable(rows, true)})
+	d.AddTables(render.Named{Name: prefix + "margins", Table: marginTable(rows, false)},
+		render.Named{Name: prefix + "margins_product", Table: marginTable(rows, true)})
 	d.Say("The last layer is a linear classifier of its features, and two classes are a problem that is solved exactly: the largest ℓₚ margin of the features of two classes, with a " +
 		"constant feature for the bias, against that of the network's own w_a − w_b. Pairs rather than one class against the rest, because a pair is what the last layer decides by " +
 		"comparing two logits. The three pairs with the smallest margin of the network, all their training images. Features that no w separates are an answer, too.")
-	d.AddTables(Named{prefix + "pairs", pairTable(rows)})
+	d.AddTables(render.Named{Name: prefix + "pairs", Table: pairTable(rows)})
 	return nil
 }
 
@@ -182,9 +183,11 @@ func (s Studies) levels(of func(train.Study) []train.Level) (at, accuracy []floa
 const LevelsCaption = "Test accuracy after magnitude pruning and after rounding."
 
 // Levels are the figures and tables of pruning and rounding.
-func Levels(rows []Studies) ([]render.Figure, []Named) {
-	return levelFigures(rows), []Named{{"pruning", prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
-		{"pruning_all", prunedTable("Pruned: of all layers together", rows, allLayers)}, {"rounding", roundedTable(rows)}}
+func Levels(rows []Studies) ([]render.Figure, []render.Named) {
+	return levelFigures(rows), []render.Named{
+		{Name: "pruning", Table: prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
+		{Name: "pruning_all", Table: prunedTable("Pruned: of all layers together", rows, allLayers)},
+		{Name: "rounding", Table: roundedTable(rows)}}
 }
 
 func levelFigures(rows []Studies) []render.Figure {
@@ -303,23 +306,23 @@ func pairTable(rows []Studies) render.Table {
 }
 
 // addLayers puts the layers of one network on the page.
-func (d Document) addLayers(s train.Study) {
-	d.Page.Section("The layers")
+func addLayers(d *render.Document, s train.Study) {
+	d.Section("The layers")
 	t := render.Table{Header: []string{"layer", "weights", "max", "median", "max/median", "RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, l := range s.Layers {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", l.Name), render.Text("%d", l.Count), render.Short(l.Max, 4), render.Short(l.Median, 4), render.Short(l.MaxOverMedian(), 4), render.Short(l.RMS, 4),
 			render.Number(100*l.Below[2], 2), render.Number(100*l.Below[3], 2), render.Number(l.Sparsity, 3)})
 	}
-	d.AddTables(Named{"layers", t})
+	d.AddTables(render.Named{Name: "layers", Table: t})
 }
 
 // addRateSearch shows how the learning rate was chosen, where a search did.
-func (d Document) addRateSearch() error {
+func addRateSearch(d *render.Document, run *runlog.Run) error {
 	var t train.RateSearch
-	if readJSON(d.Run.Path(rateFile), &t) != nil {
+	if readJSON(run.Path(rateFile), &t) != nil {
 		return nil // the rate was given
 	}
-	d.Page.Section("The learning rate")
+	d.Section("The learning rate")
 	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried))
 	table := render.Table{Header: []string{"epochs", "lr", "loss"}}
 	c := render.Color(t.P)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -235,7 +234,7 @@ func (t *Train) Compile(con *Console, eng *engine.Engine, set *images.Set) (*Tra
 	if err != nil {
 		return nil, err
 	}
-	con.Say("%s parameters, compiled in %.1f s", Thousands(w.session.Params), time.Since(begin).Seconds())
+	con.Say("%s parameters, compiled in %.1f s", render.Thousands(w.session.Params), time.Since(begin).Seconds())
 	if w.init != nil {
 		if err := w.session.CheckInit(w.init); err != nil {
 			return nil, fmt.Errorf("--init: %w", err)
@@ -323,13 +322,4 @@ func (w *Trainer) print() error {
 	}
 	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" compares several.")
 	return nil
-}
-
-// Thousands writes 11173962 as 11,173,962.
-func Thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

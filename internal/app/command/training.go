@@ -351,7 +351,7 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 			w.con.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
 		}
 		if !line.Untold {
-			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, Thousands(int(e.Rate))))
+			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, render.Thousands(int(e.Rate))))
 			board.add(line)
 		}
 		if time.Since(saved) > CheckpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
@@ -470,14 +470,14 @@ func (w *Trainer) keep(run *runlog.Run, name string, v any) error {
 
 // report writes tables, figures and report.html.
 func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, study *train.Study) error {
-	doc := NewDocument(run, fmt.Sprintf("%s on %s: p = %v", w.Model, w.set.Name, r.P), "bregman train · "+run.Info.Started.Format("2 January 2006 15:04"))
+	doc := render.NewDocument(run, fmt.Sprintf("%s on %s: p = %v", w.Model, w.set.Name, r.P), "bregman train · "+run.Info.Started.Format("2 January 2006 15:04"))
 	t := render.Table{Header: []string{"result", ""}}
 	for _, row := range [][2]string{
 		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
 		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, w.runningMean())},
-		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", Thousands(int(r.ImgPerSecond)), enginesOf(run.Info), w.Precision)},
+		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)), enginesOf(run.Info), w.Precision)},
 		{"recipe", w.recipe(r)},
-		{"parameters", Thousands(w.session.Params)}} {
+		{"parameters", render.Thousands(w.session.Params)}} {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
 	}
 	if r.Warning != "" {
@@ -489,17 +489,17 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 	if err := w.keep(run, resultFile, r); err != nil {
 		return err
 	}
-	if err := doc.addEpochs(r.P, lines); err != nil {
+	if err := addEpochs(doc, r.P, lines); err != nil {
 		return err
 	}
-	if err := doc.addRateSearch(); err != nil {
+	if err := addRateSearch(doc, run); err != nil {
 		return err
 	}
 	if study != nil {
-		if err := doc.AddStudies("", "", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
+		if err := AddStudies(doc, "", "", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
 			return err
 		}
-		doc.addLayers(*study)
+		addLayers(doc, *study)
 	}
 	doc.Save()
 	return nil

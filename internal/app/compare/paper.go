@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/paper"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/mirror"
@@ -35,12 +34,12 @@ func (r *Run) PaperSays() string {
 
 // paperSays sets the paper's numbers beside those of the runs, if it has some.
 func (p *Page) paperSays() {
-	var tables []command.Named
+	var tables []render.Named
 	if t := p.paperAccuracy(); len(t.Rows) > 0 {
-		tables = append(tables, command.Named{Name: "paper_accuracy", Table: t})
+		tables = append(tables, render.Named{Name: "paper_accuracy", Table: t})
 	}
 	if t := p.paperNorms(); len(t.Rows) > 0 {
-		tables = append(tables, command.Named{Name: "paper_norms", Table: t})
+		tables = append(tables, render.Named{Name: "paper_norms", Table: t})
 	}
 	planes := slices.ContainsFunc(p.runs, func(r *Run) bool { return r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:") })
 	if len(tables) == 0 && !planes {
@@ -51,7 +50,7 @@ func (p *Page) paperSays() {
 		p.Say(paperPlane)
 	}
 	for _, t := range tables {
-		p.add(t)
+		p.AddTables(t)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -94,14 +95,17 @@ func (r *Report) Run(_ context.Context, con *command.Console) error {
 	for _, err := range bad {
 		con.Say("left out: %v", err)
 	}
-	p, err := NewPage(runs, bad...)
+	var files render.Files
+	tables := &folder{dir: r.Tables}
+	if r.Tables != "" {
+		files = tables
+	}
+	p, err := NewPage(files, runs, bad...)
+	if err == nil {
+		err = tables.err
+	}
 	if err != nil {
 		return err
-	}
-	if r.Tables != "" {
-		if err := p.save(r.Tables); err != nil {
-			return err
-		}
 	}
 	if err := con.Write(r.Out, p.Bytes()); err != nil {
 		return err
@@ -133,32 +137,25 @@ func readRun(dir string) (*Run, error) {
 
 // Page is the comparison of runs.
 type Page struct {
-	*render.Page
-	runs    []*Run
-	groups  []*Group
-	tables  []command.Named
-	figures []namedFigures
+	*render.Document
+	runs   []*Run
+	groups []*Group
 }
 
-type namedFigures struct {
-	name string
-	figs []render.Figure
-}
-
-// NewPage compares runs, and names what was left out.
-func NewPage(runs []*Run, left ...error) (*Page, error) {
+// NewPage compares runs, and names what was left out. Its tables and figures go to files, if that is not nil.
+func NewPage(files render.Files, runs []*Run, left ...error) (*Page, error) {
 	title := fmt.Sprintf("%d runs side by side", len(runs))
 	if len(runs) == 1 {
 		title = runs[0].Name()
 	}
-	p := &Page{Page: render.NewPage(title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: Groups(runs)}
+	p := &Page{Document: render.NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: Groups(runs)}
 	p.Section("The runs")
-	p.add(command.Named{Name: "runs", Table: p.runTable()})
+	p.AddTables(render.Named{Name: "runs", Table: p.runTable()})
 	p.trouble(left)
 	if len(runs) > 1 {
 		p.Section("Settings that differ")
 		if t := differenceTable(runs); len(t.Rows) > 0 {
-			p.add(command.Named{Name: "settings", Table: t})
+			p.AddTables(render.Named{Name: "settings", Table: t})
 		} else {
 			p.Say("None: these runs have the same settings.")
 		}
@@ -167,7 +164,7 @@ func NewPage(runs []*Run, left ...error) (*Page, error) {
 		p.Section("Final numbers")
 		for k, groups := range Kinds(p.groups) {
 			for j, t := range finalTables(groups) {
-				p.add(command.Named{Name: fmt.Sprintf("final_%d%s", k+1, [2]string{"", "_geometry"}[j]), Table: t})
+				p.AddTables(render.Named{Name: fmt.Sprintf("final_%d%s", k+1, [2]string{"", "_geometry"}[j]), Table: t})
 				p.Details("The table as LaTeX", string(t.LaTeX()))
 			}
 		}
@@ -194,20 +191,6 @@ func commands(runs []*Run) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func (p *Page) add(ts ...command.Named) {
-	var tables []render.Table
-	for _, t := range ts {
-		tables = append(tables, t.Table)
-	}
-	p.tables = append(p.tables, ts...)
-	p.Tables(tables...)
-}
-
-func (p *Page) figure(name, caption string, figs ...render.Figure) error {
-	p.figures = append(p.figures, namedFigures{name, figs})
-	return p.Figure(caption, figs...)
 }
 
 // few writes a list of many by its ends.
@@ -329,7 +312,7 @@ func (p *Page) curves() error {
 		if slices.ContainsFunc(groups, func(g *Group) bool { return len(g.Trials()) > 1 }) {
 			caption += " Several trials: their mean, and one standard deviation to both sides."
 		}
-		if err := p.figure(fmt.Sprintf("curves_%d", k+1), caption, figs...); err != nil {
+		if err := p.AddFigure(fmt.Sprintf("curves_%d", k+1), caption, figs...); err != nil {
 			return err
 		}
 	}
@@ -422,10 +405,10 @@ func (p *Page) weights() error {
 	if slices.ContainsFunc(rows, func(r command.Studies) bool { return len(r.Trials) > 1 }) {
 		caption += " The first trial of each."
 	}
-	if err := p.figure("weights", caption, sizes, scaled); err != nil {
+	if err := p.AddFigure("weights", caption, sizes, scaled); err != nil {
 		return err
 	}
-	p.add(command.Named{Name: "weights", Table: command.SpreadTable(rows)})
+	p.AddTables(render.Named{Name: "weights", Table: command.SpreadTable(rows)})
 	return p.pruning(all)
 }
 
@@ -464,10 +447,10 @@ func (p *Page) pruning(all []studied) error {
 			f.Series[k].Name = plain(f.Series[k].Name)
 		}
 	}
-	if err := p.figure("pruning", command.LevelsCaption, figs...); err != nil {
+	if err := p.AddFigure("pruning", command.LevelsCaption, figs...); err != nil {
 		return err
 	}
-	p.add(tables...)
+	p.AddTables(tables...)
 	return nil
 }
 
@@ -484,26 +467,16 @@ func outline(h train.Histogram, scale float64) (x, y []float64) {
 	return x, y
 }
 
-// save writes tables and figures into a folder.
-func (p *Page) save(dir string) error {
-	for _, t := range p.tables {
-		for ext, data := range map[string][]byte{".csv": t.Table.CSV(), ".md": t.Table.Markdown(), ".tex": t.Table.LaTeX()} {
-			if err := runlog.WriteFile(filepath.Join(dir, t.Name+ext), data); err != nil {
-				return err
-			}
-		}
+// folder takes the files of a page, all in one place, and keeps the first error.
+type folder struct {
+	dir string
+	err error
+}
+
+var _ render.Files = (*folder)(nil)
+
+func (f *folder) Save(name string, data []byte) {
+	if f.err == nil {
+		f.err = runlog.WriteFile(filepath.Join(f.dir, path.Base(name)), data)
 	}
-	for _, f := range p.figures {
-		f.figs = f.figs[:min(len(f.figs), 24)] // more are no picture
-		for ext, draw := range map[string]func(...render.Figure) ([]byte, error){".svg": render.SVG, ".png": render.PNG} {
-			data, err := draw(f.figs...)
-			if err == nil {
-				err = runlog.WriteFile(filepath.Join(dir, f.name+ext), data)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -36,7 +35,7 @@ func (p *Page) results() {
 			p.Section("Results")
 			first = false
 		}
-		p.add(command.Named{Name: fmt.Sprintf("results_%d", k+1), Table: resultTable(r, all)})
+		p.AddTables(render.Named{Name: fmt.Sprintf("results_%d", k+1), Table: resultTable(r, all)})
 	}
 }
 

@@ -38,7 +38,7 @@ func (p *Page) sizesOverTime() error {
 		figs[k].Min[0], figs[k].Max[0] = math.Exp2(lo), math.Exp2(hi)
 	}
 	p.Section("The weights over time")
-	return p.figure("sizes", "Sizes |w| of the weights of all layers in bins of half an octave, at some epochs: the fainter, the earlier.", figs...)
+	return p.AddFigure("sizes", "Sizes |w| of the weights of all layers in bins of half an octave, at some epochs: the fainter, the earlier.", figs...)
 }
 
 func sizesFigure(g *Group, c Curve) render.Figure {

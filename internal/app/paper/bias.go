@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/dataset"
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
@@ -110,7 +109,7 @@ func (b *bias) ratios(reading dataset.Reading) (least, mean, largest []float64) 
 
 // ratioTable sets p-GD beside the exact solutions.
 func (b *bias) ratioTable() render.Table {
-	t := render.Table{Title: fmt.Sprintf("p-GD after %s steps: its ℓₚ norm at margin 1 over the exact least", command.Thousands(b.steps)), Header: []string{""},
+	t := render.Table{Title: fmt.Sprintf("p-GD after %s steps: its ℓₚ norm at margin 1 over the exact least", render.Thousands(b.steps)), Header: []string{""},
 		Note: "1 would be the limit of the theorem. Geometric mean over the data sets, and the range."}
 	for _, p := range Ps {
 		t.Header = append(t.Header, fmt.Sprintf("p = %v", p))
@@ -294,7 +293,7 @@ func (b *bias) frequencyTable() render.Table {
 				steps = b.early
 			}
 			counts, of := b.frequencies(reading, early)
-			row := []render.Cell{render.Text("0.1 is the %v, %s steps", reading, command.Thousands(steps))}
+			row := []render.Cell{render.Text("0.1 is the %v, %s steps", reading, render.Thousands(steps))}
 			for _, c := range counts {
 				row = append(row, render.Cell{Text: fmt.Sprintf("%d of %d", c, of), Value: float64(c), Best: c == of})
 			}

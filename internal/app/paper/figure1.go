@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/bregman-ml/bregman/dataset"
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
@@ -221,7 +220,7 @@ func (c curve) slopes() (divergence, norm float64) {
 
 // table sets what was observed beside the bounds, a column per p.
 func (f *figure1) table() render.Table {
-	t := render.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", command.Thousands(f.curves[0].last().Step))},
+	t := render.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", render.Thousands(f.curves[0].last().Step))},
 		Note: "Slopes are fitted to the last two decades of steps, if the curve falls throughout. O(1/log^(p−1) t) says “at least as fast”, so an exponent below its " +
 			"bound agrees with it. The lower bound on ‖w‖ₚ is shown without its O(1) term, which contains log η = −9.2. If it lies above ‖w‖ₚ, compare " +
 			"the rates, not the levels."}

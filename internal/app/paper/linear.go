@@ -118,13 +118,13 @@ func (r *linearResults) findings() []string {
 		}
 	}
 	out = append(out, fmt.Sprintf("Figure 1: after %s steps the directions are %s from their limits, for p = 1.5, 2, 3.",
-		command.Thousands(r.figure1.curves[0].last().Step), strings.Join(angle, ", ")))
+		render.Thousands(r.figure1.curves[0].last().Step), strings.Join(angle, ", ")))
 	if len(k) > 0 {
 		out = append(out, fmt.Sprintf("Over the last two decades of steps the divergence to the max-margin direction falls like logᵏ t with %s.", strings.Join(k, ", ")))
 	}
 	for _, c := range r.figure1.curves {
 		if at, back := c.turning(); back {
-			out = append(out, fmt.Sprintf("p = %v passes through its limit direction near step %s and comes back: its divergence falls and rises on the way.", c.P, command.Thousands(at)))
+			out = append(out, fmt.Sprintf("p = %v passes through its limit direction near step %s and comes back: its divergence falls and rises on the way.", c.P, render.Thousands(at)))
 		}
 	}
 	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {

@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/bregman-ml/bregman/dataset"
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // trialTable is the norms table of one trial.
 func (r *linearResults) trialTable(t *trial) render.Table {
-	return normsTable(fmt.Sprintf("Ours: seed %d, w₀ of %v 0.1, %s steps", t.Seed, t.Reading, command.Thousands(r.bias.steps)), "", t.Final, 3)
+	return normsTable(fmt.Sprintf("Ours: seed %d, w₀ of %v 0.1, %s steps", t.Seed, t.Reading, render.Thousands(r.bias.steps)), "", t.Final, 3)
 }
 
 // relativeTable is all data sets of a reading at once.
@@ -22,14 +21,14 @@ func (r *linearResults) relativeTable(reading dataset.Reading) render.Table {
 
 // write writes the report of the three experiments.
 func (r *linearResults) write(run *runlog.Run, seconds float64) error {
-	doc := command.NewDocument(run, "Linear models: the paper's experiments, run again",
+	doc := render.NewDocument(run, "Linear models: the paper's experiments, run again",
 		fmt.Sprintf("bregman reproduce linear · %s · %.0f s on %s", run.Info.Started.Format("2 January 2006 15:04"),
 			seconds, render.Count(run.Info.Machine.CPUs, "core")))
 	doc.Say("p-GD is mirror descent with ψ(w) = (1/p)‖w‖ₚᵖ. On separable data its direction tends to the classifier of largest ℓₚ margin " +
 		"(Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022). This page runs the paper's linear experiments and sets its numbers beside ours.")
 	doc.Section("Results")
 	doc.List(r.findings()...)
-	for _, part := range []func(command.Document) error{r.writeFigure1, r.writeBias, r.writeRegression} {
+	for _, part := range []func(*render.Document) error{r.writeFigure1, r.writeBias, r.writeRegression} {
 		if err := part(doc); err != nil {
 			return err
 		}
@@ -49,7 +48,7 @@ func (r *linearResults) write(run *runlog.Run, seconds float64) error {
 	return nil
 }
 
-func (r *linearResults) writeFigure1(doc command.Document) error {
+func (r *linearResults) writeFigure1(doc *render.Document) error {
 	doc.Section("Figure 1: convergence in the plane")
 	doc.Say("Fifteen points of the plane, exponential loss, step 10⁻⁴, w₀ ~ N(0, I). The reference direction uₚ is the exact ℓₚ max-margin direction.")
 	if err := doc.AddFigure("figure1", "(1) The points with labels drawn at random and the ℓ₂ max-margin line. (2) The divergence to the max-margin direction; "+
@@ -57,7 +56,7 @@ func (r *linearResults) writeFigure1(doc command.Document) error {
 		"the paper's bounds of order log t for each p, the lower one without its O(1) term. Both are bounds, not fits.", r.figure1.panels()...); err != nil {
 		return err
 	}
-	doc.AddTables(command.Named{Name: "figure1", Table: r.figure1.table()})
+	doc.AddTables(render.Named{Name: "figure1", Table: r.figure1.table()})
 	curves := render.Table{Header: []string{"p", "step", "loss", "margin", "norm", "divergence", "angle"}}
 	for _, c := range r.figure1.curves {
 		for _, pt := range c.Points {
@@ -69,15 +68,15 @@ func (r *linearResults) writeFigure1(doc command.Document) error {
 	return nil
 }
 
-func (r *linearResults) writeBias(doc command.Document) error {
+func (r *linearResults) writeBias(doc *render.Document) error {
 	doc.Section("Tables: implicit bias in R¹⁰⁰")
 	doc.Say("Fifteen sparse points of R¹⁰⁰, step 10⁻⁴. Each classifier is rescaled to margin 1 and measured in eight norms. The theorem says: the shaded " +
 		"diagonal should be the least of its column, which is bold.")
-	doc.AddTables(command.Named{Name: "diagonal", Table: r.bias.frequencyTable()})
+	doc.AddTables(render.Named{Name: "diagonal", Table: r.bias.frequencyTable()})
 	first := r.bias.trials[0]
 	other := r.bias.trials[len(r.bias.trials)/2]
 	published := publishedNorms()
-	for _, pair := range [][2]command.Named{
+	for _, pair := range [][2]render.Named{
 		{{Name: "norms_deviation", Table: r.trialTable(first)}, {Name: "paper_trial1", Table: normsTable("The paper, trial 1", "", published[0], 3)}},
 		{{Name: "norms_variance", Table: r.trialTable(other)}, {Name: "paper_trial2", Table: normsTable("The paper, trial 2", "", published[1], 3)}},
 		{{Name: "relative_deviation", Table: r.relativeTable(dataset.Deviation)}, {Name: "relative_variance", Table: r.relativeTable(dataset.Variance)}},
@@ -89,17 +88,17 @@ func (r *linearResults) writeBias(doc command.Document) error {
 		"to be within 0.1 %% of the largest possible.")
 	fast := normsTable(fmt.Sprintf("Accelerated: seed %d, at margin 1", first.Seed),
 		"Only the shaded norm, that of the row's own p, is proved to be within 0.1 % of its limit; the others are as measured.", r.bias.fastRows(first.Seed), 3)
-	doc.AddTables(command.Named{Name: "norms_accelerated", Table: fast},
-		command.Named{Name: "accelerated", Table: r.bias.fastTable()})
+	doc.AddTables(render.Named{Name: "norms_accelerated", Table: fast},
+		render.Named{Name: "accelerated", Table: r.bias.fastTable()})
 	doc.Section("Against the exact solutions")
 	all, of := r.bias.exactDiagonals()
 	doc.Say("Solved exactly, with a certificate, the diagonal is the least of its column in %d of %d data sets. "+
 		"The last table shows how far p-GD is from them. Coordinates that no example touches keep their start, which adds to its norms.", all, of)
 	title := fmt.Sprintf("Exact ℓₚ max-margin classifiers: seed %d, at margin 1", first.Seed)
-	doc.AddTables(command.Named{Name: "exact", Table: normsTable(title, "", r.bias.exact[first.Seed], 3)},
-		command.Named{Name: "relative_exact", Table: normsTable(fmt.Sprintf("p-GD (w₀ of deviation 0.1) over the exact one, seed %d", first.Seed),
+	doc.AddTables(render.Named{Name: "exact", Table: normsTable(title, "", r.bias.exact[first.Seed], 3)},
+		render.Named{Name: "relative_exact", Table: normsTable(fmt.Sprintf("p-GD (w₀ of deviation 0.1) over the exact one, seed %d", first.Seed),
 			"The diagonal is the norm the theorem is about.", divided(first.Final, r.bias.exact[first.Seed]), 3)})
-	doc.AddTables(command.Named{Name: "ratio", Table: r.bias.ratioTable()})
+	doc.AddTables(render.Named{Name: "ratio", Table: r.bias.ratioTable()})
 	doc.SaveTable("norms_all", r.bias.all())
 	return nil
 }
@@ -115,11 +114,11 @@ func divided(a, b [][]float64) [][]float64 {
 	return out
 }
 
-func (r *linearResults) writeRegression(doc command.Document) error {
+func (r *linearResults) writeRegression(doc *render.Document) error {
 	doc.Section("Regression: least-norm interpolation")
 	doc.Say("With square loss on an under-determined system mirror descent tends to the solution nearest to its start in the divergence; " +
 		"from 0, to the solution of least ℓₚ norm. The last column proves it: no solution has an ℓₚ norm smaller by more than the gap.")
-	doc.AddTables(command.Named{Name: "regression", Table: r.regression.table()},
-		command.Named{Name: "regression_moved", Table: r.regression.movedTable()})
+	doc.AddTables(render.Named{Name: "regression", Table: r.regression.table()},
+		render.Named{Name: "regression_moved", Table: r.regression.movedTable()})
 	return nil
 }

@@ -303,7 +303,7 @@ func (g *group) file() string {
 
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
-	doc := command.NewDocument(run, "Deep networks: the paper's CIFAR-10 experiments, run again",
+	doc := render.NewDocument(run, "Deep networks: the paper's CIFAR-10 experiments, run again",
 		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
 			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.engine))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
@@ -317,7 +317,7 @@ func (r *networks) Write(run *runlog.Run) error {
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")
 	for _, g := range r.groups {
-		doc.AddTables(command.Named{Name: g.file() + "_accuracy", Table: r.accuracyTable(g)})
+		doc.AddTables(render.Named{Name: g.file() + "_accuracy", Table: r.accuracyTable(g)})
 	}
 	if figs := r.accuracyFigures(); len(figs) > 0 {
 		has := func(style render.Style) bool {
@@ -343,11 +343,11 @@ func (r *networks) Write(run *runlog.Run) error {
 		if len(g.runs) < 2 {
 			continue
 		}
-		doc.AddTables(command.Named{Name: g.file() + "_order", Table: r.orderTable(g)})
+		doc.AddTables(render.Named{Name: g.file() + "_order", Table: r.orderTable(g)})
 	}
 	for _, g := range r.groups {
 		if rows := g.rows(); len(rows) > 0 {
-			if err := doc.AddStudies(g.file(), g.model+g.variantTitle(), rows); err != nil {
+			if err := command.AddStudies(doc, g.file(), g.model+g.variantTitle(), rows); err != nil {
 				return err
 			}
 		}

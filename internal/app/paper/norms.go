@@ -234,7 +234,7 @@ func (r *norms) all() render.Table {
 
 // Write writes the report, the paper's table beside where the data are the paper's.
 func (r *norms) Write(run *runlog.Run) error {
-	doc := command.NewDocument(run, fmt.Sprintf("Sweep %s: norms at margin 1", r.plan.File.Name),
+	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: norms at margin 1", r.plan.File.Name),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			render.Count(len(r.plan.Runs), "run"), r.plan.File.Job))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
@@ -252,14 +252,14 @@ func (r *norms) Write(run *runlog.Run) error {
 		if k > 0 {
 			name = fmt.Sprintf("norms_%d", k+1)
 		}
-		doc.AddTables(command.Named{Name: name, Table: r.table(g)})
+		doc.AddTables(render.Named{Name: name, Table: r.table(g)})
 	}
 	if strings.HasPrefix(r.plan.Runs[0].Settings["data"], "r100") {
 		doc.Section("The paper")
 		published := publishedNorms()
 		first := normsTable("The paper, trial 1", "One data set, p-GD.", published[0], 3)
-		doc.AddTables(command.Named{Name: "paper_trial1", Table: first},
-			command.Named{Name: "paper_trial2", Table: normsTable("The paper, trial 2", "", published[1], 3)})
+		doc.AddTables(render.Named{Name: "paper_trial1", Table: first},
+			render.Named{Name: "paper_trial2", Table: normsTable("The paper, trial 2", "", published[1], 3)})
 	}
 	doc.SaveTable("norms_all", r.all())
 	doc.Say("Every number is in tables/norms_all.csv, every run in trials/. Run “%s”.", r.plan.Command)

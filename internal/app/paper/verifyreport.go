@@ -3,7 +3,6 @@ package paper
 import (
 	"fmt"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -33,12 +32,12 @@ func writeVerify(run *runlog.Run, findings []Finding, hyper []hyperbolicLimit, s
 			differ = append(differ, fmt.Sprintf("%s: %s. Checked in the corrected form: %s.", f.Name, f.Slip, f.Claim))
 		}
 	}
-	doc := command.NewDocument(run, "Statements of the paper, checked", fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), seconds))
+	doc := render.NewDocument(run, "Statements of the paper, checked", fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), seconds))
 	doc.Say("%s, of %d lines in all. Each line is the worst over all its cases: problems in the plane and in R¹⁰⁰, several seeds, several p. "+
 		"A negative excess means room to spare. The lemmas assume that ψ − ηL is convex along the step; the column “condition held” is the "+
 		"share of steps with D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0 and what else a statement assumes. Only these steps test it.", hold(findings), len(findings))
 	doc.Section("Statements")
-	doc.AddTables(command.Named{Name: "statements", Table: verifyTable(findings)})
+	doc.AddTables(render.Named{Name: "statements", Table: verifyTable(findings)})
 	doc.Section("What is not checked")
 	doc.List(unchecked...)
 	doc.Section("What each line says")
@@ -52,11 +51,11 @@ func writeVerify(run *runlog.Run, findings []Finding, hyper []hyperbolicLimit, s
 	if len(hyper) > 0 {
 		doc.Section("Hyperbolic entropy")
 		doc.Say("The paper says nothing about this potential. With normalised steps its direction reaches these shares of the best possible margin; small β should lean to ℓ₁.")
-		t := render.Table{Title: fmt.Sprintf("Measured after %s steps", command.Thousands(quickSteps)), Header: []string{"problem", "β", "share of the best ℓ₁ margin", "share of the best ℓ₂ margin"}}
+		t := render.Table{Title: fmt.Sprintf("Measured after %s steps", render.Thousands(quickSteps)), Header: []string{"problem", "β", "share of the best ℓ₁ margin", "share of the best ℓ₂ margin"}}
 		for _, h := range hyper {
 			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", h.Case), render.Text("%v", h.Beta), render.Number(h.InL1, 4), render.Number(h.InL2, 4)})
 		}
-		doc.AddTables(command.Named{Name: "hyperbolic", Table: t})
+		doc.AddTables(render.Named{Name: "hyperbolic", Table: t})
 	}
 	doc.Save()
 }

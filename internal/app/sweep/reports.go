@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -89,7 +88,7 @@ func (r *results) runsTable() render.Table {
 // Write writes the tables, the figure and report.html.
 func (r *results) Write(run *runlog.Run) error {
 	p := r.plan
-	doc := command.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.rowKey),
+	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.rowKey),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			render.Count(len(p.Runs), "run"), p.File.Job))
 	if w := r.warnings(); len(w) > 0 {
@@ -97,7 +96,7 @@ func (r *results) Write(run *runlog.Run) error {
 		doc.List(w...)
 	}
 	doc.Section("Result")
-	doc.AddTables(command.Named{Name: "result", Table: r.table()})
+	doc.AddTables(render.Named{Name: "result", Table: r.table()})
 	if fig, ok := r.figure(); ok {
 		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
 			doc.Say("There is no figure: %v.", err) // a name that the font cannot show is no reason to lose the tables
@@ -105,7 +104,7 @@ func (r *results) Write(run *runlog.Run) error {
 	}
 	if r.paired() {
 		doc.Section("Differences")
-		doc.AddTables(command.Named{Name: "pairs", Table: r.pairs()})
+		doc.AddTables(render.Named{Name: "pairs", Table: r.pairs()})
 	}
 	doc.Section("The same in every run")
 	doc.Tables(r.fixed())

@@ -187,7 +187,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	p, err := compare.NewPage(runs)
+	p, err := compare.NewPage(nil, runs)
 	if err != nil {
 		failed(w, err)
 		return
