@@ -19,7 +19,7 @@ import (
 
 // Engine is a place to run graphs.
 type Engine struct {
-	Name    string // "cuda", "cpu", "xla-cpu", "go", or "plugin"
+	Name    string // a name of All but "auto", or "plugin"
 	Where   string // the plugin's path
 	Backend compute.Backend
 	Passed  []string // better ones that "auto" found, tried and passed over, and why: who asked should hear of it
@@ -34,15 +34,56 @@ type Finding struct {
 	Why    string `json:"why"` // why not, or what it is
 }
 
-// Names are what Open takes, besides "auto" and the path of a PJRT plugin.
-var Names = []string{"cuda", "cpu", "xla-cpu", "go"}
+// The names of engines.
+const (
+	Auto   = "auto"
+	CUDA   = "cuda"
+	CPU    = "cpu"
+	XLACPU = "xla-cpu"
+	Go     = "go"
+	Plugin = "plugin" // of an engine that was opened by its path
+)
+
+// Info is what Open takes by name, and what to say of it.
+type Info struct {
+	Name  string
+	About string // one line for a list of engines
+}
+
+// All are the names that Open takes, besides the path of a PJRT plugin: "auto", and then the engines, the best first.
+var All = []Info{
+	{Auto, "the best that starts"},
+	{CUDA, "XLA on an NVIDIA GPU, through a PJRT plugin"},
+	{CPU, "our engine for CPUs: Go and assembly"},
+	{XLACPU, "XLA on a CPU, through a PJRT plugin"},
+	{Go, "GoMLX's engine in Go: slow, the yardstick for the others"},
+}
+
+// Names lists the names of All.
+func Names() []string {
+	names := make([]string, len(All))
+	for i, e := range All {
+		names[i] = e.Name
+	}
+	return names
+}
 
 // Look finds the engines of this machine, the best first. It starts none.
 func Look() []Finding {
+	var found []Finding
 	cuda, cpu := lookXLA()
-	found := append(cuda, Finding{"cpu", "built in", true, true, "our engine for CPUs: Go and assembly"})
-	found = append(found, cpu...)
-	return append(found, Finding{"go", "built in", true, true, "GoMLX's engine in Go: slow, the yardstick for the others"})
+	for _, e := range All {
+		switch e.Name {
+		case Auto:
+		case CUDA:
+			found = append(found, cuda...)
+		case XLACPU:
+			found = append(found, cpu...)
+		default:
+			found = append(found, Finding{Name: e.Name, Where: "built in", Usable: true, Tried: true, Why: e.About})
+		}
+	}
+	return found
 }
 
 // Probe starts each engine that Look found, one after the other, and returns what came of it. As Open, it may start the process again.
@@ -66,38 +107,41 @@ func Probe(found []Finding) []Finding {
 // gpuMemory is the environment variable that says how much of a GPU's memory to take, so that several programs can share one.
 const gpuMemory = "BREGMAN_GPU_MEMORY"
 
-// Open starts an engine: "auto" is the best that starts, one of Names demands it, a path is a PJRT plugin.
+// Open starts an engine: "auto" is the best that starts, another of Names demands it, a path is a PJRT plugin.
 // It may start the process again with library paths that a CUDA plugin needs: call it early.
-func Open(name string) (*Engine, error) {
+func Open(name string) (*Engine, error) { return openWith(open, name) }
+
+// openWith is Open with another way to start what was found.
+func openWith(start func(Finding) (*Engine, error), name string) (*Engine, error) {
 	if strings.ContainsRune(name, os.PathSeparator) {
-		return open(Finding{Name: "plugin", Where: name, Usable: true})
+		return start(Finding{Name: Plugin, Where: name, Usable: true})
 	}
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
-	return openFirst(name, Look())
+	return openFirst(start, name, Look())
 }
 
 // CheckName returns an error for what Open never takes, on any machine.
 func CheckName(name string) error {
-	if name != "auto" && name != "" && !slices.Contains(Names, name) && !strings.ContainsRune(name, os.PathSeparator) {
-		return fmt.Errorf("engine %q: choose auto, %s, or the path of a PJRT plugin", name, strings.Join(Names, ", "))
+	if name != "" && !slices.Contains(Names(), name) && !strings.ContainsRune(name, os.PathSeparator) {
+		return fmt.Errorf("engine %q: choose %s, or the path of a PJRT plugin", name, strings.Join(Names(), ", "))
 	}
 	return nil
 }
 
 // openFirst starts the first that does of those found, or of those of this name.
-func openFirst(name string, found []Finding) (*Engine, error) {
+func openFirst(start func(Finding) (*Engine, error), name string, found []Finding) (*Engine, error) {
 	var why, passed []string
 	for _, f := range found {
-		if name != "auto" && name != "" && f.Name != name {
+		if name != Auto && name != "" && f.Name != name {
 			continue
 		}
 		if !f.Usable {
 			why = append(why, f.Why)
 			continue
 		}
-		e, err := open(f)
+		e, err := start(f)
 		if err == nil {
 			e.Passed = passed
 			return e, nil
@@ -114,15 +158,15 @@ func openFirst(name string, found []Finding) (*Engine, error) {
 func open(f Finding) (*Engine, error) {
 	config := f.Name
 	switch f.Name {
-	case "cpu":
-	case "go":
+	case CPU:
+	case Go:
 		config = "go:ops_sequential" // its parallel mode can deadlock on few cores
 	default:
 		if err := prepare(f.Where); err != nil {
 			return nil, err
 		}
 		config = "xla:" + f.Where
-		if f.Name == "cuda" {
+		if f.Name == CUDA {
 			config += ",preallocate=true" // 7 to 10 % quicker than allocating as it goes
 			if share := os.Getenv(gpuMemory); share != "" {
 				if v, err := strconv.ParseFloat(share, 64); err != nil || !(v > 0 && v < 1) {

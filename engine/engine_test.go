@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,25 @@ func TestTheGoEngineIsAlwaysThere(t *testing.T) {
 		if !f.Usable && f.Why == "" {
 			t.Errorf("%s is not usable, and nobody says why", f.Name)
 		}
+	}
+}
+
+// Open takes every name of the list and Look looks for each, in the same order.
+func TestTheListIsWhatIsLookedFor(t *testing.T) {
+	if got := strings.Join(Names(), " "); got != "auto cuda cpu xla-cpu go" {
+		t.Errorf("engines %s", got)
+	}
+	for _, e := range All {
+		if err := CheckName(e.Name); err != nil || e.About == "" {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+	var found []string
+	for _, f := range Look() {
+		found = append(found, f.Name)
+	}
+	if got := slices.Compact(found); !slices.Equal(got, Names()[1:]) { // several plugins may be there
+		t.Errorf("looked for %v, want %v", got, Names()[1:])
 	}
 }
 

@@ -7,7 +7,7 @@ import "errors"
 var errNoXLA = errors.New("built without cgo: XLA's engines are not in this program")
 
 func lookXLA() (cuda, cpu []Finding) {
-	return []Finding{{Name: "cuda", Why: errNoXLA.Error()}}, []Finding{{Name: "xla-cpu", Why: errNoXLA.Error()}}
+	return []Finding{{Name: CUDA, Why: errNoXLA.Error()}}, []Finding{{Name: XLACPU, Why: errNoXLA.Error()}}
 }
 
 func prepare(string) error { return errNoXLA }

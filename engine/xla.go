@@ -23,9 +23,9 @@ func lookXLA() (cuda, cpu []Finding) {
 		paths, _ := filepath.Glob(filepath.Join(dir, "*pjrt*.so"))
 		for _, p := range paths {
 			if strings.Contains(filepath.Base(p), "cuda") {
-				cuda = append(cuda, Finding{Name: "cuda", Where: p, Usable: true, Why: "PJRT plugin for CUDA"})
+				cuda = append(cuda, Finding{Name: CUDA, Where: p, Usable: true, Why: "PJRT plugin for CUDA"})
 			} else if strings.Contains(filepath.Base(p), "cpu") {
-				cpu = append(cpu, Finding{Name: "xla-cpu", Where: p, Usable: true, Why: "PJRT plugin for CPUs"})
+				cpu = append(cpu, Finding{Name: XLACPU, Where: p, Usable: true, Why: "PJRT plugin for CPUs"})
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func lookXLA() (cuda, cpu []Finding) {
 		paths, _ := filepath.Glob(filepath.Join(site, "jax_plugins", "xla_cuda*", "xla_cuda_plugin.so"))
 		sort.Sort(sort.Reverse(sort.StringSlice(paths)))
 		for _, p := range paths {
-			cuda = append(cuda, Finding{Name: "cuda", Where: p, Usable: true, Why: "JAX's PJRT plugin for CUDA"})
+			cuda = append(cuda, Finding{Name: CUDA, Where: p, Usable: true, Why: "JAX's PJRT plugin for CUDA"})
 		}
 	}
 	if gpu := nvidia(); len(cuda) == 0 || gpu != "" {
@@ -45,11 +45,11 @@ func lookXLA() (cuda, cpu []Finding) {
 			cuda[i].Usable, cuda[i].Why = false, why
 		}
 		if len(cuda) == 0 {
-			cuda = []Finding{{Name: "cuda", Why: why}}
+			cuda = []Finding{{Name: CUDA, Why: why}}
 		}
 	}
 	if len(cpu) == 0 {
-		cpu = []Finding{{Name: "xla-cpu", Why: "no PJRT plugin for CPUs in " + strings.Join(pluginDirs(), ", ")}}
+		cpu = []Finding{{Name: XLACPU, Why: "no PJRT plugin for CPUs in " + strings.Join(pluginDirs(), ", ")}}
 	}
 	return cuda, cpu
 }

@@ -24,7 +24,7 @@ func TestPluginsThatDoNotStartAreReported(t *testing.T) {
 	if at < 0 || !Look()[at].Usable || Look()[at].Tried {
 		t.Fatalf("%+v", Look())
 	}
-	e, err := openFirst("auto", []Finding{{Name: "cuda", Why: "no GPU"}, Look()[at], {Name: "go", Usable: true}})
+	e, err := openFirst(open, "auto", []Finding{{Name: "cuda", Why: "no GPU"}, Look()[at], {Name: "go", Usable: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

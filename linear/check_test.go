@@ -11,7 +11,8 @@ import (
 func TestFitRefusesWhatIsNotAProblem(t *testing.T) {
 	x := matrix.FromRows([][]float64{{1, 2}, {2, 1}, {-1, 1}})
 	bad := matrix.FromRows([][]float64{{1, 2}, {2, math.NaN()}, {-1, 1}})
-	for _, method := range Methods {
+	for _, info := range Methods {
+		method := info.Name
 		set := Settings{Method: method, Steps: 10}
 		if method == Newton {
 			set.Lambda = 0.1
@@ -40,7 +41,8 @@ func TestRegressionTakesAnyTargets(t *testing.T) {
 
 func TestAnEmptyCheckpointIsAnError(t *testing.T) {
 	prob, _ := random(11, 5, 3)
-	for _, method := range Methods {
+	for _, info := range Methods {
+		method := info.Name
 		set := Settings{Method: method, Steps: 10, Resume: &Checkpoint{Method: method}}
 		if method == Newton {
 			set.Lambda = 0.1

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/mirror"
@@ -24,8 +25,38 @@ const (
 	Newton      Method = "newton"      // the minimiser of L(w) + (λ/2)‖w‖ₚ²
 )
 
+// MethodInfo is a method and what to say of it.
+type MethodInfo struct {
+	Name  Method
+	About string // one line for a list of methods
+}
+
 // Methods are all methods.
-var Methods = []Method{Accelerated, PGD, Normalized, Squared, Steepest, Newton}
+var Methods = []MethodInfo{
+	{Accelerated, "mirror descent with momentum, which finds its steps itself"},
+	{PGD, "constant step"},
+	{Normalized, "step divided by the loss"},
+	{Squared, "the same with the squared norm as potential"},
+	{Steepest, "steepest descent in the lp norm"},
+	{Newton, "Newton's method, for a loss with a penalty"},
+}
+
+// MethodNames lists the names of the methods.
+func MethodNames() []string {
+	names := make([]string, len(Methods))
+	for i, m := range Methods {
+		names[i] = string(m.Name)
+	}
+	return names
+}
+
+// MethodByName returns the method of that name.
+func MethodByName(name string) (Method, error) {
+	if !slices.Contains(MethodNames(), name) {
+		return "", fmt.Errorf("method %q: choose one of %s", name, strings.Join(MethodNames(), ", "))
+	}
+	return Method(name), nil
+}
 
 // Settings of Fit. The zero value asks for the classifier of largest ℓ₂ margin, certified to 0.1 %.
 type Settings struct {
@@ -134,11 +165,13 @@ func (set Settings) withDefaults(prob Problem) (Settings, error) {
 	if set.Gap == 0 && (set.Method == Accelerated || set.Method == Newton) {
 		set.Gap = 1e-3
 	}
+	if err := mirror.CheckP(set.P); err != nil {
+		return set, err
+	}
+	if _, err := MethodByName(string(set.Method)); err != nil {
+		return set, err
+	}
 	switch {
-	case mirror.CheckP(set.P) != nil:
-		return set, mirror.CheckP(set.P)
-	case !slices.Contains(Methods, set.Method):
-		return set, fmt.Errorf("method %q: choose one of %v", set.Method, Methods)
 	case !(set.Lambda >= 0) || math.IsInf(set.Lambda, 1):
 		return set, fmt.Errorf("lambda = %v: want a positive number", set.Lambda)
 	case !(set.Soft >= 0) || set.Soft > 1:

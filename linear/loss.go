@@ -3,6 +3,8 @@ package linear
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/bregman-ml/bregman/internal/vec"
 )
@@ -22,22 +24,37 @@ type Loss interface {
 	Normalized(dst, s []float64)
 }
 
-// The losses.
-var (
-	_ Loss = Exponential{}
-	_ Loss = Logistic{}
-	_ Loss = PolynomialTail{}
-	_ Loss = Square{}
-)
+// LossInfo is a loss that has a name.
+type LossInfo struct {
+	Name  string // what the loss's String returns
+	About string // one line for a list of losses
+	Loss  Loss
+}
 
-// LossByName returns the loss called exp, logistic, poly or square.
-func LossByName(name string) (Loss, error) {
-	for _, l := range []Loss{Exponential{}, Logistic{}, PolynomialTail{}, Square{}} {
-		if l.String() == name {
-			return l, nil
-		}
+// Losses are the losses that have names.
+var Losses = []LossInfo{
+	{"exp", "e^(−s) of the margin s, as in the paper", Exponential{}},
+	{"logistic", "log(1 + e^(−s))", Logistic{}},
+	{"poly", "polynomial tail", PolynomialTail{}},
+	{"square", "regression", Square{}},
+}
+
+// LossNames lists the names of the losses.
+func LossNames() []string {
+	names := make([]string, len(Losses))
+	for i, l := range Losses {
+		names[i] = l.Name
 	}
-	return nil, fmt.Errorf("loss %q: choose exp, logistic, poly or square", name)
+	return names
+}
+
+// LossByName returns the loss of that name.
+func LossByName(name string) (Loss, error) {
+	i := slices.IndexFunc(Losses, func(l LossInfo) bool { return l.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("loss %q: choose one of %s", name, strings.Join(LossNames(), ", "))
+	}
+	return Losses[i].Loss, nil
 }
 
 // Exponential is ℓ(s) = e^(−s).

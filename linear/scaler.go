@@ -3,9 +3,14 @@ package linear
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/bregman-ml/bregman/matrix"
 )
+
+// Scalings are the kinds of scalers.
+var Scalings = []string{"std", "max"}
 
 // Scaler brings features to one scale: x ↦ (x − Center)·Factor. Both are learned from the training data and belong to the model.
 type Scaler struct {
@@ -18,8 +23,8 @@ type Scaler struct {
 // magnitude 1. A feature that does not vary keeps its scale, and with bias so does the last one.
 func NewScaler(kind string, x matrix.Matrix, bias bool) (*Scaler, error) {
 	n, d := x.Dims()
-	if kind != "std" && kind != "max" {
-		return nil, fmt.Errorf("scale %q: choose std or max", kind)
+	if !slices.Contains(Scalings, kind) {
+		return nil, fmt.Errorf("scale %q: choose one of %s", kind, strings.Join(Scalings, ", "))
 	}
 	sum, largest := make([]float64, d), make([]float64, d)
 	each(x, func(j int, v float64) {

@@ -1,6 +1,7 @@
 package nets
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -34,6 +35,17 @@ func TestParameterCounts(t *testing.T) {
 		if got := Count(scope); got != counts[name] {
 			t.Errorf("%s has %d parameters, want %d", name, got, counts[name])
 		}
+		n := mustNet(t, name)
+		if n.Params != counts[name] {
+			t.Errorf("%s: the list says %d parameters, want %d", name, n.Params, counts[name])
+		}
+		about := fmt.Sprintf("%.1f M parameters", float64(n.Params)/1e6)
+		if n.Params < 1e6 {
+			about = fmt.Sprintf("%.0f k parameters", float64(n.Params)/1e3)
+		}
+		if !strings.Contains(n.About, about) {
+			t.Errorf("%s: %q does not say %q", name, n.About, about)
+		}
 		if err := logits.Shape().Check(dtypes.Float32, 2, 10); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -56,6 +68,18 @@ func TestUnknownNameListsTheNetworks(t *testing.T) {
 	}
 	if !slices.IsSorted(Names()) {
 		t.Errorf("names are not sorted: %v", Names())
+	}
+}
+
+func TestEveryNetworkHasACompleteRecipe(t *testing.T) {
+	for _, n := range All {
+		r := n.Recipe
+		if r.Data == "" || r.Epochs < 1 || r.Batch < 1 || !(r.LR > 0) || r.Schedule == "" {
+			t.Errorf("%s: %+v", n.Name, r)
+		}
+		if n.Name == "" || n.About == "" || n.Params < 1 || n.H200 < 0 || n.build == nil {
+			t.Errorf("%+v lacks something", n)
+		}
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/bregman-ml/bregman/internal/app/command"
 )
 
 // document is a page of the documentation.
@@ -111,9 +109,9 @@ func TestEveryCommandOfTheDocumentationIsUnderstood(t *testing.T) {
 			if args[0] == "worker" && !slices.Contains(args, "--nats") {
 				args = append(args, "--nats", "nats://queue:4222") // which the job for Slurm has in its environment
 			}
-			k, err := newParser(t.Context(), &command.Console{}).Parse(args)
+			k, err := newParser().Parse(args)
 			if err == nil {
-				err = command.CheckUsage(k.Selected().Target.Addr().Interface())
+				_, err = ready(k)
 			}
 			if err != nil {
 				t.Errorf("%s: bregman %s: %v", d.path, line, err)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -13,52 +15,61 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/bench"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/compare"
 	"github.com/bregman-ml/bregman/internal/app/paper"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
+// cli is the command line. What a command and its settings are for stands with them.
 type cli struct {
 	Reproduce struct {
-		Linear  paper.Linear  `cmd:"" help:"Figure 1, the tables in R^100 and the regression claim."`
-		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10" help:"Deep networks: accuracy, weights, pruning, rounding, margins."`
+		Linear  paper.Linear  `cmd:""`
+		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10"`
 	} `cmd:"" help:"The paper's linear and CIFAR-10 experiments, with its numbers beside ours. ImageNet is not included."`
-	Fit     command.Fit     `cmd:"" help:"Train a linear classifier in a chosen geometry, with a certificate on its margin."`
-	Predict command.Predict `cmd:"" help:"Apply a model to data."`
-	Margin  command.Margin  `cmd:"" help:"The exact maximum lp margin, with certificate."`
-	Path    command.Path    `cmd:"" help:"The regularisation path, against the max-margin direction."`
-	Verify  paper.Verify    `cmd:"" help:"Statements of the paper, checked numerically, one line each."`
+	Fit     command.Fit     `cmd:""`
+	Predict command.Predict `cmd:""`
+	Margin  command.Margin  `cmd:""`
+	Path    command.Path    `cmd:""`
+	Verify  paper.Verify    `cmd:""`
 	Data    struct {
-		List command.DataList `cmd:"" help:"The data sets that have names, and where images are."`
-		Info command.DataInfo `cmd:"" help:"What a data set holds."`
-		Get  command.DataGet  `cmd:"" help:"Fetch a set of images, or write a table as svmlight text."`
-
-		Synth command.DataSynth `cmd:"" help:"Make a sparse separable problem of any size."`
+		List  command.DataList  `cmd:""`
+		Info  command.DataInfo  `cmd:""`
+		Get   command.DataGet   `cmd:""`
+		Synth command.DataSynth `cmd:""`
 	} `cmd:"" help:"Data sets."`
-	Train  command.Train  `cmd:"" help:"Train a network by stochastic p-GD."`
-	Report compare.Report `cmd:"" help:"Compare runs on one page."`
-	Export compare.Export `cmd:"" help:"A run's metrics as csv or npz."`
-	Serve  web.Serve      `cmd:"" help:"The dashboard: runs in a browser, live."`
+	Train  command.Train  `cmd:""`
+	Report compare.Report `cmd:""`
+	Export compare.Export `cmd:""`
+	Serve  web.Serve      `cmd:""`
 	Sweep  sweep.Commands `cmd:"" help:"Grids of runs, on this machine or on many."`
-	Worker sweep.Worker   `cmd:"" help:"Take runs of a sweep from a NATS server."`
-	Doctor command.Doctor `cmd:"" help:"What this machine can do: engines, data, networks, versions."`
+	Worker sweep.Worker   `cmd:""`
+	Doctor command.Doctor `cmd:""`
 	Bench  struct {
-		Linear bench.Linear `cmd:"" help:"One step of p-GD in both linear experiments."`
-		Margin bench.Margin `cmd:"" help:"Classifiers on a large sparse problem, beside liblinear."`
-		Train  bench.Train  `cmd:"" help:"Training networks on a CPU, the matrix product and the update, beside PyTorch."`
+		Linear bench.Linear `cmd:""`
+		Margin bench.Margin `cmd:""`
+		Train  bench.Train  `cmd:""`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
 	Version versionCmd `cmd:"" help:"The version of this program."`
 }
 
+// versionCmd is `bregman version`.
 type versionCmd struct{}
 
-func (versionCmd) Run(con *command.Console) error {
-	_, err := fmt.Fprintln(con.Out, "bregman", con.Version)
-	return err
+func (versionCmd) Check() error { return nil }
+
+func (versionCmd) Do(_ context.Context, env *command.Env) (command.Result, error) {
+	return versionResult(env.Version), nil
 }
+
+type versionResult string
+
+func (v versionResult) Print(w io.Writer) { fmt.Fprintln(w, "bregman", string(v)) }
+func (v versionResult) JSON() any         { return map[string]string{"version": string(v)} }
 
 func main() {
 	os.Exit(guard(func() int { return run(os.Args[1:]) }))
@@ -87,43 +98,27 @@ func selected(err error) string {
 }
 
 // newParser returns the parser of the command line.
-func newParser(ctx context.Context, con *command.Console) *kong.Kong {
-	return kong.Must(new(cli), kong.Name("bregman"),
+func newParser() *kong.Kong {
+	return kong.Must(&cli{Sweep: sweep.NewCommands(paper.Library())}, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, paper.Library()))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}), kong.PostBuild(describe))
 }
 
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
-	ctx, stop := untilStopped()
-	defer stop()
-
-	con := command.NewConsole(version())
-	parser := newParser(ctx, con)
 	if len(args) == 0 || args[0] == "help" { // help COMMAND is COMMAND --help
 		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
 	}
-	k, err := parser.Parse(args)
+	k, err := newParser().Parse(args)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bregman: %v\nTry: %s --help\n", err, selected(err))
 		return 2
 	}
-	if err = command.CheckResume(given(k)); err == nil {
-		err = command.CheckZero(given(k), k.Selected().Target.Addr().Interface())
-	}
-	if err == nil {
-		err = command.CheckUsage(k.Selected().Target.Addr().Interface())
-	}
-	long := keepsResult(k.Selected().Target.Addr().Interface())
-	if long {
-		surviveClosedPipe()
-	}
-	if err == nil {
-		err = k.Run()
-	}
-	var usage *command.UsageError
-	if errors.As(err, &usage) {
+	ctx, stop := untilStopped()
+	defer stop()
+	con := newConsole()
+	long, err := do(ctx, con, k)
+	if usage := (*command.UsageError)(nil); errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "bregman: %v\n", err)
 		return 2
 	}
@@ -135,22 +130,55 @@ func run(args []string) (code int) {
 		}
 		return 1
 	}
-	if err := con.Failed(); err != nil && !(long && errors.Is(err, syscall.EPIPE)) {
+	if err := con.out.err; err != nil && !(long && errors.Is(err, syscall.EPIPE)) {
 		fmt.Fprintf(os.Stderr, "bregman: cannot write the result: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-// given are the names of the flags on the command line.
-func given(k *kong.Context) []string {
-	var names []string
+// do checks and does the command that was selected, and shows its result, also one that comes with an error. It reports
+// whether the command keeps its result elsewhere, too.
+func do(ctx context.Context, con *console, k *kong.Context) (long bool, err error) {
+	c, err := ready(k)
+	if err != nil {
+		return false, err
+	}
+	if long = keepsResult(c); long {
+		surviveClosedPipe()
+	}
+	err = command.Run(ctx, &command.Env{Observer: con, Version: version(), Engines: new(engine.Pool)}, c, &con.out)
+	if err == con.out.err {
+		return long, nil // the caller knows
+	}
+	return long, err
+}
+
+// ready returns the command that was selected, resolved and checked.
+func ready(k *kong.Context) (command.Command, error) {
+	c := k.Selected().Target.Addr().Interface().(command.Command)
+	said := given(k, c)
+	err := settings.CheckResume(c, slices.Collect(maps.Keys(said)))
+	if err == nil {
+		err = settings.CheckZero(c, said)
+	}
+	if err != nil {
+		return nil, &command.UsageError{Err: err}
+	}
+	return command.Ready(c)
+}
+
+// given are the settings on the command line, by key.
+func given(k *kong.Context, c command.Command) map[string]string {
+	said := map[string]string{}
 	for _, p := range k.Path {
-		if p.Flag != nil {
-			names = append(names, p.Flag.Name)
+		for _, f := range settings.Fields(c) {
+			if p.Flag != nil && p.Flag.Name == f.Flag {
+				said[f.Key] = settings.Format(p.Flag.Target.Interface())
+			}
 		}
 	}
-	return names
+	return said
 }
 
 // version is the module's version, or the commit it was built from.

@@ -4,6 +4,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
@@ -19,8 +21,18 @@ import (
 
 // Linear is `bregman bench linear`: the time of one p-GD step in both of the paper's linear experiments.
 type Linear struct {
-	Time time.Duration `kong:"default='200ms',help='How long to measure each entry, in several rounds of which the quickest counts.'" json:"time"`
-	JSON bool          `kong:"name='json',help='Print one JSON object.'" json:"-"`
+	Time time.Duration `default:"200ms" json:"time"`
+	command.Printed
+}
+
+// Texts are the words for its settings.
+func (*Linear) Texts() settings.Texts {
+	return settings.Texts{
+		About: "One step of p-GD in both linear experiments.",
+		Help: map[string]string{
+			"time": "How long to measure each entry, in several rounds of which the quickest counts.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -46,41 +58,47 @@ type linearTime struct {
 // Check returns the first thing wrong with the settings.
 func (l *Linear) Check() error {
 	if l.Time <= 0 {
-		return fmt.Errorf("--time %v: want a positive time", l.Time)
+		return settings.Errorf("time", "--time %v: want a positive time", l.Time)
 	}
 	return nil
 }
 
-// Run measures and prints.
-func (l *Linear) Run(ctx context.Context, con *command.Console) error {
-	if err := l.Check(); err != nil {
-		return err
-	}
-	var out []linearTime
-	t := render.Table{Title: fmt.Sprintf("ns per step of p-GD, one core, %s/%s", runtime.GOOS, runtime.GOARCH),
-		Header: []string{"experiment", "p", "ns", "transcription", "ratio"}}
+// linearTimes are the result of bench linear.
+type linearTimes []linearTime
+
+var _ command.Result = linearTimes(nil)
+
+// Do measures.
+func (l *Linear) Do(ctx context.Context, _ *command.Env) (command.Result, error) {
+	var out linearTimes
 	for _, e := range Experiments() {
 		for _, p := range Ps {
 			if err := ctx.Err(); err != nil {
-				return err
+				return nil, err
 			}
-			m := linearTime{Experiment: e.Name, P: p}
 			s, err := e.Start(p)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			m.Step = quickest(l.Time, s.Step)
-			m.Transcription = quickest(l.Time, NewTranscription(e.X, p, e.W0).Step)
-			out = append(out, m)
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", e.Name), render.Text("%v", p), render.Number(m.Step, 0), render.Number(m.Transcription, 0),
-				render.Text("%.1f×", m.Transcription/m.Step)})
+			out = append(out, linearTime{e.Name, p, quickest(l.Time, s.Step),
+				quickest(l.Time, NewTranscription(e.X, p, e.W0).Step)})
 		}
 	}
-	if l.JSON {
-		return con.PrintJSON(map[string]any{"arch": runtime.GOARCH, "steps": out})
+	return out, nil
+}
+
+func (l linearTimes) JSON() any {
+	return map[string]any{"arch": runtime.GOARCH, "steps": []linearTime(l)}
+}
+
+func (l linearTimes) Print(w io.Writer) {
+	t := render.Table{Title: fmt.Sprintf("ns per step of p-GD, one core, %s/%s", runtime.GOOS, runtime.GOARCH),
+		Header: []string{"experiment", "p", "ns", "transcription", "ratio"}}
+	for _, m := range l {
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", m.Experiment), render.Text("%v", m.P), render.Number(m.Step, 0),
+			render.Number(m.Transcription, 0), render.Text("%.1f×", m.Transcription/m.Step)})
 	}
-	fmt.Fprint(con.Out, t.Text())
-	return nil
+	fmt.Fprint(w, t.Text())
 }
 
 // Experiment is one of the paper's linear experiments, ready to run.

@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -34,19 +32,15 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func TestBenchLinearPrintsBothTimesForEachExperimentAndP(t *testing.T) {
-	var out bytes.Buffer
-	l := Linear{Time: time.Millisecond, JSON: true}
-	if err := l.Run(t.Context(), &command.Console{Out: &out}); err != nil {
+	out, err := (&Linear{Time: time.Millisecond}).Do(t.Context(), &command.Env{Observer: command.Quiet()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct{ Steps []linearTime }
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatal(err)
+	got := out.(linearTimes)
+	if len(got) != 12 {
+		t.Fatalf("%d entries, want 12", len(got))
 	}
-	if len(got.Steps) != 12 {
-		t.Fatalf("%d entries, want 12", len(got.Steps))
-	}
-	for _, m := range got.Steps {
+	for _, m := range got {
 		if !(m.Step > 0 && m.Transcription > 0) {
 			t.Errorf("%+v: want positive times", m)
 		}

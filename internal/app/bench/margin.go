@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,20 +19,38 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Margin is `bregman bench margin`: classifiers on a large sparse problem, beside liblinear.
 type Margin struct {
-	Rows    command.Count `kong:"default='100000',help='Examples of the problem, as in bregman data synth.'" json:"rows"`
-	Cols    command.Count `kong:"default='50000',help='Features.'" json:"cols"`
-	Entries command.Count `kong:"default='50',help='Nonzeros in each example.'" json:"entries"`
-	Rounds  int           `kong:"default='3',help='Repetitions, of which the quickest counts for each.'" json:"rounds"`
-	C       float64       `kong:"name='c',default='100',help='The C of liblinear; ours is l2 = 1/(C n).'" json:"c"`
-	Scaling bool          `kong:"help='Measure instead how time and memory grow, with problems from 1e5 to 1e8 nonzeros, or as many as --entries times --rows.'" json:"scaling"`
-	Out     string        `kong:"placeholder='FILE',help='With --scaling: write the figure here, as PNG.'" json:"out,omitempty"`
-	JSON    bool          `kong:"name='json',help='Print one JSON object.'" json:"-"`
+	Rows    settings.Count `default:"100000" json:"rows"`
+	Cols    settings.Count `default:"50000" json:"cols"`
+	Entries settings.Count `default:"50" json:"entries"`
+	Rounds  int            `default:"3" json:"rounds"`
+	C       float64        `name:"c" default:"100" json:"c"`
+	Scaling bool           `json:"scaling"`
+	Out     string         `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	command.Printed
+}
+
+// Texts are the words for its settings.
+func (*Margin) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Classifiers on a large sparse problem, beside liblinear.",
+		Help: map[string]string{
+			"rows":    "Examples of the problem, as in bregman data synth.",
+			"cols":    "Features.",
+			"entries": "Nonzeros in each example.",
+			"rounds":  "Repetitions, of which the quickest counts for each.",
+			"c":       "The C of liblinear; ours is l2 = 1/(C n).",
+			"scaling": "Measure instead how time and memory grow, with problems from 1e5 to 1e8 nonzeros, or as many " +
+				"as --entries times --rows.",
+			"out": "With --scaling: write the figure here, as PNG.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -66,63 +83,74 @@ type marginTask struct {
 func (m *Margin) Check() error {
 	switch {
 	case m.Rounds < 1:
-		return fmt.Errorf("--rounds %d: want at least 1", m.Rounds)
+		return settings.Errorf("rounds", "--rounds %d: want at least 1", m.Rounds)
 	case !(m.C > 0) || math.IsInf(m.C, 1):
-		return fmt.Errorf("--c %v: want a positive number", m.C)
+		return settings.Errorf("c", "--c %v: want a positive number", m.C)
 	case m.Rows < 1 || m.Cols < 1 || m.Entries < 1:
-		return fmt.Errorf("--rows %d, --cols %d, --entries %d: want at least 1 of each", m.Rows, m.Cols, m.Entries)
+		return settings.Errorf("rows", "--rows %d, --cols %d, --entries %d: want at least 1 of each", m.Rows, m.Cols, m.Entries)
 	}
 	return dataset.Synth{Rows: int(m.Rows), Cols: int(m.Cols), Entries: int(m.Entries)}.Check()
 }
 
-// Run measures and prints.
-func (m *Margin) Run(ctx context.Context, con *command.Console) error {
+// marginTimes are the result of bench margin.
+type marginTimes struct {
+	*Margin
+	tasks    []marginTask
+	compared bool // with liblinear
+}
+
+var _ command.Result = marginTimes{}
+
+// Do measures.
+func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	if err := command.CheckOut(m.Out); err != nil {
-		return err
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "bregman-bench")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	if m.Scaling {
-		return m.scaling(ctx, con, dir)
+		return m.scaling(ctx, env, dir)
 	}
 	file := filepath.Join(dir, "synth.svm")
 	set, err := m.problem(file, int(m.Rows))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	theirs, _ := exec.LookPath("liblinear-train")
 	if theirs == "" {
-		con.Say("liblinear-train is not installed: nothing to compare with")
+		env.Say("liblinear-train is not installed: nothing to compare with")
 	}
 	tasks := m.tasks(set)
 	for round := range m.Rounds {
 		for k := range tasks {
 			t := &tasks[k]
-			con.Say("round %d: %s", round+1, t.Name)
+			env.Say("round %d: %s", round+1, t.Name)
 			if err := t.run(ctx, file, dir); err != nil {
-				return err
+				return nil, err
 			}
 			if t.Liblinear != "" && theirs != "" {
 				if err := t.liblinear(ctx, theirs, file, dir); err != nil {
-					return err
+					return nil, err
 				}
 			}
 		}
 	}
 	for k := range tasks {
 		if err := tasks[k].compare(set, dir, theirs != ""); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if m.JSON {
-		return con.PrintJSON(map[string]any{"rows": m.Rows, "cols": m.Cols, "entries": m.Entries, "cores": runtime.GOMAXPROCS(0), "tasks": tasks})
-	}
-	fmt.Fprint(con.Out, m.table(tasks, theirs != "").Text())
-	return nil
+	return marginTimes{m, tasks, theirs != ""}, nil
 }
+
+func (m marginTimes) JSON() any {
+	return map[string]any{"rows": m.Rows, "cols": m.Cols, "entries": m.Entries, "cores": runtime.GOMAXPROCS(0), "tasks": m.tasks}
+}
+
+func (m marginTimes) Print(w io.Writer) { fmt.Fprint(w, m.table(m.tasks, m.compared).Text()) }
 
 // problem makes the data and writes it.
 func (m *Margin) problem(file string, rows int) (*dataset.Set, error) {
@@ -140,7 +168,7 @@ func (m *Margin) problem(file string, rows int) (*dataset.Set, error) {
 func (m *Margin) tasks(set *dataset.Set) []marginTask {
 	n, _ := set.X.Dims()
 	fit := func(p, gap float64) command.Fit {
-		return command.Fit{P: command.Exponents{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none", Steps: 1e6}
+		return command.Fit{P: settings.Floats{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none", Steps: 1e6}
 	}
 	c := strconv.FormatFloat(m.C, 'g', -1, 64)
 	logistic := fit(2, 1e-3)
@@ -155,18 +183,15 @@ func (m *Margin) tasks(set *dataset.Set) []marginTask {
 
 // run fits once, from the file to the model, and keeps the quickest time.
 func (t *marginTask) run(ctx context.Context, file, dir string) error {
-	var out bytes.Buffer
 	f := t.fit
-	f.Data, f.Out, f.JSON = file, filepath.Join(dir, "model.json"), true
+	f.Data, f.Out = file, filepath.Join(dir, "model.json")
 	start := time.Now()
-	if err := f.Run(ctx, &command.Console{Out: &out, Err: io.Discard}); err != nil {
+	out, err := f.Do(ctx, &command.Env{Observer: command.Quiet()})
+	if err != nil {
 		return err
 	}
 	seconds := time.Since(start).Seconds()
-	var r command.FitResult
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		return err
-	}
+	r := out.(*command.Fitted)
 	if t.Seconds != 0 && seconds >= t.Seconds {
 		return nil
 	}

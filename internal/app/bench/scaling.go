@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 )
 
@@ -30,48 +32,66 @@ type scalePoint struct {
 // scaleIterations are timed on each size, of the accelerated method from its start: no example is left out yet.
 const scaleIterations = 10
 
-// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each time, and
-// half as many features as rows, up to --cols.
-func (m *Margin) scaling(ctx context.Context, con *command.Console, dir string) error {
+// scaleTimes are the result of bench margin --scaling.
+type scaleTimes struct {
+	command.File
+	points []scalePoint
+}
+
+var _ command.Result = scaleTimes{}
+
+// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each time,
+// and half as many features as rows, up to --cols.
+func (m *Margin) scaling(ctx context.Context, env *command.Env, dir string) (command.Result, error) {
 	var points []scalePoint
 	most := int(m.Rows) * int(m.Entries)
 	for nnz := 100_000; nnz <= most && nnz <= 100_000_000; nnz *= 10 {
-		con.Say("%s nonzeros", render.Thousands(nnz))
+		env.Say("%s nonzeros", render.Thousands(nnz))
 		file := filepath.Join(dir, "synth.svm")
 		one, rows := *m, nnz/int(m.Entries)
-		one.Cols = min(m.Cols, command.Count(max(rows/2, int(m.Entries))))
+		one.Cols = min(m.Cols, settings.Count(max(rows/2, int(m.Entries))))
 		if _, err := one.problem(file, rows); err != nil {
-			return err
+			return nil, err
 		}
 		pt, err := measureScale(ctx, file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		points = append(points, pt)
 	}
 	if len(points) == 0 {
-		return fmt.Errorf("--rows %d with --entries %d: the smallest problem has 100,000 nonzeros", m.Rows, m.Entries)
+		return nil, fmt.Errorf("--rows %d with --entries %d: the smallest problem has 100,000 nonzeros", m.Rows, m.Entries)
 	}
+	out := scaleTimes{points: points}
 	if m.Out != "" {
 		png, err := render.PNG(scaleFigures(points)...)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := con.Write(m.Out, png); err != nil {
-			return err
+		out.File = command.NewFile(m.Out, png)
+		if err := out.Save(); err != nil {
+			return nil, err
 		}
 	}
-	if m.JSON {
-		return con.PrintJSON(map[string]any{"cores": runtime.GOMAXPROCS(0), "points": points})
-	}
+	return out, nil
+}
+
+func (s scaleTimes) JSON() any {
+	return map[string]any{"cores": runtime.GOMAXPROCS(0), "points": s.points}
+}
+
+func (s scaleTimes) Print(w io.Writer) {
 	t := render.Table{Title: fmt.Sprintf("Time and memory by the number of nonzeros, %d cores", runtime.GOMAXPROCS(0)),
-		Header: []string{"nonzeros", "file MB", "reading s", "MB/s", "ms an iteration", "ns a nonzero", "arrays MB", "heap after reading", "while fitting"}}
-	for _, p := range points {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", render.Thousands(p.Nonzeros)), render.Number(float64(p.Bytes)/1e6, 1), render.Short(p.Read, 3), render.Number(float64(p.Bytes)/1e6/p.Read, 0),
-			render.Short(1e3*p.Iteration, 3), render.Number(1e9*p.Iteration/float64(p.Nonzeros), 2), render.Number(p.Arrays/1e6, 1), render.Text("%.2f×", p.Heap/p.Arrays), render.Text("%.2f×", p.Fit/p.Arrays)})
+		Header: []string{"nonzeros", "file MB", "reading s", "MB/s", "ms an iteration", "ns a nonzero", "arrays MB",
+			"heap after reading", "while fitting"}}
+	for _, p := range s.points {
+		mb := float64(p.Bytes) / 1e6
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", render.Thousands(p.Nonzeros)), render.Number(mb, 1),
+			render.Short(p.Read, 3), render.Number(mb/p.Read, 0), render.Short(1e3*p.Iteration, 3),
+			render.Number(1e9*p.Iteration/float64(p.Nonzeros), 2), render.Number(p.Arrays/1e6, 1),
+			render.Text("%.2f×", p.Heap/p.Arrays), render.Text("%.2f×", p.Fit/p.Arrays)})
 	}
-	fmt.Fprint(con.Out, t.Text())
-	return nil
+	fmt.Fprint(w, t.Text())
 }
 
 func measureScale(ctx context.Context, file string) (scalePoint, error) {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -26,6 +28,7 @@ import (
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/pool"
 	"github.com/bregman-ml/bregman/internal/product"
 	"github.com/bregman-ml/bregman/internal/vec"
@@ -36,13 +39,30 @@ import (
 
 // Train is `bregman bench train`: training steps on a CPU beside PyTorch, the matrix product, and the update.
 type Train struct {
-	Models []string      `kong:"default='resnet18,mobilenetv2,cnn',help='Networks.'" json:"models"`
-	Batch  int           `kong:"default='32',help='Images a step.'" json:"batch"`
-	P      float64       `kong:"name='p',default='3',help='Geometry.'" json:"p"`
-	Time   time.Duration `kong:"default='6s',help='How long to measure each entry, in rounds of which the quickest counts.'" json:"time"`
-	Engine string        `kong:"default='cpu',help='Engine; see bregman doctor.'" json:"engine"`
-	Python string        `kong:"placeholder='PYTHON',help='A Python with PyTorch: to show its times beside ours. Needs scripts/torch_bench.py in this folder.'" json:"python,omitempty"`
-	JSON   bool          `kong:"name='json',help='Print one JSON object.'" json:"-"`
+	Models []string      `default:"resnet18,mobilenetv2,cnn" json:"models"`
+	Batch  int           `default:"32" json:"batch"`
+	P      float64       `name:"p" default:"3" json:"p"`
+	Time   time.Duration `default:"6s" json:"time"`
+	Engine string        `default:"cpu" json:"engine" role:"place"`
+	Python string        `placeholder:"PYTHON" json:"python,omitempty"`
+	command.Printed
+}
+
+// Texts are the words for its settings.
+func (*Train) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Training networks on a CPU, the matrix product and the update, beside PyTorch.",
+		Help: map[string]string{
+			"models": "Networks.",
+			"batch":  "Images a step.",
+			"p":      "Geometry.",
+			"time":   "How long to measure each entry, in rounds of which the quickest counts.",
+			"engine": command.EngineHelp(),
+			"python": "A Python with PyTorch: to show its times beside ours. Needs scripts/torch_bench.py in this " +
+				"folder.",
+		},
+		Choices: map[string][]string{"models": nets.Names()},
+	}
 }
 
 // Help is shown by --help.
@@ -70,87 +90,90 @@ type trainTime struct {
 
 // Check returns the first thing wrong with the settings.
 func (t *Train) Check() error {
-	for _, m := range t.Models {
-		if _, err := nets.ByName(m); err != nil {
-			return err
-		}
-	}
 	if t.Batch < 1 || t.Time <= 0 {
-		return fmt.Errorf("--batch %d, --time %v: want both positive", t.Batch, t.Time)
+		return settings.Errorf("batch", "--batch %d, --time %v: want both positive", t.Batch, t.Time)
 	}
 	return nil
 }
 
-// Run measures and prints.
-func (t *Train) Run(ctx context.Context, con *command.Console) error {
-	if err := t.Check(); err != nil {
-		return err
+// trainTimes are the result of bench train.
+type trainTimes struct {
+	*Train
+	threads  int
+	training []trainTime
+	gflops   float64            // of the matrix product
+	blas     map[string]float64 // and of others'
+	updates  []updateTime
+	pass     float64 // seconds of w −= ηg
+}
+
+var _ command.Result = (*trainTimes)(nil)
+
+// Do measures.
+func (t *Train) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	out := &trainTimes{Train: t, threads: runtime.GOMAXPROCS(0)}
+	eng, err := command.OpenEngine(env, t.Engine)
+	if err != nil {
+		return nil, err
 	}
-	threads := runtime.GOMAXPROCS(0)
-	table := render.Table{Title: fmt.Sprintf("training on the %s engine, %d threads, batch %d, p = %v", t.Engine, threads, t.Batch, t.P),
-		Header: []string{"network", "img/s", "CPU ms/image", "peak MB", "PyTorch img/s", "CPU ms/image", "peak MB", "its CPU / ours"}}
-	var times []trainTime
 	for _, name := range t.Models {
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
-		con.Say("%s", name)
-		m, err := t.measure(ctx, name)
+		env.Say("%s", name)
+		m, err := t.measure(ctx, eng, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if t.Python != "" {
-			if err := t.torch(ctx, &m, threads); err != nil {
-				return err
+			if err := t.torch(ctx, &m, out.threads); err != nil {
+				return nil, err
 			}
 		}
-		times = append(times, m)
-		row := []render.Cell{render.Text("%s", name), render.Number(m.Rate, 1), render.Number(1e3*m.CPU, 2), render.Number(m.Peak, 0)}
+		out.training = append(out.training, m)
+	}
+	env.Say("matrix product")
+	out.gflops = matMul(t.Time / 3)
+	if out.blas, err = t.blasRates(ctx); err != nil {
+		return nil, err
+	}
+	env.Say("update of 11 million weights")
+	out.updates, out.pass, err = t.timeUpdates(eng)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (t *trainTimes) JSON() any {
+	return map[string]any{"threads": t.threads, "batch": t.Batch, "training": t.training, "matmul_1024_gflops": t.gflops,
+		"openblas_gflops": t.blas, "pass_ms": 1e3 * t.pass, "updates": t.updates}
+}
+
+func (t *trainTimes) Print(w io.Writer) {
+	table := render.Table{Title: fmt.Sprintf("training on the %s engine, %d threads, batch %d, p = %v", t.Engine, t.threads, t.Batch, t.P),
+		Header: []string{"network", "img/s", "CPU ms/image", "peak MB", "PyTorch img/s", "CPU ms/image", "peak MB", "its CPU / ours"}}
+	for _, m := range t.training {
+		row := []render.Cell{render.Text("%s", m.Model), render.Number(m.Rate, 1), render.Number(1e3*m.CPU, 2), render.Number(m.Peak, 0)}
 		if m.Torch > 0 {
-			row = append(row, render.Number(m.TorchIS, 1), render.Number(1e3*m.Torch, 2), render.Number(m.TorchMB, 0), render.Text("%.2f×", m.Torch/m.CPU))
+			row = append(row, render.Number(m.TorchIS, 1), render.Number(1e3*m.Torch, 2), render.Number(m.TorchMB, 0),
+				render.Text("%.2f×", m.Torch/m.CPU))
 		} else {
 			row = append(row, render.Text("-"), render.Text("-"), render.Text("-"), render.Text("-"))
 		}
 		table.Rows = append(table.Rows, row)
 	}
-	con.Say("matrix product")
-	gflops := matMul(t.Time / 3)
-	blas, err := t.blas(ctx)
-	if err != nil {
-		return err
+	fmt.Fprint(w, table.Text())
+	fmt.Fprintf(w, "\nmatrix product, 1024³, one core: %.1f GFLOP/s", t.gflops)
+	for _, k := range slices.Sorted(maps.Keys(t.blas)) {
+		fmt.Fprintf(w, "; %s %.1f (%.0f %%)", k, t.blas[k], 100*t.gflops/t.blas[k])
 	}
-	con.Say("update of 11 million weights")
-	updates, pass, err := t.updates()
-	if err != nil {
-		return err
-	}
-	if t.JSON {
-		return con.PrintJSON(map[string]any{"threads": threads, "batch": t.Batch, "training": times, "matmul_1024_gflops": gflops, "openblas_gflops": blas,
-			"pass_ms": 1e3 * pass, "updates": updates})
-	}
-	fmt.Fprint(con.Out, table.Text())
-	fmt.Fprintf(con.Out, "\nmatrix product, 1024³, one core: %.1f GFLOP/s", gflops)
-	if names := sortedKeys(blas); len(names) > 0 {
-		for _, k := range names {
-			fmt.Fprintf(con.Out, "; %s %.1f (%.0f %%)", k, blas[k], 100*gflops/blas[k])
-		}
-	}
-	fmt.Fprintf(con.Out, "\nw -= eta*g over 11,173,962 weights, %d threads: %.2f ms\n", threads, 1e3*pass)
+	fmt.Fprintf(w, "\nw -= eta*g over 11,173,962 weights, %d threads: %.2f ms\n", t.threads, 1e3*t.pass)
 	u := render.Table{Title: "p-GD's update of them, beside that pass", Header: []string{"p", "ms", "ratio"}}
-	for _, v := range updates {
-		u.Rows = append(u.Rows, []render.Cell{render.Text("%v", v.P), render.Number(1e3*v.Seconds, 2), render.Text("%.2f×", v.Seconds/pass)})
+	for _, v := range t.updates {
+		u.Rows = append(u.Rows, []render.Cell{render.Text("%v", v.P), render.Number(1e3*v.Seconds, 2), render.Text("%.2f×", v.Seconds/t.pass)})
 	}
-	fmt.Fprint(con.Out, u.Text())
-	return nil
-}
-
-func sortedKeys(m map[string]float64) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
+	fmt.Fprint(w, u.Text())
 }
 
 // randomImages are a set of so many steps.
@@ -170,16 +193,13 @@ func randomImages(n int) *images.Set {
 }
 
 // measure trains a network for a while.
-func (t *Train) measure(ctx context.Context, name string) (trainTime, error) {
+func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (trainTime, error) {
 	m := trainTime{Model: name, CPU: math.Inf(1)}
-	e, err := engine.Open(t.Engine)
+	net, err := nets.ByName(name)
 	if err != nil {
 		return m, err
 	}
-	steps := 2
-	if name == "cnn" {
-		steps = 100
-	}
+	steps := max(2, 2_500_000/net.Params) // a small network takes many, or else starting and ending an epoch would count
 	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: name, Batch: t.Batch, Precision: "float32", Augment: true,
 		Optimizer: optim.Mirror().Schedule(optim.Constant())})
 	if err != nil {
@@ -222,8 +242,8 @@ func (t *Train) torch(ctx context.Context, m *trainTime, threads int) error {
 	return nil
 }
 
-// blas times numpy's matrix product on one core, with the kernels OpenBLAS would take and with those for AVX2.
-func (t *Train) blas(ctx context.Context) (map[string]float64, error) {
+// blasRates times numpy's matrix product on one core, with the kernels OpenBLAS would take and with those for AVX2.
+func (t *Train) blasRates(ctx context.Context) (map[string]float64, error) {
 	out := map[string]float64{}
 	if t.Python == "" {
 		return out, nil
@@ -289,8 +309,8 @@ type updateTime struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// updates times p-GD's update of as many weights as ResNet-18 has, and the bare pass w −= ηg on as many threads.
-func (t *Train) updates() (out []updateTime, pass float64, err error) {
+// timeUpdates times p-GD's update of as many weights as ResNet-18 has, and the bare pass w −= ηg on as many threads.
+func (t *Train) timeUpdates(e *engine.Engine) (out []updateTime, pass float64, err error) {
 	const n = 11_173_962
 	w, g := make([]float32, n), make([]float32, n)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -306,10 +326,6 @@ func (t *Train) updates() (out []updateTime, pass float64, err error) {
 	}
 	bare := func() { all.Each((n+chunk-1)/chunk, each) }
 
-	e, err := engine.Open(t.Engine)
-	if err != nil {
-		return nil, 0, err
-	}
 	store := model.NewStore()
 	opt := optim.Mirror().P(3).LearningRate(1e-3).Done()
 	var step *model.Exec

@@ -10,10 +10,9 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
-
-func quiet() *Console { return &Console{Out: io.Discard, Err: io.Discard} }
 
 func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 	seen := map[string]string{}
@@ -23,7 +22,7 @@ func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "a.svm")
-		if err := (&DataGet{Data: spec, Out: file}).Run(t.Context(), quiet()); err != nil {
+		if err := perform(t.Context(), &DataGet{Data: spec, Out: file}, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		text, _ := os.ReadFile(file)
@@ -38,8 +37,8 @@ func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 // Runs of built-in data had no hash in earlier versions.
 func TestAnOldRunOfBuiltInDataIsResumed(t *testing.T) {
 	runs := t.TempDir()
-	fit := Fit{Data: "r2", P: Exponents{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Seed: 1, Runs: runs}
-	if err := fit.Run(t.Context(), quiet()); err != nil {
+	fit := Fit{Data: "r2", P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Seed: 1, Runs: runs}
+	if err := perform(t.Context(), &fit, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	found, _ := filepath.Glob(filepath.Join(runs, "*"))
@@ -56,7 +55,7 @@ func TestAnOldRunOfBuiltInDataIsResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := (&Fit{Resume: found[0]}).Run(t.Context(), quiet()); (err == nil) != ok {
+		if err := perform(t.Context(), &Fit{Resume: found[0]}, io.Discard, io.Discard); (err == nil) != ok {
 			t.Errorf("a run whose data has the hash %q: %v", hash, err)
 		}
 	}

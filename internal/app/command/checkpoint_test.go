@@ -103,7 +103,7 @@ func TestAFitDoesNotResumeFromADamagedCheckpoint(t *testing.T) {
 func TestAFitResumesFromACheckpointWithoutAChecksumAndSaysSo(t *testing.T) {
 	run := func(ctx context.Context, f Fit) (string, error) {
 		var out, said bytes.Buffer
-		err := f.Run(ctx, &Console{Out: &out, Err: &said, Version: "test"})
+		err := perform(ctx, &f, &out, &said)
 		return said.String(), err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

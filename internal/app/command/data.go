@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -17,8 +16,8 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
-	"github.com/bregman-ml/bregman/runlog"
 )
 
 // builtin are the data sets that come with the program: name, or name:seed.
@@ -33,7 +32,15 @@ var builtin = []struct {
 
 // DataList is `bregman data list`.
 type DataList struct {
-	JSON bool `kong:"name='json',help='Print JSON.'" json:"-"`
+	Printed
+}
+
+// Texts are the words for its settings.
+func (*DataList) Texts() settings.Texts {
+	return settings.Texts{
+		About: "The data sets that have names, and where images are.",
+		Help:  map[string]string{},
+	}
 }
 
 // Help is shown by --help.
@@ -42,24 +49,33 @@ func (*DataList) Help() string {
   bregman data list`
 }
 
-// Run prints the built-in data sets and the file formats.
-func (l *DataList) Run(con *Console) error {
-	if l.JSON {
-		type entry struct {
-			Name  string `json:"name"`
-			About string `json:"about"`
-		}
-		var out []entry
-		for _, b := range builtin {
-			out = append(out, entry{b.name, b.about})
-		}
-		return con.PrintJSON(map[string]any{"sets": out, "images": images.List()})
+// Check finds nothing wrong.
+func (*DataList) Check() error { return nil }
+
+// Do lists the data sets that have names.
+func (*DataList) Do(context.Context, *Env) (Result, error) { return dataSets{}, nil }
+
+// dataSets are the sets that have names, and where images are.
+type dataSets struct{}
+
+func (dataSets) JSON() any {
+	type entry struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
 	}
-	fmt.Fprintln(con.Out, "Tables, for fit, margin and path:")
+	var out []entry
 	for _, b := range builtin {
-		fmt.Fprintf(con.Out, "  %-15s %s\n", b.name, b.about)
+		out = append(out, entry{b.name, b.about})
 	}
-	fmt.Fprint(con.Out, `Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
+	return map[string]any{"sets": out, "images": images.List()}
+}
+
+func (dataSets) Print(w io.Writer) {
+	fmt.Fprintln(w, "Tables, for fit, margin and path:")
+	for _, b := range builtin {
+		fmt.Fprintf(w, "  %-15s %s\n", b.name, b.about)
+	}
+	fmt.Fprint(w, `Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
 .npy or .npz with X and y; each also gzipped. "bregman data get r100 --out r100.svm" writes one.
 
 Images, for train:
@@ -69,21 +85,33 @@ Images, for train:
 		if i.Here {
 			here = i.Where
 		}
-		fmt.Fprintf(con.Out, "  %-15s %s\n  %-15s %s\n", i.Name, i.About, "", here)
+		fmt.Fprintf(w, "  %-15s %s\n  %-15s %s\n", i.Name, i.About, "", here)
 	}
-	fmt.Fprintln(con.Out, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, X_test, y_test.")
-	fmt.Fprintln(con.Out, "For fit they are tables of pixels: fashion-mnist, fashion-mnist:test, or some classes, fashion-mnist:test:4,6.")
-	return nil
+	fmt.Fprintln(w, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, X_test, y_test.")
+	fmt.Fprintln(w, "For fit they are tables of pixels: fashion-mnist, fashion-mnist:test, or some classes, fashion-mnist:test:4,6.")
 }
 
 // DataInfo is `bregman data info`.
 type DataInfo struct {
-	Data    string `kong:"arg,help='A set that data list names, a data file, or a folder of images.'" json:"data"`
-	Label   string `kong:"help='CSV column with the labels.',placeholder='NAME'" json:"label,omitempty"`
-	DataDir string `kong:"placeholder='DIR',help='Where image sets are kept.'" json:"data_dir,omitempty"`
-	JSON    bool   `kong:"name='json',help='Print JSON.'" json:"-"`
+	Data    string `arg:"" json:"data"`
+	Label   string `placeholder:"NAME" json:"label,omitempty"`
+	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
+	Printed
 
-	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" json:"zero_based,omitempty"`
+	ZeroBased bool `json:"zero_based,omitempty"`
+}
+
+// Texts are the words for its settings.
+func (*DataInfo) Texts() settings.Texts {
+	return settings.Texts{
+		About: "What a data set holds.",
+		Help: map[string]string{
+			"data":       "A set that data list names, a data file, or a folder of images.",
+			"label":      "CSV column with the labels.",
+			"data_dir":   "Where image sets are kept.",
+			"zero_based": "svmlight columns count from 0, not from 1.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -93,78 +121,97 @@ func (*DataInfo) Help() string {
   bregman data info fashion-sample`
 }
 
-// Run prints what a data set holds.
-func (d *DataInfo) Run(ctx context.Context, con *Console) error {
+// Check finds nothing wrong.
+func (*DataInfo) Check() error { return nil }
+
+// Do looks what a data set holds.
+func (d *DataInfo) Do(ctx context.Context, _ *Env) (Result, error) {
 	if d.isImages() {
 		s, err := images.Load(d.Data, d.DataDir)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return d.describe(con, s)
+		return imagesInfo{s}, nil
 	}
 	s, err := Load(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
 	if err != nil {
 		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images come so too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
-				return d.describe(con, pictures)
+				return imagesInfo{pictures}, nil
 			}
 		}
-		return err
+		return nil, err
 	}
-	n, dim := s.X.Dims()
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for i := range n {
+	return newTableInfo(s), nil
+}
+
+// tableInfo is what a table holds.
+type tableInfo struct {
+	*dataset.Set
+	n, d     int
+	min, max float64
+	counts   map[float64]int // examples by label
+}
+
+func newTableInfo(s *dataset.Set) tableInfo {
+	t := tableInfo{Set: s, min: math.Inf(1), max: math.Inf(-1), counts: map[float64]int{}}
+	t.n, t.d = s.X.Dims()
+	for i := range t.n {
 		_, val := s.X.Row(i)
 		for _, v := range val {
-			lo, hi = min(lo, v), max(hi, v)
+			t.min, t.max = min(t.min, v), max(t.max, v)
 		}
 	}
-	counts := map[float64]int{}
 	for _, y := range s.Y {
-		counts[y]++
+		t.counts[y]++
 	}
-	classes := s.Classes()
-	if d.JSON {
-		labels := map[string]int{}
-		for v, k := range counts {
-			labels[strconv.FormatFloat(v, 'g', -1, 64)] = k
-		}
-		out := map[string]any{"name": s.Name, "n": n, "d": dim, "entries": s.X.NNZ(), "min": lo, "max": hi,
-			"labels": labels, "row_norm_2": linear.Problem{X: s.X}.RowNorm(2), "hash": s.Hash}
-		if s.Indexed {
-			out["zero_based"] = s.ZeroBased
-		}
-		return con.PrintJSON(out)
+	return t
+}
+
+func (t tableInfo) JSON() any {
+	labels := map[string]int{}
+	for v, k := range t.counts {
+		labels[strconv.FormatFloat(v, 'g', -1, 64)] = k
 	}
-	fmt.Fprintf(con.Out, "%s\n  %s × %s, %s stored (%.3g %% of the table), from %.6g to %.6g\n", s.Name,
-		render.Count(n, "example"), render.Count(dim, "feature"), render.Count(s.X.NNZ(), "value"),
-		100*float64(s.X.NNZ())/float64(n)/float64(dim), lo, hi)
-	if s.Label != "" {
-		fmt.Fprintf(con.Out, "  labels in column %q (--label NAME for another)\n", s.Label)
+	out := map[string]any{"name": t.Name, "n": t.n, "d": t.d, "entries": t.X.NNZ(), "min": t.min, "max": t.max,
+		"labels": labels, "row_norm_2": linear.Problem{X: t.X}.RowNorm(2), "hash": t.Hash}
+	if t.Indexed {
+		out["zero_based"] = t.ZeroBased
+	}
+	return out
+}
+
+func (t tableInfo) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n  %s × %s, %s stored (%.3g %% of the table), from %.6g to %.6g\n", t.Name,
+		render.Count(t.n, "example"), render.Count(t.d, "feature"), render.Count(t.X.NNZ(), "value"),
+		100*float64(t.X.NNZ())/float64(t.n)/float64(t.d), t.min, t.max)
+	if t.Label != "" {
+		fmt.Fprintf(w, "  labels in column %q (--label NAME for another)\n", t.Label)
 	}
 	switch {
-	case s.ZeroBased:
-		fmt.Fprintln(con.Out, "  columns counted from 0 (--zero-based)")
-	case s.Indexed:
-		fmt.Fprintln(con.Out, "  columns counted from 1 (if the file counts from 0, say --zero-based)")
+	case t.ZeroBased:
+		fmt.Fprintln(w, "  columns counted from 0 (--zero-based)")
+	case t.Indexed:
+		fmt.Fprintln(w, "  columns counted from 1 (if the file counts from 0, say --zero-based)")
 	}
-	fmt.Fprintf(con.Out, "  largest row: ‖x‖₂ = %.6g\n", linear.Problem{X: s.X}.RowNorm(2))
-	switch {
+	fmt.Fprintf(w, "  largest row: ‖x‖₂ = %.6g\n", linear.Problem{X: t.X}.RowNorm(2))
+	switch classes := t.Classes(); {
 	case len(classes) == 1:
-		fmt.Fprintf(con.Out, "  one label, %v: taken as labels already absorbed\n", classes[0])
+		fmt.Fprintf(w, "  one label, %v: taken as labels already absorbed\n", classes[0])
 	case len(classes) > 20:
-		fmt.Fprintf(con.Out, "  %d different labels from %v to %v: targets of a regression (fit --loss square)\n", len(classes), classes[0], classes[len(classes)-1])
+		fmt.Fprintf(w, "  %d different labels from %v to %v: targets of a regression (fit --loss square)\n",
+			len(classes), classes[0], classes[len(classes)-1])
 	default:
-		t := render.Table{Header: []string{"  label", "examples", "share"}}
+		list := render.Table{Header: []string{"  label", "examples", "share"}}
 		for _, c := range classes {
-			t.Rows = append(t.Rows, []render.Cell{render.Text("  %v", c), render.Text("%d", counts[c]), render.Text("%.1f %%", 100*float64(counts[c])/float64(n))})
+			list.Rows = append(list.Rows, []render.Cell{render.Text("  %v", c), render.Text("%d", t.counts[c]),
+				render.Text("%.1f %%", 100*float64(t.counts[c])/float64(t.n))})
 		}
-		fmt.Fprint(con.Out, t.Text())
+		fmt.Fprint(w, list.Text())
 	}
-	if s.Hash != "" {
-		fmt.Fprintf(con.Out, "  %s\n", s.Hash)
+	if t.Hash != "" {
+		fmt.Fprintf(w, "  %s\n", t.Hash)
 	}
-	return nil
 }
 
 // isImages says whether a set can only be one of images: by its name, or as a folder.
@@ -180,37 +227,62 @@ func namedImages(name string) bool {
 	return slices.ContainsFunc(images.List(), func(i images.Info) bool { return i.Name == name })
 }
 
-// describe prints what a set of images holds.
-func (d *DataInfo) describe(con *Console, s *images.Set) error {
-	train, test := make([]int, len(s.Classes)), make([]int, len(s.Classes))
+// imagesInfo is what a set of images holds.
+type imagesInfo struct{ *images.Set }
+
+// perClass counts the images of each class.
+func (s imagesInfo) perClass() (train, test []int) {
+	train, test = make([]int, len(s.Classes)), make([]int, len(s.Classes))
 	for _, y := range s.Train.Labels {
 		train[y]++
 	}
 	for _, y := range s.Test.Labels {
 		test[y]++
 	}
-	if d.JSON {
-		return con.PrintJSON(map[string]any{"name": s.Name, "height": s.Height, "width": s.Width, "channels": s.Channels, "train": s.Train.Len(), "test": s.Test.Len(),
-			"classes": s.Classes, "train_per_class": train, "test_per_class": test, "mean": s.Mean, "deviation": s.Deviation, "hash": s.Hash})
-	}
-	fmt.Fprintf(con.Out, "%s\n  %s training and %s test images of %d×%d×%d bytes (height, width, channels)\n", s.Name, render.Thousands(s.Train.Len()), render.Thousands(s.Test.Len()), s.Height, s.Width, s.Channels)
-	fmt.Fprintf(con.Out, "  mean of each channel %.4g, deviation %.4g, of 255\n", s.Mean, s.Deviation)
+	return train, test
+}
+
+func (s imagesInfo) JSON() any {
+	train, test := s.perClass()
+	return map[string]any{"name": s.Name, "height": s.Height, "width": s.Width, "channels": s.Channels,
+		"train": s.Train.Len(), "test": s.Test.Len(), "classes": s.Classes, "train_per_class": train,
+		"test_per_class": test, "mean": s.Mean, "deviation": s.Deviation, "hash": s.Hash}
+}
+
+func (s imagesInfo) Print(w io.Writer) {
+	train, test := s.perClass()
+	fmt.Fprintf(w, "%s\n  %s training and %s test images of %d×%d×%d bytes (height, width, channels)\n", s.Name,
+		render.Thousands(s.Train.Len()), render.Thousands(s.Test.Len()), s.Height, s.Width, s.Channels)
+	fmt.Fprintf(w, "  mean of each channel %.4g, deviation %.4g, of 255\n", s.Mean, s.Deviation)
 	t := render.Table{Header: []string{"  class", "training", "test"}}
 	for i, c := range s.Classes {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("  %s", c), render.Text("%d", train[i]), render.Text("%d", test[i])})
 	}
-	fmt.Fprintf(con.Out, "%s  hash %s, as in a run's run.json\n", t.Text(), s.Hash)
-	return nil
+	fmt.Fprintf(w, "%s  hash %s, as in a run's run.json\n", t.Text(), s.Hash)
 }
 
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data    string `kong:"arg,help='Image set, built-in table as name or name:seed, or a data file to convert.'" json:"data"`
-	Label   string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	Out     string `kong:"placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
-	DataDir string `kong:"placeholder='DIR',help='Images: where data sets are kept.'" json:"data_dir,omitempty"`
+	Data    string `arg:"" json:"data"`
+	Label   string `placeholder:"NAME" json:"label,omitempty"`
+	Out     string `placeholder:"FILE" json:"out" role:"output"`
+	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 
-	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" json:"zero_based,omitempty"`
+	ZeroBased bool `json:"zero_based,omitempty"`
+}
+
+// Texts are the words for its settings.
+func (*DataGet) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Fetch a set of images, or write a table as svmlight text.",
+		Help: map[string]string{
+			"data":       "Image set, built-in table as name or name:seed, or a data file to convert.",
+			"label":      "CSV column with the labels.",
+			"out":        "svmlight file to write, gzipped if it ends in .gz; - is standard output.",
+			"data_dir":   "Images: where data sets are kept.",
+			"zero_based": "svmlight columns count from 0, not from 1.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -223,58 +295,83 @@ func (*DataGet) Help() string {
 Image sets are fetched, checked against their checksums and kept for train. With --out their pixels are written as svmlight text, as tables are.`
 }
 
-// Run fetches an image set, or writes a table as svmlight text.
-func (g *DataGet) Run(ctx context.Context, con *Console) error {
+// Check finds nothing wrong: what is asked for decides what is needed.
+func (*DataGet) Check() error { return nil }
+
+// Do fetches an image set, or writes a table as svmlight text.
+func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {
 	if namedImages(g.Data) && g.Out == "" {
-		return images.Get(ctx, g.Data, g.DataDir, func(s string) { con.Say("%s", s) })
+		return nil, images.Get(ctx, g.Data, g.DataDir, func(s string) { env.Say("%s", s) })
 	}
 	name, _, _ := strings.Cut(g.Data, ":")
 	if set, err := builtIn(g.Data); err != nil {
-		return err
+		return nil, err
 	} else if _, missing := os.Stat(g.Data); set == nil && !namedImages(name) && g.Data != "-" && missing != nil {
-		return fmt.Errorf("%s: no such data set or file: see `bregman data list`", g.Data)
+		return nil, fmt.Errorf("%s: no such data set or file: see `bregman data list`", g.Data)
 	}
 	switch {
 	case g.Out == "":
-		return &UsageError{errors.New("--out: name the svmlight file to write, or - for standard output")}
+		return nil, &UsageError{errors.New("--out: name the svmlight file to write, or - for standard output")}
 	case g.DataDir != "":
-		return &UsageError{fmt.Errorf("--data-dir is for images: %s is a table, which goes to --out alone", g.Data)}
+		return nil, &UsageError{fmt.Errorf("--data-dir is for images: %s is a table, which goes to --out alone", g.Data)}
 	}
 	if err := CheckOut(g.Out, Input{"data", g.Data}); err != nil {
-		return err
+		return nil, err
 	}
 	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var b bytes.Buffer
-	if !strings.HasSuffix(g.Out, ".gz") {
-		if err := dataset.WriteSVM(&b, s); err != nil {
-			return err
-		}
-		return con.Write(g.Out, b.Bytes())
-	}
-	z := gzip.NewWriter(&b)
-	if err := errors.Join(dataset.WriteSVM(z, s), z.Close()); err != nil {
-		return err
-	}
-	return con.Write(g.Out, b.Bytes())
+	out := svmFile(g.Out, s)
+	return written{out}, out.Save()
 }
+
+// svmFile is a set as svmlight text, gzipped if the name says so.
+func svmFile(path string, s *dataset.Set) File {
+	if !strings.HasSuffix(path, ".gz") {
+		return File{path, func(w io.Writer) error { return dataset.WriteSVM(w, s) }}
+	}
+	return File{path, func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		return errors.Join(dataset.WriteSVM(z, s), z.Close())
+	}}
+}
+
+// written is the result of a command that writes a file and has nothing to say of it.
+type written struct{ File }
+
+func (written) Print(io.Writer) {}
+func (written) JSON() any       { return nil }
 
 // DataSynth is `bregman data synth`.
 type DataSynth struct {
-	Rows    Count  `kong:"default='100000',help='Examples.'" json:"rows"`
-	Cols    Count  `kong:"default='50000',help='Features.'" json:"cols"`
-	Entries Count  `kong:"default='50',help='Nonzeros in each example.'" json:"entries"`
-	Digits  int    `kong:"default='4',help='Decimals of the values.'" json:"digits"`
-	Seed    uint64 `kong:"default='1',help='Decides everything.'" json:"seed"`
-	Out     string `kong:"required,placeholder='FILE',help='svmlight file to write, gzipped if it ends in .gz; - is standard output.'" json:"out"`
+	Rows    settings.Count `default:"100000" json:"rows"`
+	Cols    settings.Count `default:"50000" json:"cols"`
+	Entries settings.Count `default:"50" json:"entries"`
+	Digits  int            `default:"4" json:"digits"`
+	Seed    uint64         `default:"1" json:"seed"`
+	Out     string         `required:"" placeholder:"FILE" json:"out" role:"output"`
+}
+
+// Texts are the words for its settings.
+func (*DataSynth) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Make a sparse separable problem of any size.",
+		Help: map[string]string{
+			"rows":    "Examples.",
+			"cols":    "Features.",
+			"entries": "Nonzeros in each example.",
+			"digits":  "Decimals of the values.",
+			"seed":    "Decides everything.",
+			"out":     "svmlight file to write, gzipped if it ends in .gz; - is standard output.",
+		},
+	}
 }
 
 // Check returns the first thing wrong with the settings.
 func (g *DataSynth) Check() error {
 	if g.Rows < 1 || g.Cols < 1 || g.Entries < 1 {
-		return fmt.Errorf("--rows %d, --cols %d, --entries %d: want at least 1 of each", g.Rows, g.Cols, g.Entries)
+		return settings.Errorf("rows", "--rows %d, --cols %d, --entries %d: want at least 1 of each", g.Rows, g.Cols, g.Entries)
 	}
 	return dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits}.Check()
 }
@@ -288,29 +385,21 @@ A sparse separable problem: the places of an example are uniform without repetit
 and its label is the sign of its product with a hidden normal vector. The defaults are the problem that "bregman bench margin" measures.`
 }
 
-// Run draws the problem and writes it.
-func (g *DataSynth) Run(con *Console) error {
+// Do draws the problem and writes it.
+func (g *DataSynth) Do(_ context.Context, env *Env) (Result, error) {
 	if err := CheckOut(g.Out); err != nil {
-		return err
+		return nil, err
 	}
 	s, err := dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits, Seed: g.Seed}.Make()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	write := func(w io.Writer) error { return dataset.WriteSVM(w, s) }
-	if strings.HasSuffix(g.Out, ".gz") {
-		plain := write
-		write = func(w io.Writer) error {
-			z := gzip.NewWriter(w)
-			return errors.Join(plain(z), z.Close())
-		}
+	out := svmFile(g.Out, s)
+	if err := out.Save(); err != nil {
+		return nil, err
 	}
-	if g.Out == "-" {
-		return write(con.Out)
+	if g.Out != "-" {
+		env.Say("%s: %s", g.Out, s.Name)
 	}
-	if err := runlog.WriteTo(g.Out, write); err != nil {
-		return err
-	}
-	con.Say("%s: %s", g.Out, s.Name)
-	return nil
+	return written{out}, nil
 }

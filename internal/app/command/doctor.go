@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"text/tabwriter"
 
@@ -11,13 +12,24 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/nets"
 )
 
 // Doctor is `bregman doctor`: what this machine can do, and what there is to train.
 type Doctor struct {
-	Try  bool `kong:"name='try',help='Start each engine that was found, to see whether it does.'" json:"-"`
-	JSON bool `kong:"name='json',help='Print one JSON object.'" json:"-"`
+	Try bool `name:"try" json:"-"`
+	Printed
+}
+
+// Texts are the words for its settings.
+func (*Doctor) Texts() settings.Texts {
+	return settings.Texts{
+		About: "What this machine can do: engines, data, networks, versions.",
+		Help: map[string]string{
+			"try": "Start each engine that was found, to see whether it does.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -30,23 +42,43 @@ Lists the engines that were found, those that were not and why, the data sets on
 A plugin that was found may still not start: --try starts each, which takes seconds and, on a GPU, its memory.`
 }
 
-// Run looks around and prints what it sees.
-func (d *Doctor) Run(_ context.Context, con *Console) error {
-	engines, data := engine.Look(), images.List()
+// Check finds nothing wrong.
+func (*Doctor) Check() error { return nil }
+
+// Machine is the result of doctor: what this machine has.
+type Machine struct {
+	version string
+	avx     bool
+	engines []engine.Finding
+	data    []images.Info
+}
+
+var _ Result = (*Machine)(nil)
+
+// Do looks around.
+func (d *Doctor) Do(_ context.Context, env *Env) (Result, error) {
+	m := &Machine{version: env.Version, avx: runtime.GOARCH == "amd64" && cpu.X86.HasAVX2 && cpu.X86.HasFMA,
+		engines: engine.Look(), data: images.List()}
 	if d.Try {
-		engines = engine.Probe(engines)
+		m.engines = engine.Probe(m.engines)
 	}
-	avx := runtime.GOARCH == "amd64" && cpu.X86.HasAVX2 && cpu.X86.HasFMA
-	if d.JSON {
-		return con.PrintJSON(map[string]any{"version": con.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "cpus": runtime.NumCPU(), "avx2": avx,
-			"engines": engines, "data": data})
-	}
+	return m, nil
+}
+
+// JSON has everything but the networks.
+func (m *Machine) JSON() any {
+	return map[string]any{"version": m.version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		"cpus": runtime.NumCPU(), "avx2": m.avx, "engines": m.engines, "data": m.data}
+}
+
+// Print shows tables.
+func (m *Machine) Print(w io.Writer) {
 	yes := map[bool]string{true: "yes", false: "no"}
-	t := tabwriter.NewWriter(con.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(t, "bregman %s, %s, %s/%s, %s, AVX2 kernels: %s\n", con.Version, runtime.Version(), runtime.GOOS,
-		runtime.GOARCH, render.Count(runtime.NumCPU(), "core"), yes[avx])
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(t, "bregman %s, %s, %s/%s, %s, AVX2 kernels: %s\n", m.version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH, render.Count(runtime.NumCPU(), "core"), yes[m.avx])
 	fmt.Fprint(t, "\nEngines for networks, the best first\nengine\tusable\twhere\twhat\n")
-	for _, e := range engines {
+	for _, e := range m.engines {
 		usable := yes[e.Usable]
 		if e.Usable && !e.Tried {
 			usable = "found, not tried"
@@ -54,7 +86,7 @@ func (d *Doctor) Run(_ context.Context, con *Console) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Name, usable, e.Where, e.Why)
 	}
 	fmt.Fprintf(t, "\nImage data; fetched sets go to %s\nname\there\twhere\twhat\n", images.DataDir())
-	for _, i := range data {
+	for _, i := range m.data {
 		where := ""
 		if i.Here {
 			where = i.Where
@@ -65,5 +97,5 @@ func (d *Doctor) Run(_ context.Context, con *Console) error {
 	for _, name := range nets.Names() {
 		fmt.Fprintf(t, "%s\t%s\n", name, must(nets.ByName(name)).About)
 	}
-	return t.Flush()
+	t.Flush()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
@@ -20,32 +21,76 @@ import (
 
 // Fit is `bregman fit`: train a linear model.
 type Fit struct {
-	Data    string    `kong:"required,xor='source',placeholder='FILE',help='Training data: svmlight, CSV, npy or npz (also gzipped), or a built-in set such as r100:7.'" toml:"data" json:"data"`
-	P       Exponents `kong:"name='p',default='2',help='Geometry: the exponent p > 1. Near 1: sparse weights; 2: Euclidean; large: small bounded weights. Several, with --cv.'" toml:"p" json:"p"`
-	CV      int       `kong:"name='cv',default='0',help='Choose p, and lambda of --lp, among several by this many-fold cross-validation, e.g. 5.'" toml:"cv" json:"cv"`
-	Loss    string    `kong:"default='exp',enum='exp,logistic,poly,square',help='Loss: exp, logistic, poly (polynomial tail) or square (regression).'" toml:"loss" json:"loss"`
-	Method  string    `kong:"default='auto',enum='auto,accelerated,pgd,normalized,squared,steepest,newton',help='auto: newton with --l2 or --lp, pgd with another loss, --lr, --batch or --init, else accelerated. pgd: constant step; normalized: step divided by the loss; squared: the same with the squared norm as potential; steepest: steepest descent in the lp norm.'" toml:"method" json:"method"`
-	L2      float64   `kong:"name='l2',default='0',help='Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).'" toml:"l2" json:"l2"`
-	LP      Exponents `kong:"name='lp',placeholder='LAMBDA',help='Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p = 2 the same as --l2. Several, with --cv.'" toml:"lp" json:"lp,omitempty"`
-	Soft    float64   `kong:"default='0',help='Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 if no positive margin is found.'" toml:"soft" json:"soft"`
-	Scale   string    `kong:"default='none',enum='none,std,max',help='Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest magnitude 1). The model keeps the scaler.'" toml:"scale" json:"scale"`
-	Steps   Count     `kong:"default='100000',help='The largest number of steps.'" toml:"steps" json:"steps"`
-	Gap     float64   `kong:"default='0',help='Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.'" toml:"gap" json:"gap"`
-	LR      float64   `kong:"name='lr',default='0',help='Step size; 0 finds one that suits the data. The paper uses 1e-4.'" toml:"lr" json:"lr"`
-	Batch   int       `kong:"default='0',help='Examples per step, 0 for all of them.'" toml:"batch" json:"batch"`
-	Init    string    `kong:"default='zero',help='Start: zero, normal:DEVIATION, or an npy file.'" toml:"init" json:"init"`
-	Seed    uint64    `kong:"default='1',help='Decides random starts, mini-batches and folds.'" toml:"seed" json:"seed"`
-	Bias    bool      `kong:"help='Add a constant feature, whose weight counts in the norm.'" toml:"bias" json:"bias"`
-	Label   string    `kong:"placeholder='NAME',help='CSV column with the labels; default the one called label, else the last.'" toml:"label" json:"label,omitempty"`
-	Float32 bool      `kong:"name='float32',help='Keep the values of sparse data in 32 bits: a third less memory.'" toml:"float32" json:"float32,omitempty"`
-	Test    string    `kong:"placeholder='FILE',help='Test data, for the test accuracy.'" toml:"test" json:"test,omitempty"`
-	Top     int       `kong:"default='10',help='How many of the largest weights to list.'" toml:"top" json:"top"`
-	Out     string    `kong:"placeholder='FILE',help='Also write the model here: .json, or .npy for the weights alone.'" toml:"out" json:"out,omitempty"`
-	Resume  string    `kong:"required,xor='source',placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
-	Runs    string    `kong:"default='runs',placeholder='DIR',help='Where run folders go; empty for none.'" toml:"runs" json:"runs"`
-	JSON    bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	Data    string          `required:"" xor:"source" placeholder:"FILE" json:"data" file:""`
+	P       settings.Floats `name:"p" default:"2" json:"p"`
+	CV      int             `name:"cv" default:"0" json:"cv"`
+	Loss    string          `default:"exp" json:"loss"`
+	Method  string          `default:"auto" json:"method"`
+	L2      float64         `name:"l2" default:"0" json:"l2"`
+	LP      settings.Floats `name:"lp" placeholder:"LAMBDA" json:"lp,omitempty"`
+	Soft    float64         `default:"0" json:"soft"`
+	Scale   string          `default:"none" json:"scale"`
+	Steps   settings.Count  `default:"100000" json:"steps"`
+	Gap     float64         `default:"0" json:"gap"`
+	LR      float64         `name:"lr" default:"0" json:"lr"`
+	Batch   int             `default:"0" json:"batch"`
+	Init    string          `default:"zero" json:"init" file:""`
+	Seed    uint64          `default:"1" json:"seed" role:"seed"`
+	Bias    bool            `json:"bias"`
+	Label   string          `placeholder:"NAME" json:"label,omitempty"`
+	Float32 bool            `name:"float32" json:"float32,omitempty"`
+	Test    string          `placeholder:"FILE" json:"test,omitempty" file:""`
+	Top     int             `default:"10" json:"top"`
+	Out     string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Resume  string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
+	Runs    string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Printed
 
-	ZeroBased bool `kong:"help='svmlight columns count from 0; so do those of --test.'" toml:"zero_based" json:"zero_based,omitempty"`
+	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
+}
+
+// Texts are the words for its settings.
+func (*Fit) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Train a linear classifier in a chosen geometry, with a certificate on its margin.",
+		Help: map[string]string{
+			"data": "Training data: svmlight, CSV, npy or npz (also gzipped), or a built-in set such as r100:7.",
+			"p": "Geometry: the exponent p > 1. Near 1: sparse weights; 2: Euclidean; large: small bounded weights. " +
+				"Several, with --cv.",
+			"cv":     "Choose p, and lambda of --lp, among several by this many-fold cross-validation, e.g. 5.",
+			"loss":   lossHelp(),
+			"method": methodHelp(),
+			"l2":     "Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).",
+			"lp": "Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p " +
+				"= 2 the same as --l2. Several, with --cv.",
+			"soft": "Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 if no " +
+				"positive margin is found.",
+			"scale": "Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest " +
+				"magnitude 1). The model keeps the scaler.",
+			"steps": "The largest number of steps.",
+			"gap": "Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative " +
+				"distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.",
+			"lr":         "Step size; 0 finds one that suits the data. The paper uses 1e-4.",
+			"batch":      "Examples per step, 0 for all of them.",
+			"init":       "Start: zero, normal:DEVIATION, or an npy file.",
+			"seed":       "Decides random starts, mini-batches and folds.",
+			"bias":       "Add a constant feature, whose weight counts in the norm.",
+			"label":      "CSV column with the labels; default the one called label, else the last.",
+			"float32":    "Keep the values of sparse data in 32 bits: a third less memory.",
+			"test":       "Test data, for the test accuracy.",
+			"top":        "How many of the largest weights to list.",
+			"out":        "Also write the model here: .json, or .npy for the weights alone.",
+			"resume":     "Resume this run folder, with its settings.",
+			"runs":       "Where run folders go; empty for none.",
+			"zero_based": "svmlight columns count from 0; so do those of --test.",
+		},
+		Choices: map[string][]string{
+			"loss":   linear.LossNames(),
+			"method": append([]string{"auto"}, linear.MethodNames()...),
+			"scale":  append([]string{"none"}, linear.Scalings...),
+		},
+		Known: map[string][]string{"data": tables(), "test": tables(), "init": {"zero", "normal"}},
+	}
 }
 
 // Help is shown by --help.
@@ -103,74 +148,66 @@ func (f *Fit) Check() error {
 	}
 	for _, p := range f.P {
 		if err := mirror.CheckP(p); err != nil {
-			return err
+			return settings.At("p", err)
 		}
-	}
-	if _, err := linear.LossByName(f.Loss); err != nil {
-		return err
-	}
-	if f.Method == "" {
-		f.Method = "auto"
 	}
 	for k, v := range f.LP {
 		if !(v > 0) || math.IsInf(v, 1) {
-			return fmt.Errorf("--lp %v: want a positive number such as 1e-3", v)
+			return settings.Errorf("lp", "--lp %v: want a positive number such as 1e-3", v)
 		}
 		if slices.Contains(f.LP[:k], v) {
-			return fmt.Errorf("--lp %v: %v is listed twice", f.LP, v)
+			return settings.Errorf("lp", "--lp %v: %v is listed twice", f.LP, v)
 		}
 	}
 	switch method := f.method(); {
 	case f.Data == "":
-		return errors.New("--data: name the training data")
+		return settings.Errorf("data", "--data: name the training data")
 	case len(f.P) == 0:
-		return errors.New("--p: name at least one p")
+		return settings.Errorf("p", "--p: name at least one p")
 	case len(f.P) > 1 && f.CV == 0:
-		return fmt.Errorf("--p %v: several p need --cv 5, which chooses one", f.P)
+		return settings.Errorf("p", "--p %v: several p need --cv 5, which chooses one", f.P)
 	case f.CV < 0 || f.CV == 1:
-		return fmt.Errorf("--cv %d: want 2 or more folds", f.CV)
+		return settings.Errorf("cv", "--cv %d: want 2 or more folds", f.CV)
 	case f.CV > 0 && f.Loss == "square":
-		return errors.New("--cv chooses by accuracy: it does not go with --loss square")
-	case f.Method != "auto" && !slices.Contains(linear.Methods, linear.Method(f.Method)):
-		return fmt.Errorf("method %q: choose auto or one of %v", f.Method, linear.Methods)
-	case f.Scale != "none" && f.Scale != "std" && f.Scale != "max" && f.Scale != "":
-		return fmt.Errorf("--scale %q: choose none, std or max", f.Scale)
+		return settings.Errorf("cv", "--cv chooses by accuracy: it does not go with --loss square")
 	case f.Scale != "none" && f.Scale != "" && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
-		return fmt.Errorf("--out %s: npy has no place for the scaler: write the model as .json", f.Out)
+		return settings.Errorf("out", "--out %s: npy has no place for the scaler: write the model as .json", f.Out)
 	case f.Steps < 1:
-		return fmt.Errorf("--steps %d: want at least 1", f.Steps)
+		return settings.Errorf("steps", "--steps %d: want at least 1", f.Steps)
 	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1):
-		return fmt.Errorf("--gap %v: want a positive number such as 1e-2, or 0 for none", f.Gap)
+		return settings.Errorf("gap", "--gap %v: want a positive number such as 1e-2, or 0 for none", f.Gap)
 	case !(f.LR >= 0) || math.IsInf(f.LR, 1):
-		return fmt.Errorf("--lr %v: want a positive number, or 0 to have one found", f.LR)
+		return settings.Errorf("lr", "--lr %v: want a positive number, or 0 to have one found", f.LR)
 	case !(f.L2 >= 0) || math.IsInf(f.L2, 1):
-		return fmt.Errorf("--l2 %v: want a positive number such as 1e-6", f.L2)
+		return settings.Errorf("l2", "--l2 %v: want a positive number such as 1e-6", f.L2)
 	case !(f.Soft >= 0) || f.Soft > 1:
-		return fmt.Errorf("--soft %v: want a share of the examples such as 0.1", f.Soft)
+		return settings.Errorf("soft", "--soft %v: want a share of the examples such as 0.1", f.Soft)
 	case f.Batch < 0:
-		return fmt.Errorf("--batch %d: want a positive number, or 0 for all examples", f.Batch)
+		return settings.Errorf("batch", "--batch %d: want a positive number, or 0 for all examples", f.Batch)
 	case f.Top < 0:
-		return fmt.Errorf("--top %d: want a positive number, or 0 for none", f.Top)
+		return settings.Errorf("top", "--top %d: want a positive number, or 0 for none", f.Top)
 	case f.L2 > 0 && (len(f.P) != 1 || f.P[0] != 2):
-		return fmt.Errorf("--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for every p: drop --p, or say --lp for the one of p", f.P)
+		return settings.Errorf("l2", "--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for every p: drop --p, or say --lp for the one of p", f.P)
 	case f.L2 > 0 && len(f.LP) > 0:
-		return errors.New("--l2 is --lp with p = 2: say one of them")
+		return settings.Errorf("l2", "--l2 is --lp with p = 2: say one of them")
 	case len(f.LP) > 1 && f.CV == 0:
-		return fmt.Errorf("--lp %v: several of them need --cv 5, which chooses one", f.LP)
+		return settings.Errorf("lp", "--lp %v: several of them need --cv 5, which chooses one", f.LP)
 	case f.penalised() != (method == linear.Newton):
-		return errors.New("--l2 or --lp and --method newton go together: say --lp 1e-3, and no other method")
-	case f.penalised() && (f.Batch > 0 || f.LR > 0):
-		return errors.New("--l2 and --lp are solved by Newton's method: drop --batch and --lr")
+		return settings.Errorf("method", "--l2 or --lp and --method newton go together: say --lp 1e-3, and no other method")
+	case f.penalised() && f.Batch > 0:
+		return settings.Errorf("batch", "--l2 and --lp are solved by Newton's method: drop --batch")
+	case f.penalised() && f.LR > 0:
+		return settings.Errorf("lr", "--l2 and --lp are solved by Newton's method: drop --lr")
 	case f.Soft > 0 && method != linear.Accelerated:
-		return fmt.Errorf("--soft goes with --method accelerated, not with %s", method)
+		return settings.Errorf("soft", "--soft goes with --method accelerated, not with %s", method)
 	case f.Gap > 0 && f.Loss == "square" && !f.penalised():
-		return errors.New("--gap is about margins: it does not go with --loss square")
+		return settings.Errorf("gap", "--gap is about margins: it does not go with --loss square")
 	case method == linear.Accelerated && f.Loss != "exp":
-		return fmt.Errorf("--method accelerated has no use for --loss %s: choose another method, or --lp", f.Loss)
+		return settings.Errorf("method", "--method accelerated has no use for --loss %s: choose another method, or --lp", f.Loss)
 	case method == linear.Accelerated && (f.Batch > 0 || f.LR > 0 || f.Init != "zero" && f.Init != ""):
-		return errors.New("--method accelerated finds its steps itself and starts at 0: drop --batch, --lr and --init")
+		return settings.Errorf("method", "--method accelerated finds its steps itself and starts at 0: drop --batch, --lr and --init")
 	case (method == linear.Normalized || method == linear.Squared) && f.Loss == "square":
-		return fmt.Errorf("--method %s divides by the loss, which tends to 0 in a regression: use pgd", method)
+		return settings.Errorf("method", "--method %s divides by the loss, which tends to 0 in a regression: use pgd", method)
 	}
 	return nil
 }
@@ -181,7 +218,7 @@ func (f *Fit) penalised() bool { return f.L2 > 0 || len(f.LP) > 0 }
 // method is the method that auto stands for.
 func (f *Fit) method() linear.Method {
 	switch {
-	case f.Method != "auto":
+	case f.Method != "auto" && f.Method != "":
 		return linear.Method(f.Method)
 	case f.penalised():
 		return linear.Newton
@@ -203,61 +240,73 @@ func (f *Fit) checkOutputs() error {
 	return CheckFolder("--runs", f.Runs)
 }
 
-// Run fits the model.
-func (f *Fit) Run(ctx context.Context, con *Console) error {
+// Do fits the model.
+func (f *Fit) Do(ctx context.Context, env *Env) (Result, error) {
+	r, err := f.fit(ctx, env)
+	if r == nil {
+		return nil, err
+	}
+	return r, err
+}
+
+func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 	begin := time.Now()
 	var old *stoppedFit
 	if f.Resume != "" {
 		var err error
 		if old, err = findStoppedFit(f.Resume); err != nil {
-			return err
+			return nil, err
 		}
-		*f = old.settings(*f)
-	}
-	if err := f.Check(); err != nil {
-		return err
+		f = old.settings(f)
+		if err := f.Check(); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.checkOutputs(); err != nil {
-		return err
+		return nil, err
 	}
 	set, err := loadToLearn(ctx, f.Data,
 		dataset.Options{Label: f.Label, Bias: f.Bias, Float32: f.Float32, ZeroBased: f.ZeroBased})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w := newFitting(f, con, set)
+	w := newFitting(f, env, set)
 	if err := w.prepare(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if old != nil {
 		err = w.takeUp(old)
 	} else if f.Runs != "" {
-		name := fmt.Sprintf("fit-p%v-%s", f.P[0], strings.TrimSuffix(filepath.Base(set.Name), filepath.Ext(set.Name)))
+		name := strings.TrimSuffix(filepath.Base(set.Name), filepath.Ext(set.Name))
 		if f.CV > 0 {
-			name = "fit-cv-" + strings.TrimSuffix(filepath.Base(set.Name), filepath.Ext(set.Name))
+			name = "fit-cv-" + name
+		} else {
+			name = fmt.Sprintf("fit-p%v-%s", f.P[0], name)
 		}
 		w.run, err = runlog.Create(f.Runs, name, runlog.Info{Command: "fit", Settings: f, Seed: f.Seed,
-			Data: set.Name, DataHash: set.Hash, Engine: "go", Version: con.Version})
+			Data: set.Name, DataHash: set.Hash, Engine: "go", Version: env.Version})
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if w.run != nil {
-		w.run.Say = con.Say
+		w.run.Say = env.Say
 	}
 	err = w.fit(ctx)
+	var out *Fitted
 	if err == nil || ctx.Err() != nil {
-		if late := w.finish(begin); err == nil {
+		var late error
+		if out, late = w.finish(begin); err == nil {
 			err = late
 		}
 	}
 	if w.run != nil {
 		if ctx.Err() != nil || notWritten(err) {
-			con.Say("resume with: bregman fit --resume %s", Quote(w.run.Dir))
+			env.Say("resume with: bregman fit --resume %s", settings.Quote(w.run.Dir))
 		}
 		err = w.run.Finish(err, ctx.Err() != nil)
 	}
-	return err
+	return out, err
 }
 
 // prepare turns labels into problems, one per weight vector, and settings into numbers.
@@ -271,7 +320,7 @@ func (w *fitting) prepare(ctx context.Context) error {
 		}
 		w.targets = targets(w.set.Y, w.classes)
 		if len(w.classes) == 1 && w.classes[0] != 1 {
-			w.con.Say("all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive", w.classes[0])
+			w.env.Say("all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive", w.classes[0])
 		}
 	}
 	n, d := w.set.X.Dims()

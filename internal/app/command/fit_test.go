@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 )
 
@@ -20,7 +21,7 @@ func fitted(t *testing.T, f Fit) (FitResult, string, *linear.Model, error) {
 	f = withDefaults(f)
 	f.JSON, f.Out = true, filepath.Join(t.TempDir(), "model.json")
 	var out, said bytes.Buffer
-	err := f.Run(t.Context(), &Console{Out: &out, Err: &said, Version: "test"})
+	err := perform(t.Context(), &f, &out, &said)
 	if err != nil {
 		if _, missing := os.Stat(f.Out); missing == nil {
 			t.Error("a fit that failed leaves a model")
@@ -165,9 +166,9 @@ func TestCrossValidationDoesNotChangeTheModel(t *testing.T) {
 }
 
 func TestTheReportSaysWhyAMarginIsSoftAndWhatWasAskedFor(t *testing.T) {
-	f := withDefaults(Fit{Data: noisy(t, 3), Test: noisy(t, 3), Scale: "std", P: []float64{1.5, 2}, CV: 3, Runs: t.TempDir(), JSON: true})
+	f := withDefaults(Fit{Data: noisy(t, 3), Test: noisy(t, 3), Scale: "std", P: []float64{1.5, 2}, CV: 3, Runs: t.TempDir(), Printed: Printed{JSON: true}})
 	var out, said bytes.Buffer
-	if err := f.Run(t.Context(), &Console{Out: &out, Err: &said, Version: "test"}); err != nil {
+	if err := perform(t.Context(), &f, &out, &said); err != nil {
 		t.Fatal(err)
 	}
 	pages, _ := filepath.Glob(filepath.Join(f.Runs, "*", "report.html"))
@@ -209,7 +210,7 @@ func TestARegressionThatHasNotConvergedSaysSo(t *testing.T) {
 		x := float64(i) / 30
 		return fmt.Sprintf("%v,%v,%v", x, 10*x*x, 3*x+0.1*float64(i%2))
 	})
-	for steps, want := range map[Count]bool{50: true, 200_000: false} {
+	for steps, want := range map[settings.Count]bool{50: true, 200_000: false} {
 		_, said, _, err := fitted(t, Fit{Data: data, Loss: "square", Steps: steps})
 		if err != nil || strings.Contains(said, "not converged") != want {
 			t.Errorf("%d steps: %q, %v", steps, said, err)

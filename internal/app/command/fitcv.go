@@ -84,8 +84,8 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 	if len(lambdas) == 0 {
 		lambdas = []float64{0}
 	}
-	bar := w.con.Bar("cross-validation", 1000*int64(len(w.P)*len(lambdas)*w.CV))
-	defer bar.Done()
+	bar := w.env.Bar("cross-validation", 0, 1000*int64(len(w.P)*len(lambdas)*w.CV))
+	defer bar.End()
 	if w.cells == nil {
 		w.cells = map[cell]cellScore{}
 	}
@@ -110,8 +110,7 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 					}
 				}
 				s, err := w.score(ctx, part, c, func(share float64, note string) {
-					bar.Say(fmt.Sprintf("%v, fold %d, %s", c.name(), k+1, note))
-					bar.Set(int64(1000 * (float64(done) + share)))
+					bar.Set(int64(1000*(float64(done)+share)), fmt.Sprintf("%v, fold %d, %s", c.name(), k+1, note))
 				})
 				if err != nil {
 					return err
@@ -134,7 +133,7 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 		}
 	}
 	if soft > 0 {
-		w.con.Say("cross-validation: no positive margin was found in %d of %d fits, which maximise a soft one instead; see also --loss logistic --lp",
+		w.env.Say("cross-validation: no positive margin was found in %d of %d fits, which maximise a soft one instead; see also --loss logistic --lp",
 			soft, len(w.cells))
 	}
 	for _, s := range w.cv {
@@ -143,7 +142,7 @@ func (w *fitting) crossValidate(ctx context.Context) error {
 		}
 		w.use(s.P, s.Lambda)
 		if len(lambdas) > 1 && (s.Lambda == slices.Min(lambdas) || s.Lambda == slices.Max(lambdas)) {
-			w.con.Say("lambda = %v is at the end of those that were tried: others beyond it may do better", s.Lambda)
+			w.env.Say("lambda = %v is at the end of those that were tried: others beyond it may do better", s.Lambda)
 		}
 	}
 	return nil

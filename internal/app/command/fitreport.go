@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
@@ -16,8 +17,31 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 )
 
-// finish writes the model, measures accuracies, prints the result and writes the report. What can go wrong comes last.
-func (w *fitting) finish(begin time.Time) error {
+// Fitted is the result of a fit.
+type Fitted struct {
+	FitResult
+	File
+	weights render.Table // the largest
+}
+
+var _ Result = (*Fitted)(nil)
+
+// JSON is the result.
+func (f *Fitted) JSON() any { return &f.FitResult }
+
+// Print shows the result, and what cross-validation and the weights say.
+func (f *Fitted) Print(w io.Writer) {
+	if f.CV != nil {
+		fmt.Fprintln(w, f.cvTable().Text())
+	}
+	fmt.Fprint(w, f.text())
+	if len(f.weights.Rows) > 0 {
+		fmt.Fprintf(w, "\n%s", f.weights.Text())
+	}
+}
+
+// finish writes the model, measures accuracies and writes the report. What can go wrong comes last.
+func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 	n, d := w.set.X.Dims()
 	r := &w.result
 	r.P, r.Method, r.LossName, r.L2, r.Soft, r.N, r.D, r.Seconds, r.CV = w.p, string(w.method()), w.Loss, w.L2, w.soft, n, d, w.seconds, w.cv
@@ -40,35 +64,18 @@ func (w *fitting) finish(begin time.Time) error {
 		r.Nonzero = nonzero(w.model.Weights)
 		failed = w.writeModel()
 		if err := w.accuracies(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	r.TotalSeconds = time.Since(begin).Seconds()
 	if w.run != nil {
 		r.Run = w.run.Dir
 	}
-	if w.JSON {
-		if err := w.con.PrintJSON(r); err != nil {
-			return err
-		}
-	} else {
-		w.print()
-	}
+	out := &Fitted{*r, w.out, w.largest(w.Top)}
 	if w.run == nil {
-		return failed
+		return out, failed
 	}
-	return errors.Join(failed, w.writeReport())
-}
-
-// print shows the result, and what cross-validation and the weights say.
-func (w *fitting) print() {
-	if w.cv != nil {
-		fmt.Fprintln(w.con.Out, w.result.cvTable().Text())
-	}
-	fmt.Fprint(w.con.Out, w.result.text())
-	if t := w.largest(w.Top); len(t.Rows) > 0 {
-		fmt.Fprintf(w.con.Out, "\n%s", t.Text())
-	}
+	return out, errors.Join(failed, w.writeReport())
 }
 
 // measure takes the fits into the result. Of several weight vectors the worst margin and gap count, where every one separates its classes.
@@ -183,7 +190,7 @@ func (w *fitting) accuracies() error {
 	}
 	r.TestAccuracy, err = accuracy(w.model, labels, w.test)
 	if err != nil {
-		w.con.Say("no test accuracy: %v", err)
+		w.env.Say("no test accuracy: %v", err)
 	}
 	return nil
 }
@@ -234,7 +241,8 @@ func (w *fitting) writeModel() error {
 	if strings.EqualFold(filepath.Ext(w.Out), ".npy") {
 		data = dataset.EncodeWeights(w.model.Weights)
 	}
-	if err := w.con.Write(w.Out, data); err != nil {
+	w.out = NewFile(w.Out, data)
+	if err := w.out.Save(); err != nil {
 		return err
 	}
 	w.result.Model = w.Out
@@ -358,7 +366,7 @@ func (w *fitting) settingsTable() render.Table {
 	add("seed", "%d", w.Seed)
 	add("batch", "%d", w.Batch)
 	add("bias", "%v", w.Bias)
-	add("version", "%s", w.con.Version)
+	add("version", "%s", w.env.Version)
 	return t
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/runlog"
@@ -184,6 +185,7 @@ func findStoppedFit(dir string) (*stoppedFit, error) {
 		return nil, fmt.Errorf("--resume %s: this run is done", dir)
 	}
 	s := &stoppedFit{dir: dir, hash: info.DataHash, cells: map[cell]cellScore{}, trace: map[int][]linear.Point{}}
+	settings.Defaults(&s.fit) // of what an older program did not write
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
 		err = json.Unmarshal(data, &s.fit)
@@ -248,10 +250,11 @@ func (s *stoppedFit) vector(class *float64) int {
 }
 
 // settings are those of the run, with the folders of this command.
-func (s *stoppedFit) settings(now Fit) Fit {
+func (s *stoppedFit) settings(now *Fit) *Fit {
 	f := s.fit
-	f.JSON, f.Resume, f.Runs = now.JSON, now.Resume, filepath.Dir(s.dir)
-	return f
+	settings.Resume(&f, now)
+	f.Runs = filepath.Dir(s.dir)
+	return &f
 }
 
 // takeUp resumes a run, if the data is still the same.
@@ -275,9 +278,9 @@ func (w *fitting) takeUp(s *stoppedFit) error {
 		}
 		w.old, w.before = s.state, s.trace[len(s.state.finished)]
 		if s.state.unchecked {
-			w.con.Say("%s%s", filepath.Join(s.dir, filepath.FromSlash(checkpointName)), noChecksum)
+			w.env.Say("%s%s", filepath.Join(s.dir, filepath.FromSlash(checkpointName)), noChecksum)
 		}
-		w.con.Say("resuming after step %d", s.state.state.Step)
+		w.env.Say("resuming after step %d", s.state.state.Step)
 	}
 	w.cells = maps.Clone(s.cells)
 	var err error

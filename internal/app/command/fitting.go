@@ -22,7 +22,7 @@ import (
 // fitting is a fit under way.
 type fitting struct {
 	*Fit
-	con     *Console
+	env     *Env
 	set     *dataset.Set
 	test    *dataset.Set // nil: none
 	loss    linear.Loss
@@ -42,6 +42,7 @@ type fitting struct {
 
 	model   linear.Model
 	result  FitResult
+	out     File             // the model that --out asks for
 	fits    []*linear.Result // finished, one per weight vector
 	exact   string           // the exact solver that finished them
 	none    string           // why the margin is soft, or none was found; "": it is not, or was
@@ -52,8 +53,8 @@ type fitting struct {
 }
 
 // newFitting returns the fit that f asks for.
-func newFitting(f *Fit, con *Console, set *dataset.Set) *fitting {
-	w := &fitting{Fit: f, con: con, set: set, loss: must(linear.LossByName(f.Loss)), p: f.P[0], lambda: f.L2, soft: f.Soft}
+func newFitting(f *Fit, env *Env, set *dataset.Set) *fitting {
+	w := &fitting{Fit: f, env: env, set: set, loss: must(linear.LossByName(f.Loss)), p: f.P[0], lambda: f.L2, soft: f.Soft}
 	if len(f.LP) > 0 {
 		w.lambda = f.LP[0]
 	}
@@ -72,11 +73,10 @@ func (w *fitting) fit(ctx context.Context) error {
 	if err := w.scale(); err != nil {
 		return err
 	}
-	bar := w.con.Bar(fmt.Sprintf("fit p = %v", w.p), 1000)
-	defer bar.Done()
+	bar := w.env.Bar(fmt.Sprintf("fit p = %v", w.p), 0, 1000)
+	defer bar.End()
 	fits, err := w.all(ctx, w.set.X, w.targets, w.Soft, true, func(share float64, note string) {
-		bar.Say(note)
-		bar.Set(int64(1000 * share))
+		bar.Set(int64(1000*share), note)
 	})
 	for _, r := range fits {
 		w.model.Weights = append(w.model.Weights, r.W)
@@ -228,7 +228,7 @@ func (w *fitting) rescue(ctx context.Context, prob linear.Problem, k int, set li
 // tell says something about the fit, unless it is one of many.
 func (w *fitting) tell(format string, args ...any) {
 	if !w.quiet {
-		w.con.Say(format, args...)
+		w.env.Say(format, args...)
 	}
 }
 
@@ -408,13 +408,13 @@ func (w *fitting) remarks() {
 		pts := r.Points
 		switch gap := set.Gap; {
 		case w.penalised() && !(r.Excess <= gap*r.Objective):
-			w.con.Say("the objective is proved to be within %.3g of the least possible only: more --steps, a larger lambda or --scale std may help", r.Excess)
+			w.env.Say("the objective is proved to be within %.3g of the least possible only: more --steps, a larger lambda or --scale std may help", r.Excess)
 		case w.penalised() || w.method() == linear.Accelerated || len(pts) < 2:
 		case !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0:
-			w.con.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", pts[0].Loss, pts[len(pts)-1].Loss)
+			w.env.Say("the loss did not fall, from %.4g to %.4g: try another --lr, --method or --p", pts[0].Loss, pts[len(pts)-1].Loss)
 		case w.loss.Residual():
 			if j, c := correlation(w.set.X, w.targets[0], r.W); c > correlated {
-				w.con.Say("not converged: the residual still has a correlation of %.2g with feature %s; try more --steps, "+
+				w.env.Say("not converged: the residual still has a correlation of %.2g with feature %s; try more --steps, "+
 					"another --lr, or --scale std", c, featureName(w.set, j))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"strconv"
@@ -12,22 +13,41 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 )
 
 // Margin is `bregman margin`: the exact maximum ℓₚ margin.
 type Margin struct {
-	Data    string    `kong:"required,placeholder='FILE',help='Data of two classes, in any format fit reads, or a built-in set.'" toml:"data" json:"data"`
-	P       []float64 `kong:"name='p',default='2',help='One or several p from 1 to Inf, e.g. 1.1,2,10.'" toml:"p" json:"p"`
-	Gap     float64   `kong:"default='0',help='Certified relative gap to reach; 0 aims at 1e-10 and takes what rounding allows, up to 1e-8.'" toml:"gap" json:"gap"`
-	Support bool      `kong:"help='List the support vectors.'" toml:"support" json:"support"`
-	Bias    bool      `kong:"help='Add a constant feature, whose weight counts in the norm.'" toml:"bias" json:"bias"`
-	Label   string    `kong:"placeholder='NAME',help='CSV column with the labels.'" toml:"label" json:"label,omitempty"`
-	Out     string    `kong:"placeholder='FILE',help='Write w, scaled to margin 1, as npy: one row per p.'" toml:"out" json:"out,omitempty"`
-	JSON    bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	Data    string    `required:"" placeholder:"FILE" json:"data" file:""`
+	P       []float64 `name:"p" default:"2" json:"p"`
+	Gap     float64   `default:"0" json:"gap"`
+	Support bool      `json:"support"`
+	Bias    bool      `json:"bias"`
+	Label   string    `placeholder:"NAME" json:"label,omitempty"`
+	Out     string    `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Printed
 
-	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" toml:"zero_based" json:"zero_based,omitempty"`
+	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
+}
+
+// Texts are the words for its settings.
+func (*Margin) Texts() settings.Texts {
+	return settings.Texts{
+		About: "The exact maximum lp margin, with certificate.",
+		Help: map[string]string{
+			"data":       "Data of two classes, in any format fit reads, or a built-in set.",
+			"p":          "One or several p from 1 to Inf, e.g. 1.1,2,10.",
+			"gap":        "Certified relative gap to reach; 0 aims at 1e-10 and takes what rounding allows, up to 1e-8.",
+			"support":    "List the support vectors.",
+			"bias":       "Add a constant feature, whose weight counts in the norm.",
+			"label":      "CSV column with the labels.",
+			"out":        "Write w, scaled to margin 1, as npy: one row per p.",
+			"zero_based": "svmlight columns count from 0, not from 1.",
+		},
+		Known: map[string][]string{"data": tables()},
+	}
 }
 
 // Help is shown by --help.
@@ -68,17 +88,17 @@ type SupportVector struct {
 func (m *Margin) Check() error {
 	for _, p := range m.P {
 		if !(p >= 1) {
-			return fmt.Errorf("p = %v: a norm needs p from 1 to Inf", p)
+			return settings.Errorf("p", "p = %v: a norm needs p from 1 to Inf", p)
 		}
 	}
 	if len(m.P) == 0 {
-		return errors.New("--p: name at least one p")
+		return settings.Errorf("p", "--p: name at least one p")
 	}
 	if !(m.Gap >= 0) || m.Gap > 1 {
-		return fmt.Errorf("--gap %v: want a number such as 1e-10", m.Gap)
+		return settings.Errorf("gap", "--gap %v: want a number such as 1e-10", m.Gap)
 	}
 	if m.Out != "" && !strings.EqualFold(filepath.Ext(m.Out), ".npy") {
-		return fmt.Errorf("--out %s: weights are written as .npy", m.Out)
+		return settings.Errorf("out", "--out %s: weights are written as .npy", m.Out)
 	}
 	return nil
 }
@@ -99,19 +119,26 @@ func twoClasses(ctx context.Context, data string, opt dataset.Options) (*dataset
 	return set, linear.Problem{X: set.X, Y: y}, nil
 }
 
-// Run solves.
-func (m *Margin) Run(ctx context.Context, con *Console) error {
-	if err := m.Check(); err != nil {
-		return err
-	}
+// Margins are the result of margin: one for each p that could be solved.
+type Margins struct {
+	Data    string
+	Results []MarginResult
+	File
+	support bool // list the support vectors
+}
+
+var _ Result = (*Margins)(nil)
+
+// Do solves.
+func (m *Margin) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckOut(m.Out, Input{"--data", m.Data}); err != nil {
-		return err
+		return nil, err
 	}
 	set, prob, err := twoClasses(ctx, m.Data, dataset.Options{Label: m.Label, Bias: m.Bias, ZeroBased: m.ZeroBased})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var results []MarginResult
+	out := &Margins{Data: set.Name, support: m.Support}
 	var weights [][]float64
 	var failed error
 	for _, p := range m.P {
@@ -119,7 +146,7 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 		s, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: m.Gap})
 		var short *margin.GapError
 		if errors.As(err, &short) && s != nil && s.Lower > 0 {
-			con.Say("p = %v: %v", p, err)
+			env.Say("p = %v: %v", p, err)
 			failed = errors.Join(failed, fmt.Errorf("p = %v is only certified to a relative gap of %.1e", p, s.Gap()))
 		} else if err != nil {
 			if short != nil && short.Scale != nil && short.Cause == nil {
@@ -129,59 +156,63 @@ func (m *Margin) Run(ctx context.Context, con *Console) error {
 			failed = errors.Join(failed, fmt.Errorf("%s: p = %v: %w", set.Name, p, err))
 			break
 		}
-		n, d := prob.Dims()
-		r := MarginResult{P: Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations,
-			Method: s.Method, Seconds: time.Since(start).Seconds()}
-		for _, i := range s.Support {
-			r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
-		}
-		r.Nonzero = len(s.Nonzero)
-		results = append(results, r)
+		out.Results = append(out.Results, newMarginResult(set, prob, p, s, time.Since(start)))
 		weights = append(weights, s.W)
 	}
-	if len(results) == 0 {
-		return failed
+	if len(out.Results) == 0 {
+		return nil, failed
 	}
 	if m.Out != "" {
-		if err := con.Write(m.Out, dataset.EncodeWeights(weights)); err != nil {
-			return err
+		out.File = NewFile(m.Out, dataset.EncodeWeights(weights))
+		if err := out.Save(); err != nil {
+			return nil, err
 		}
-	}
-	if err := m.print(con, set, results); err != nil {
-		return err
 	}
 	if failed != nil && ctx.Err() == nil {
-		return errors.New(strings.ReplaceAll(failed.Error(), "\n", "; "))
+		failed = errors.New(strings.ReplaceAll(failed.Error(), "\n", "; "))
 	}
-	return failed
+	return out, failed
 }
 
-func (m *Margin) print(con *Console, set *dataset.Set, results []MarginResult) error {
-	if m.JSON {
-		if len(results) == 1 {
-			return con.PrintJSON(results[0])
-		}
-		return con.PrintJSON(map[string]any{"data": set.Name, "results": results})
+func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin.Solution, took time.Duration) MarginResult {
+	n, d := prob.Dims()
+	r := MarginResult{P: Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper,
+		Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(), Nonzero: len(s.Nonzero)}
+	for _, i := range s.Support {
+		r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
 	}
-	t := render.Table{Title: fmt.Sprintf("%s: %s × %s", set.Name, render.Count(results[0].N, "example"),
-		render.Count(results[0].D, "feature")),
+	return r
+}
+
+// JSON is the result of one p, or a list of several.
+func (m *Margins) JSON() any {
+	if len(m.Results) == 1 {
+		return m.Results[0]
+	}
+	return map[string]any{"data": m.Data, "results": m.Results}
+}
+
+// Print shows a table, and the support vectors if they are asked for.
+func (m *Margins) Print(w io.Writer) {
+	t := render.Table{Title: fmt.Sprintf("%s: %s × %s", m.Data, render.Count(m.Results[0].N, "example"),
+		render.Count(m.Results[0].D, "feature")),
 		Header: []string{"p", "margin", "norm", "gap", "support", "nonzero", "iterations", "seconds", "method"}}
-	for _, r := range results {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", r.P), render.Short(r.Margin, 12), render.Short(r.Norm, 12), render.Text("%.1e", r.Gap),
-			render.Text("%d", len(r.Support)), render.Text("%d", r.Nonzero), render.Text("%d", r.Iterations), render.Short(r.Seconds, 2), render.Text("%s", r.Method)})
+	for _, r := range m.Results {
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", r.P), render.Short(r.Margin, 12), render.Short(r.Norm, 12),
+			render.Text("%.1e", r.Gap), render.Text("%d", len(r.Support)), render.Text("%d", r.Nonzero),
+			render.Text("%d", r.Iterations), render.Short(r.Seconds, 2), render.Text("%s", r.Method)})
 	}
-	fmt.Fprint(con.Out, t.Text())
-	if !m.Support {
-		return nil
+	fmt.Fprint(w, t.Text())
+	if !m.support {
+		return
 	}
-	for _, r := range results {
+	for _, r := range m.Results {
 		t := render.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"example", "label", "weight"}}
 		for _, s := range r.Support {
 			t.Rows = append(t.Rows, []render.Cell{render.Text("%d", s.Row), render.Text("%v", s.Label), render.Short(s.Weight, 6)})
 		}
-		fmt.Fprint(con.Out, t.Text())
+		fmt.Fprint(w, t.Text())
 	}
-	return nil
 }
 
 // Exponent is a p, "inf" in JSON where it is infinite.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/mirror"
@@ -17,16 +19,46 @@ import (
 
 // Path is `bregman path`: the regularisation path.
 type Path struct {
-	Data  string    `kong:"required,placeholder='FILE',help='Data of two classes, in any format fit reads, or a built-in set.'" toml:"data" json:"data"`
-	P     []float64 `kong:"name='p',default='2',help='One or several geometries p > 1.'" toml:"p" json:"p"`
-	Loss  string    `kong:"default='exp',enum='exp,logistic,poly',help='Loss: exp, logistic or poly (polynomial tail).'" toml:"loss" json:"loss"`
-	To    float64   `kong:"default='300',help='How far to go: until B times the best margin is this.'" toml:"to" json:"to"`
-	Bias  bool      `kong:"help='Add a constant feature, whose weight counts in the norm.'" toml:"bias" json:"bias"`
-	Label string    `kong:"placeholder='NAME',help='CSV column with the labels.'" toml:"label" json:"label,omitempty"`
-	Runs  string    `kong:"default='runs',placeholder='DIR',help='Where the run folder goes; empty for none.'" toml:"runs" json:"runs"`
-	JSON  bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	Data  string    `required:"" placeholder:"FILE" json:"data" file:""`
+	P     []float64 `name:"p" default:"2" json:"p"`
+	Loss  string    `default:"exp" json:"loss"`
+	To    float64   `default:"300" json:"to"`
+	Bias  bool      `json:"bias"`
+	Label string    `placeholder:"NAME" json:"label,omitempty"`
+	Runs  string    `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Printed
 
-	ZeroBased bool `kong:"help='svmlight columns count from 0, not from 1.'" toml:"zero_based" json:"zero_based,omitempty"`
+	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
+}
+
+// Texts are the words for its settings.
+func (*Path) Texts() settings.Texts {
+	return settings.Texts{
+		About: "The regularisation path, against the max-margin direction.",
+		Help: map[string]string{
+			"data":       "Data of two classes, in any format fit reads, or a built-in set.",
+			"p":          "One or several geometries p > 1.",
+			"loss":       "Loss: " + settings.Or(pathLosses()) + "; see bregman fit --help.",
+			"to":         "How far to go: until B times the best margin is this.",
+			"bias":       "Add a constant feature, whose weight counts in the norm.",
+			"label":      "CSV column with the labels.",
+			"runs":       "Where the run folder goes; empty for none.",
+			"zero_based": "svmlight columns count from 0, not from 1.",
+		},
+		Choices: map[string][]string{"loss": pathLosses()},
+		Known:   map[string][]string{"data": tables()},
+	}
+}
+
+// pathLosses are the losses that have a path: those with a tail to follow.
+func pathLosses() []string {
+	var names []string
+	for _, l := range linear.Losses {
+		if _, ok := l.Loss.(margin.Curved); ok && !l.Loss.Residual() {
+			names = append(names, l.Name)
+		}
+	}
+	return names
 }
 
 // Help is shown by --help.
@@ -41,15 +73,15 @@ max-margin direction: for losses with an exponential tail they agree in the limi
 // Check returns the first thing wrong with the settings.
 func (s *Path) Check() error {
 	if len(s.P) == 0 {
-		return errors.New("--p: name at least one p")
+		return settings.Errorf("p", "--p: name at least one p")
 	}
 	for _, p := range s.P {
 		if err := mirror.CheckP(p); err != nil {
-			return err
+			return settings.At("p", err)
 		}
 	}
 	if !(s.To > 0) || math.IsInf(s.To, 1) {
-		return fmt.Errorf("--to %v: want a positive number such as 300", s.To)
+		return settings.Errorf("to", "--to %v: want a positive number such as 300", s.To)
 	}
 	return nil
 }
@@ -71,48 +103,89 @@ type PathPoint struct {
 	Angle      float64 `json:"angle"`
 }
 
-// Run follows the paths.
-func (s *Path) Run(ctx context.Context, con *Console) error {
-	if err := s.Check(); err != nil {
-		return err
+// Paths are the result of path.
+type Paths struct {
+	Data, Loss string
+	Paths      []PathResult
+	page       string // report.html of the run folder; "": there is none
+}
+
+var _ Result = (*Paths)(nil)
+
+// JSON has every point.
+func (r *Paths) JSON() any { return map[string]any{"data": r.Data, "loss": r.Loss, "paths": r.Paths} }
+
+// Print shows where each path ends.
+func (r *Paths) Print(w io.Writer) {
+	fmt.Fprint(w, r.table().Text())
+	if r.page != "" {
+		fmt.Fprintf(w, "Report: %s\n", r.page)
 	}
+}
+
+// PathEnd is where a path ends: what a sweep keeps of it.
+type PathEnd struct {
+	P          float64 `json:"p"`
+	Max        float64 `json:"max_margin"`
+	Points     int     `json:"points"`
+	B          float64 `json:"b"`
+	Loss       float64 `json:"loss"`
+	Gap        float64 `json:"gap"`
+	Margin     float64 `json:"margin"`
+	Divergence float64 `json:"divergence"`
+	Angle      float64 `json:"angle"`
+}
+
+// End is where the path ends. It has a point.
+func (r PathResult) End() PathEnd {
+	end := r.Points[len(r.Points)-1]
+	return PathEnd{r.P, r.Margin, len(r.Points), end.B, end.Loss, end.Gap, end.Margin, end.Divergence, end.Angle}
+}
+
+// Do follows the paths.
+func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckFolder("--runs", s.Runs); err != nil {
-		return err
+		return nil, err
 	}
 	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias, ZeroBased: s.ZeroBased})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if n, d := prob.Dims(); min(n, d) > 3000 || float64(n)*float64(d) > 5e7 { // it works on dense rows
-		return fmt.Errorf("%s: %d × %d is too large for the path, which factors a matrix of the smaller side", set.Name, n, d)
+		return nil, fmt.Errorf("%s: %d × %d is too large for the path, which factors a matrix of the smaller side", set.Name, n, d)
 	}
 	var run *runlog.Run
 	if s.Runs != "" {
-		run, err = runlog.Create(s.Runs, "path-"+filepath.Base(set.Name), runlog.Info{Command: "path", Settings: s, Data: set.Name, DataHash: set.Hash, Engine: "go", Version: con.Version})
+		run, err = runlog.Create(s.Runs, "path-"+filepath.Base(set.Name), runlog.Info{Command: "path", Settings: s,
+			Data: set.Name, DataHash: set.Hash, Engine: "go", Version: env.Version})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		run.Say = con.Say
+		run.Say = env.Say
 	}
-	var results []PathResult
+	out := &Paths{Data: set.Name, Loss: s.Loss}
 	for _, p := range s.P {
 		var r PathResult
-		if r, err = s.follow(ctx, con, prob, p, run); err != nil {
+		if r, err = s.follow(ctx, env, prob, p, run); err != nil {
 			err = fmt.Errorf("%s: p = %v: %w", set.Name, p, err)
 			break
 		}
-		results = append(results, r)
+		out.Paths = append(out.Paths, r)
 	}
-	if err == nil {
-		err = s.finish(con, set, run, results)
+	if err == nil && run != nil {
+		out.page = run.Path("report.html")
+		err = s.report(run, set, out)
 	}
 	if run != nil {
 		err = run.Finish(err, ctx.Err() != nil)
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
-func (s *Path) follow(ctx context.Context, con *Console, prob linear.Problem, p float64, run *runlog.Run) (PathResult, error) {
+func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p float64, run *runlog.Run) (PathResult, error) {
 	exact, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: 1e-9})
 	if err != nil {
 		return PathResult{}, err
@@ -142,43 +215,34 @@ func (s *Path) follow(ctx context.Context, con *Console, prob linear.Problem, p 
 		err = errors.New("no point of the path was reached: go further with --to")
 	}
 	if n := len(r.Points); err == nil && r.Points[n-1].B < s.To/exact.Lower {
-		con.Say("p = %v: the path ends at B times the best margin = %.0f, where the loss underflows or has its minimum", p, r.Points[n-1].B*exact.Lower)
+		env.Say("p = %v: the path ends at B times the best margin = %.0f, where the loss underflows or has its minimum", p, r.Points[n-1].B*exact.Lower)
 	}
 	return r, err
 }
 
-func (s *Path) finish(con *Console, set *dataset.Set, run *runlog.Run, results []PathResult) error {
-	t := render.Table{Title: fmt.Sprintf("%s: end of the regularisation path, %s loss", filepath.Base(set.Name), s.Loss),
+// table shows where each path ends.
+func (r *Paths) table() render.Table {
+	t := render.Table{Title: fmt.Sprintf("%s: end of the regularisation path, %s loss", filepath.Base(r.Data), r.Loss),
 		Header: []string{"p", "points", "B", "loss", "margin", "max margin", "D(u, w/B)", "angle to u", "worst gap"}}
-	for _, r := range results {
-		end := r.Points[len(r.Points)-1]
+	for _, p := range r.Paths {
+		end := p.End()
 		worst := 0.0
-		for _, pt := range r.Points {
+		for _, pt := range p.Points {
 			worst = max(worst, pt.Gap)
 		}
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", r.P), render.Text("%d", len(r.Points)), render.Short(end.B, 4), render.Short(end.Loss, 4), render.Short(end.Margin, 8),
-			render.Short(r.Margin, 8), render.Short(end.Divergence, 3), render.Text("%.4f°", end.Angle*180/math.Pi), render.Text("%.0e", worst)})
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p.P), render.Text("%d", end.Points), render.Short(end.B, 4),
+			render.Short(end.Loss, 4), render.Short(end.Margin, 8), render.Short(p.Margin, 8), render.Short(end.Divergence, 3),
+			render.Text("%.4f°", end.Angle*180/math.Pi), render.Text("%.0e", worst)})
 	}
-	if run != nil {
-		if err := s.report(run, set, results, t); err != nil {
-			return err
-		}
-	}
-	if s.JSON {
-		return con.PrintJSON(map[string]any{"data": set.Name, "loss": s.Loss, "paths": results})
-	}
-	fmt.Fprint(con.Out, t.Text())
-	if run != nil {
-		fmt.Fprintf(con.Out, "Report: %s\n", run.Path("report.html"))
-	}
-	return nil
+	return t
 }
 
-func (s *Path) report(run *runlog.Run, set *dataset.Set, results []PathResult, end render.Table) error {
+func (s *Path) report(run *runlog.Run, set *dataset.Set, out *Paths) error {
+	results := out.Paths
 	doc := render.NewDocument(run, fmt.Sprintf("%s: the regularisation path", filepath.Base(set.Name)), fmt.Sprintf("bregman path · %s loss · %s", s.Loss, run.Info.Started.Format("2 January 2006 15:04")))
 	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, the direction of largest ℓₚ margin; each point is " +
 		"certified by the duality gap.")
-	doc.AddTables(render.Named{Name: "end", Table: end})
+	doc.AddTables(render.Named{Name: "end", Table: out.table()})
 	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
 	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin", LogX: true, LegendLow: true}
 	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}

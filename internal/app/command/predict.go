@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,20 +13,39 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 )
 
 // Predict is `bregman predict`: apply a model to data.
 type Predict struct {
-	Model     string `kong:"required,placeholder='FILE',help='Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).'" json:"model"`
-	Data      string `kong:"required,placeholder='FILE',help='Data to label, in any format fit reads.'" json:"data"`
-	Label     string `kong:"placeholder='NAME',help='CSV column with the labels.'" json:"label,omitempty"`
-	ZeroBased bool   `kong:"help='npy weights only: svmlight columns count from 0; a JSON model stores this.'" json:"zero_based,omitempty"`
-	Bias      bool   `kong:"help='npy weights only: the last weight belongs to a constant feature; a JSON model stores this.'" json:"bias"`
-	Unlabeled bool   `kong:"help='The labels in the data mean nothing: predict only.'" json:"unlabeled"`
-	Scores    bool   `kong:"help='Print the scores beside the labels.'" json:"scores"`
-	Out       string `kong:"default='-',placeholder='FILE',help='Where the labels go, one a line; - is standard output.'" json:"out"`
-	JSON      bool   `kong:"name='json',help='Print one JSON object: the accuracy, and the labels unless --out names a file.'" json:"-"`
+	Model     string `required:"" placeholder:"FILE" json:"model"`
+	Data      string `required:"" placeholder:"FILE" json:"data"`
+	Label     string `placeholder:"NAME" json:"label,omitempty"`
+	ZeroBased bool   `json:"zero_based,omitempty"`
+	Bias      bool   `json:"bias"`
+	Unlabeled bool   `json:"unlabeled"`
+	Scores    bool   `json:"scores"`
+	Out       string `default:"-" placeholder:"FILE" json:"out" role:"output"`
+	Printed
+}
+
+// Texts are the words for its settings.
+func (*Predict) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Apply a model to data.",
+		Help: map[string]string{
+			"model":      "Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).",
+			"data":       "Data to label, in any format fit reads.",
+			"label":      "CSV column with the labels.",
+			"zero_based": "npy weights only: svmlight columns count from 0; a JSON model stores this.",
+			"bias":       "npy weights only: the last weight belongs to a constant feature; a JSON model stores this.",
+			"unlabeled":  "The labels in the data mean nothing: predict only.",
+			"scores":     "Print the scores beside the labels.",
+			"out":        "Where the labels go, one a line; - is standard output.",
+			"json":       "Print one JSON object: the accuracy, and the labels unless --out names a file.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -37,62 +57,86 @@ Prints one label a line, and the accuracy on standard error. For data without la
 then still start with some number.`
 }
 
-// Run predicts.
-func (p *Predict) Run(ctx context.Context, con *Console) error {
+// Check finds nothing wrong: a model and data are all it needs.
+func (*Predict) Check() error { return nil }
+
+// Predictions are the result of predict.
+type Predictions struct {
+	File
+	labels   []float64
+	scores   [][]float64 // nil: not asked for
+	accuracy *float64    // nil: there is none
+}
+
+var _ Result = (*Predictions)(nil)
+
+// Do predicts.
+func (p *Predict) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckOut(p.Out, Input{"--model", p.Model}, Input{"--data", p.Data}); err != nil {
-		return err
+		return nil, err
 	}
 	m, err := p.load()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	set, err := loadFor(ctx, m, p.Data, dataset.Options{Label: p.Label, Unlabeled: p.Unlabeled})
 	if err != nil {
 		if e := (*dataset.Error)(nil); errors.As(err, &e) && errors.Is(err, dataset.ErrZeroIndex) && m.Format != "" {
 			e.Msg = "index 0, but " + p.fromOne()
 		}
-		return err
+		return nil, err
 	}
 	labels, scores, err := m.Predict(set.X)
 	if err != nil {
-		return fmt.Errorf("%s%s: %w: was it made for other data?", set.Name, counted(set), err)
+		return nil, fmt.Errorf("%s%s: %w: was it made for other data?", set.Name, counted(set), err)
 	}
-	var acc *float64
+	out := &Predictions{labels: labels}
+	if p.Scores {
+		out.scores = scores
+	}
 	var noAccuracy error
 	if m.Loss != "square" && !p.Unlabeled {
-		acc, noAccuracy = accuracy(m, labels, set)
+		out.accuracy, noAccuracy = accuracy(m, labels, set)
 	}
+	if out.File = NewFile(p.Out, out.lines()); p.JSON && p.Out == "-" {
+		out.File = File{} // the labels are in the object
+	}
+	if err := out.Save(); err != nil {
+		return nil, err
+	}
+	if out.accuracy != nil && !p.JSON {
+		env.Say("accuracy %.4f (%s)", *out.accuracy, render.Count(len(labels), "example"))
+	}
+	return out, noAccuracy
+}
+
+// lines are the labels, one a line, with the scores if they are asked for.
+func (p *Predictions) lines() []byte {
 	var b bytes.Buffer
-	for i, v := range labels {
+	for i, v := range p.labels {
 		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
-		if p.Scores {
-			for _, s := range scores {
-				b.WriteString(" " + strconv.FormatFloat(s[i], 'g', -1, 64))
-			}
+		for _, s := range p.scores {
+			b.WriteString(" " + strconv.FormatFloat(s[i], 'g', -1, 64))
 		}
 		b.WriteByte('\n')
 	}
-	if !p.JSON || p.Out != "-" {
-		if err := con.Write(p.Out, b.Bytes()); err != nil {
-			return err
-		}
+	return b.Bytes()
+}
+
+// Print adds nothing to the labels.
+func (p *Predictions) Print(io.Writer) {}
+
+// JSON has the labels, unless they are in a file.
+func (p *Predictions) JSON() any {
+	out := map[string]any{"n": len(p.labels), "accuracy": p.accuracy}
+	if p.Path != "" {
+		out["out"] = p.Path
+		return out
 	}
-	if p.JSON {
-		out := map[string]any{"n": len(labels), "accuracy": acc}
-		if p.Out != "-" {
-			out["out"] = p.Out
-		} else if out["labels"] = finite(labels); p.Scores {
-			out["scores"] = byExample(scores)
-		}
-		return errors.Join(con.PrintJSON(out), noAccuracy)
+	if out["labels"] = finite(p.labels); p.scores != nil {
+		out["scores"] = byExample(p.scores)
 	}
-	if noAccuracy != nil {
-		return noAccuracy
-	}
-	if acc != nil {
-		con.Say("accuracy %.4f (%s)", *acc, render.Count(len(labels), "example"))
-	}
-	return nil
+	return out
 }
 
 // byExample are the scores as a file has them: of each example one, or one for each class.
@@ -161,5 +205,5 @@ func (p *Predict) load() (linear.Model, error) {
 // fromOne says what to do with data that counts columns from 0 if the model does not.
 func (p *Predict) fromOne() string {
 	return fmt.Sprintf("%s was fitted to columns counted from 1: fit it again with --zero-based if its training data "+
-		"counts from 0, else convert the data with bregman data get %s --zero-based --out FILE", p.Model, Quote(p.Data))
+		"counts from 0, else convert the data with bregman data get %s --zero-based --out FILE", p.Model, settings.Quote(p.Data))
 }

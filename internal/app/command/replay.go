@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
@@ -47,7 +47,7 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 	case f.Init != "" && f.Init != "zero" && !strings.HasPrefix(f.Init, "normal:"):
 		return nil, errors.New("a start from a file cannot be recomputed")
 	}
-	w := newFitting(&f, &Console{Out: io.Discard, Err: io.Discard}, set)
+	w := newFitting(&f, &Env{Observer: Quiet()}, set)
 	if err = w.prepare(ctx); err == nil {
 		err = w.scale()
 	}
@@ -60,7 +60,7 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 	if soft == 0 {
 		soft = w.Soft
 	}
-	w.Steps = Count(max(1, min(steps, int(w.Steps), replaySteps)))
+	w.Steps = settings.Count(max(1, min(steps, int(w.Steps), replaySteps)))
 	prob := linear.Problem{X: set.X, Y: w.targets[0]}
 	r := &Replay{X: absorbed(set, prob.Y)}
 	if s, err := margin.Solve(ctx, prob, w.p, margin.Settings{}); err == nil {

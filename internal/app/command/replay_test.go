@@ -41,7 +41,7 @@ func TestAReplayIsTheTrajectoryOfTheRun(t *testing.T) {
 		f.Seed, f.JSON, f.Out = 1, true, filepath.Join(t.TempDir(), "model.json")
 		settings := f // Run may change what it is called on
 		var out, said bytes.Buffer
-		if err := f.Run(t.Context(), &Console{Out: &out, Err: &said, Version: "test"}); err != nil {
+		if err := perform(t.Context(), &f, &out, &said); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		var result FitResult
@@ -74,7 +74,7 @@ func TestAReplayIsTheTrajectoryOfTheRun(t *testing.T) {
 			t.Errorf("%s: without the result the replay ends elsewhere, %v", name, err)
 		}
 		stopped := settings
-		w := newFitting(&stopped, &Console{}, must(builtIn(f.Data)))
+		w := newFitting(&stopped, &Env{Observer: Quiet()}, must(builtIn(f.Data)))
 		if err := errors.Join(w.prepare(t.Context()), w.scale()); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -77,6 +78,7 @@ func (s *stopped) read() error {
 	if info.Status == runlog.Done {
 		return errors.New("this run is done")
 	}
+	settings.Defaults(&s.train) // of what an older program did not write
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
 		err = json.Unmarshal(data, &s.train)
@@ -115,13 +117,15 @@ func CheckData(run *runlog.Run, set *images.Set) error {
 }
 
 // settings are those of the run, with the engine and output of this command, and its folder of data where it names one.
-func (s *stopped) settings(now Train) Train {
+func (s *stopped) settings(now *Train) (*Train, error) {
 	t := s.train
-	t.Engine, t.JSON, t.Resume, t.Runs = now.Engine, now.JSON, now.Resume, filepath.Dir(s.run.Dir)
-	if now.DataDir != "" {
-		t.DataDir = now.DataDir
+	settings.Resume(&t, now)
+	t.Runs = filepath.Dir(s.run.Dir)
+	one, err := Ready(&t)
+	if err != nil {
+		return nil, err
 	}
-	return t
+	return one.(*Train), nil
 }
 
 // until returns the lines up to an epoch, which has one; ok is false where it has not.
@@ -224,16 +228,16 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	defer func() { err = w.named(err, plan.P, plan.Seed) }()
 	epoch, lines, err := w.load(s, plan)
 	for _, p := range s.passed {
-		w.con.Say("skipped: %s", p)
+		w.env.Say("skipped: %s", p)
 	}
 	for _, n := range s.notes {
-		w.con.Say("%s", n)
+		w.env.Say("%s", n)
 	}
 	if err != nil {
 		return r, err
 	}
 	if n := epoch - len(lines); n > 0 {
-		w.con.Say("metrics.jsonl lacks %d of %s: they are also missing in tables and figures", n, render.Count(epoch, "epoch"))
+		w.env.Say("metrics.jsonl lacks %d of %s: they are also missing in tables and figures", n, render.Count(epoch, "epoch"))
 	}
 	if n := len(lines); n > 0 && lines[n-1].Untold {
 		if lines[n-1].Score, lines[n-1].Geometry, err = w.session.Measure(ctx, plan.P); err != nil {
@@ -245,15 +249,15 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	for _, l := range lines {
 		kept = append(kept, l.record())
 	}
-	if err := s.run.GoOn(kept, w.engine.Name, w.con.Version); err != nil {
+	if err := s.run.GoOn(kept, w.engine.Name, w.env.Version); err != nil {
 		return r, err
 	}
 	if epoch == 0 {
-		w.con.Say("no checkpoint can be used: starting again at the first of %s", render.Count(w.Epochs, "epoch"))
+		w.env.Say("no checkpoint can be used: starting again at the first of %s", render.Count(w.Epochs, "epoch"))
 	} else {
-		w.con.Say("resuming after epoch %d of %d", epoch, w.Epochs)
+		w.env.Say("resuming after epoch %d of %d", epoch, w.Epochs)
 	}
-	s.run.Say = w.con.Say
+	s.run.Say = w.env.Say
 	err = w.run(ctx, s.run, plan, epoch, lines, &r)
 	return r, s.run.Finish(err, ctx.Err() != nil)
 }

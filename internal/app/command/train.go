@@ -3,15 +3,17 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/optim"
@@ -20,30 +22,78 @@ import (
 
 // Train is `bregman train`: train a network by stochastic p-GD.
 type Train struct {
-	Model       string    `kong:"default='cnn',help='Network: cnn, mobilenetv2, regnetx200, resnet18 or vgg11.'" toml:"model" json:"model"`
-	Data        string    `kong:"help='Images; by default fashion-sample for cnn and cifar10 for the others. cifar10, fashion-mnist, fashion-sample (built in), a folder with a folder per class, or an npz file.'" toml:"data" json:"data"`
-	P           []float64 `kong:"name='p',default='2,3',help='Geometries; several run one after another on one compiled step.'" toml:"p" json:"p"`
-	Epochs      int       `kong:"help='Epochs; by default 15 for cnn and 60 for the others. The paper trains for 400.'" toml:"epochs" json:"epochs"`
-	Batch       int       `kong:"help='Images per step; by default 50 for cnn and 512 for the others. The paper does not name a batch size.'" toml:"batch" json:"batch"`
-	LR          Rate      `kong:"name='lr',default='recipe',help='Learning rate, at its peak: a number; recipe, which is 0.1 as in the paper, 0.8 for cnn, and auto with --adaptive; or auto, a search by short runs for each p.'" toml:"lr" json:"lr"`
-	Schedule    string    `kong:"default='triangular',enum='triangular,cosine,constant,step',help='triangular (our reading of the cyclic schedule in the paper), cosine, constant, or step (a tenth after each third).'" toml:"schedule" json:"schedule"`
-	Peak        float64   `kong:"default='0.2083333',help='Where the triangle peaks, as a share of the run; 5/24 is from the FFCV example that the paper starts from.'" toml:"peak" json:"peak"`
-	Seed        uint64    `kong:"default='1',help='First seed: decides initial weights, order and augmentation.'" toml:"seed" json:"seed"`
-	Trials      int       `kong:"default='1',help='Runs per p, with seeds seed, seed+1, …'" toml:"trials" json:"trials"`
-	Precision   string    `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
-	Momentum    float64   `kong:"default='0',help='Momentum in the dual.'" toml:"momentum" json:"momentum"`
-	DualDecay   float64   `kong:"default='0',help='Decay of z: regularisation by the p-th power of the lp norm.'" toml:"dual_decay" json:"dual_decay"`
-	WeightDecay float64   `kong:"default='0',help='Decay of w: regularisation by the squared Euclidean norm. With p = 3 it can make the weights sparse; for larger p use it with --unit init, or else --dual-decay.'" toml:"weight_decay" json:"weight_decay"`
-	Adaptive    float64   `kong:"default='0',help='Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.'" toml:"adaptive" json:"adaptive"`
-	Unit        string    `kong:"placeholder='one',help='What weights are measured in: one, as in the paper, or init, the root mean square that each layer begins with. One learning rate then means much the same for every p, and biases and batch norm move by gradient descent.'" toml:"unit" json:"unit,omitempty"`
-	Init        string    `kong:"placeholder='FILE',help='Start from the weights in this safetensors file, in the names and layouts of PyTorch.'" toml:"init" json:"init,omitempty"`
-	NoAugment   bool      `kong:"help='No flips, shifts and cut-outs.'" toml:"no_augment" json:"no_augment"`
-	NoStudy     bool      `kong:"help='Do not measure weights, pruning, rounding and margins after training.'" toml:"no_study" json:"no_study,omitempty"`
-	Engine      string    `kong:"default='auto',help='auto, cuda, cpu, xla-cpu, go, or the path of a PJRT plugin; see bregman doctor.'" toml:"engine" json:"engine"`
-	DataDir     string    `kong:"placeholder='DIR',help='Where data sets are kept.'" toml:"data_dir" json:"data_dir,omitempty"`
-	Resume      string    `kong:"placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
-	Runs        string    `kong:"default='runs',placeholder='DIR',help='Where run folders go.'" toml:"runs" json:"runs"`
-	JSON        bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	Model       string        `default:"cnn" json:"model"`
+	Data        string        `json:"data" file:""`
+	P           []float64     `name:"p" default:"2,3" json:"p" live:""`
+	Epochs      int           `json:"epochs" live:""`
+	Batch       int           `json:"batch"`
+	LR          settings.Rate `name:"lr" default:"recipe" json:"lr" live:""`
+	Schedule    string        `default:"triangular" json:"schedule"`
+	Peak        float64       `default:"0.2083333" json:"peak" live:""`
+	Seed        uint64        `default:"1" json:"seed" role:"seed"`
+	Trials      int           `default:"1" json:"trials" role:"trials"`
+	Precision   string        `default:"auto" json:"precision"`
+	Momentum    float64       `default:"0" json:"momentum"`
+	DualDecay   float64       `default:"0" json:"dual_decay"`
+	WeightDecay float64       `default:"0" json:"weight_decay"`
+	Adaptive    float64       `default:"0" json:"adaptive"`
+	Unit        string        `placeholder:"one" json:"unit,omitempty"`
+	Init        string        `placeholder:"FILE" json:"init,omitempty" file:""`
+	NoAugment   bool          `json:"no_augment"`
+	NoStudy     bool          `json:"no_study,omitempty" live:""`
+	Engine      string        `default:"auto" json:"engine" role:"place"`
+	DataDir     string        `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
+	Resume      string        `placeholder:"RUN" json:"-"`
+	Runs        string        `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Printed
+}
+
+// Texts are the words for its settings.
+func (*Train) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Train a network by stochastic p-GD.",
+		Help: map[string]string{
+			"model": "Network: " + settings.Or(nets.Names()) + ".",
+			"data": "Images; by default " + byNetwork(func(r nets.Recipe) any { return r.Data }) + ". " +
+				strings.Join(imageSets(), ", ") + ", a folder with a folder per class, or an npz file.",
+			"p": "Geometries; several run one after another on one compiled step.",
+			"epochs": "Epochs; by default " + byNetwork(func(r nets.Recipe) any { return r.Epochs }) +
+				". The paper trains for 400.",
+			"batch": "Images per step; by default " + byNetwork(func(r nets.Recipe) any { return r.Batch }) +
+				". The paper does not name a batch size.",
+			"lr": "Learning rate, at its peak: a number; recipe, which is " +
+				byNetwork(func(r nets.Recipe) any { return r.LR }) + " (the paper has 0.1), and auto with --adaptive; " +
+				"or auto, a search by short runs for each p.",
+			"schedule": scheduleHelp(),
+			"peak": "Where the triangle peaks, as a share of the run; 5/24 is from the FFCV example that the paper " +
+				"starts from.",
+			"seed":       "First seed: decides initial weights, order and augmentation.",
+			"trials":     "Runs per p, with seeds seed, seed+1, …",
+			"precision":  "Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.",
+			"momentum":   "Momentum in the dual.",
+			"dual_decay": "Decay of z: regularisation by the p-th power of the lp norm.",
+			"weight_decay": "Decay of w: regularisation by the squared Euclidean norm. With p = 3 it can make the " +
+				"weights sparse; for larger p use it with --unit init, or else --dual-decay.",
+			"adaptive": "Scale gradients by a running second moment with this decay, e.g. 0.999; 0 for none.",
+			"unit": "What weights are measured in: one, as in the paper, or init, the root mean square that each " +
+				"layer begins with. One learning rate then means much the same for every p, and biases and batch norm " +
+				"move by gradient descent.",
+			"init":       "Start from the weights in this safetensors file, in the names and layouts of PyTorch.",
+			"no_augment": "No flips, shifts and cut-outs.",
+			"no_study":   "Do not measure weights, pruning, rounding and margins after training.",
+			"engine":     EngineHelp(),
+			"data_dir":   "Where data sets are kept.",
+			"resume":     "Resume this run folder, with its settings.",
+			"runs":       "Where run folders go.",
+		},
+		Choices: map[string][]string{
+			"model":     nets.Names(),
+			"schedule":  optim.ScheduleNames(),
+			"precision": Precisions,
+			"unit":      {"one", "init"},
+		},
+		Known: map[string][]string{"data": imageSets(), "engine": engine.Names()},
+	}
 }
 
 // Help is shown by --help.
@@ -74,76 +124,77 @@ After training, the weights are studied: how their sizes are spread, the accurac
 bits, and the margins of the network and of its last layer. That is 18 evaluations of the test images and one of the training images.`
 }
 
-// recipe fills in what the network decides: the small one's own settings, else our reading of the paper's recipe.
-func (t *Train) recipe() {
-	data, epochs, batch := "cifar10", 60, 512
-	if t.Model == "cnn" {
-		data, epochs, batch = "fashion-sample", 15, 50
+// Resolve fills in what the network's recipe decides.
+func (t *Train) Resolve() (Command, error) {
+	net, err := nets.ByName(t.Model)
+	if err != nil {
+		return nil, settings.At("model", err)
 	}
-	t.Data = cmp.Or(t.Data, data)
-	t.Epochs, t.Batch = cmp.Or(t.Epochs, epochs), cmp.Or(t.Batch, batch)
+	one := *t
+	one.Data = cmp.Or(t.Data, net.Recipe.Data)
+	one.Epochs, one.Batch = cmp.Or(t.Epochs, net.Recipe.Epochs), cmp.Or(t.Batch, net.Recipe.Batch)
 	switch {
-	case t.LR == Recipe && t.Adaptive != 0: // its steps are of another size
-		t.LR = Auto
-	case t.LR == Recipe:
-		t.LR = t.recipeRate()
+	case t.LR == settings.Recipe && t.Adaptive != 0: // its steps are of another size
+		one.LR = settings.Auto
+	case t.LR == settings.Recipe:
+		one.LR = settings.Rate(net.Recipe.LR)
 	}
 	if t.Unit == "one" { // what nothing said means
-		t.Unit = ""
+		one.Unit = ""
 	}
+	return &one, nil
 }
 
-func (t *Train) recipeRate() Rate {
-	if t.Model == "cnn" {
-		return 0.8
-	}
-	return 0.1
-}
-
-// Check fills in what the network decides, and returns the first thing wrong with the settings.
+// Check returns the first thing wrong with the settings.
 func (t *Train) Check() error {
-	t.recipe()
-	if _, err := nets.ByName(t.Model); err != nil {
-		return err
-	}
 	for i, p := range t.P {
 		if err := mirror.CheckP(p); err != nil {
-			return err
+			return settings.At("p", err)
 		}
 		if slices.Contains(t.P[:i], p) {
-			return fmt.Errorf("--p: %v is listed twice; --trials sets the number of runs of each", p)
+			return settings.Errorf("p", "--p: %v is listed twice; --trials sets the number of runs of each", p)
 		}
 	}
 	if err := engine.CheckName(t.Engine); err != nil {
-		return err
+		return settings.At("engine", err)
+	}
+	for _, n := range []struct {
+		key   string
+		value int
+	}{{"epochs", t.Epochs}, {"batch", t.Batch}, {"trials", t.Trials}} {
+		if n.value < 1 {
+			return settings.Errorf(n.key, "--%s %d: want at least 1", n.key, n.value)
+		}
+	}
+	for _, x := range []struct {
+		key   string
+		value float64
+	}{{"momentum", t.Momentum}, {"adaptive", t.Adaptive}} {
+		if !(x.value >= 0 && x.value < 1) {
+			return settings.Errorf(x.key, "--%s %v: want at least 0 and below 1", x.key, x.value)
+		}
+	}
+	for _, x := range []struct {
+		key, flag string
+		value     float64
+	}{{"dual_decay", "dual-decay", t.DualDecay}, {"weight_decay", "weight-decay", t.WeightDecay}} {
+		if !(x.value >= 0 && x.value <= math.MaxFloat32) {
+			return settings.Errorf(x.key, "--%s %v: want at least 0, and a finite number in float32", x.flag, x.value)
+		}
 	}
 	switch {
 	case len(t.P) == 0:
-		return errors.New("--p: name at least one p")
-	case t.Epochs < 1 || t.Batch < 1 || t.Trials < 1:
-		return fmt.Errorf("--epochs %d, --batch %d, --trials %d: want at least 1 of each", t.Epochs, t.Batch, t.Trials)
+		return settings.Errorf("p", "--p: name at least one p")
 	case !(t.LR >= 0) || math.IsInf(float64(t.LR), 1):
-		return fmt.Errorf("--lr %v: want a positive number or auto", float64(t.LR))
-	case t.LR != Auto && (float32(t.LR) == 0 || math.IsInf(float64(float32(t.LR)), 0)):
-		return fmt.Errorf("--lr %v: in float32 that is %v", float64(t.LR), float32(t.LR))
+		return settings.Errorf("lr", "--lr %v: want a positive number or auto", float64(t.LR))
+	case t.LR != settings.Auto && (float32(t.LR) == 0 || math.IsInf(float64(float32(t.LR)), 0)):
+		return settings.Errorf("lr", "--lr %v: in float32 that is %v", float64(t.LR), float32(t.LR))
 	case !(t.Peak >= 0 && t.Peak <= 1):
-		return fmt.Errorf("--peak %v: want a share of the run, from 0 to 1", t.Peak)
-	case !(t.Momentum >= 0 && t.Momentum < 1) || !(t.Adaptive >= 0 && t.Adaptive < 1):
-		return fmt.Errorf("--momentum %v, --adaptive %v: want at least 0 and below 1", t.Momentum, t.Adaptive)
-	case !(t.DualDecay >= 0) || !(t.WeightDecay >= 0):
-		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want at least 0", t.DualDecay, t.WeightDecay)
-	case t.DualDecay > math.MaxFloat32 || t.WeightDecay > math.MaxFloat32:
-		return fmt.Errorf("--dual-decay %v, --weight-decay %v: want finite numbers in float32", t.DualDecay, t.WeightDecay)
+		return settings.Errorf("peak", "--peak %v: want a share of the run, from 0 to 1", t.Peak)
 	case t.Unit == "init" && slices.Max(t.P) > optim.MaxUnitP:
-		return fmt.Errorf("--unit init: want p of at most %d", optim.MaxUnitP)
-	case t.Unit != "" && t.Unit != "init":
-		return fmt.Errorf("--unit %q: choose one or init", t.Unit)
-	case !slices.Contains([]string{"auto", "bf16", "float32"}, t.Precision):
-		return fmt.Errorf("--precision %q: choose auto, bf16 or float32", t.Precision)
-	case !slices.Contains([]string{"triangular", "cosine", "constant", "step"}, t.Schedule):
-		return fmt.Errorf("--schedule %q: choose triangular, cosine, constant or step", t.Schedule)
+		return settings.Errorf("unit", "--unit init: want p of at most %d", optim.MaxUnitP)
 	case t.Runs == "":
-		return errors.New("--runs: training needs a folder for its checkpoints")
+		return settings.Errorf("runs", "--runs: training needs a folder for its checkpoints")
 	}
 	return nil
 }
@@ -165,41 +216,25 @@ type TrainResult struct {
 	Error        string  `json:"error,omitempty"`    // of a run that failed: the rest says nothing then
 }
 
-// Run trains.
-func (t *Train) Run(ctx context.Context, con *Console) error {
+// Do trains.
+func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
 	var old *stopped
 	if t.Resume != "" {
 		var err error
 		if old, err = findStopped(t.Resume); err != nil {
-			return err
+			return nil, err
 		}
 		defer old.run.Release()
-		*t = old.settings(*t)
-	}
-	if err := t.Check(); err != nil {
-		return err
+		if t, err = old.settings(t); err != nil {
+			return nil, err
+		}
 	}
 	if err := CheckFolder("--runs", t.Runs); err != nil {
-		return err
+		return nil, err
 	}
-	eng, err := engine.Open(t.Engine)
+	w, err := newTrainer(env, t, old)
 	if err != nil {
-		return err
-	}
-	con.SayPassed(eng)
-	set, err := images.Load(t.Data, t.DataDir)
-	if err != nil {
-		return err
-	}
-	if old != nil {
-		if err := old.checkData(set); err != nil {
-			return err
-		}
-		set.Name = cmp.Or(old.run.Info.Data, set.Name) // the path that is kept may be longer than what was asked for
-	}
-	w, err := t.Compile(con, eng, set)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	defer w.Close()
 	if old != nil {
@@ -207,53 +242,88 @@ func (t *Train) Run(ctx context.Context, con *Console) error {
 	} else {
 		err = w.all(ctx)
 	}
-	return errors.Join(w.print(), err)
+	for k, line := range w.left {
+		if k == 0 {
+			env.Say("not finished:")
+		}
+		env.Say("  %s", line)
+	}
+	return w.trained(), err
 }
 
-// Compile puts the images on the engine and compiles the step: one for every p, seed and learning rate.
-func (t *Train) Compile(con *Console, eng *engine.Engine, set *images.Set) (*Trainer, error) {
-	if t.Precision == "auto" {
-		t.Precision = "float32"
-		if eng.Name == "cuda" {
-			t.Precision = "bf16"
-		}
-	}
-	if t.Batch > set.Train.Len() {
-		return nil, fmt.Errorf("--batch %d: %s has %d training images", t.Batch, set.Name, set.Train.Len())
-	}
-	w := &Trainer{Train: t, con: con, set: set, engine: eng, rates: map[float64]train.RateSearch{}}
-	var err error
-	if t.Init != "" && t.Resume == "" { // a run that goes on has its weights in its checkpoint
-		if w.init, err = train.ReadInit(t.Init); err != nil {
-			return nil, fmt.Errorf("--init: %w", err)
-		}
-	}
-	con.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", t.Model, set.Name, set.Train.Len(), set.Test.Len(), t.Precision, eng.Name)
-	begin := time.Now()
-	w.session, err = train.New(eng, set, train.Settings{Net: t.Model, Batch: t.Batch, Precision: t.Precision, Augment: !t.NoAugment, Optimizer: t.optimizer(set.Train.Len() / t.Batch)})
+// NewTrainer opens the engine, puts the images on it and compiles the step: one for every p, seed and learning rate.
+// The settings are resolved and checked.
+func NewTrainer(env *Env, t *Train) (*Trainer, error) { return newTrainer(env, t, nil) }
+
+// newTrainer is NewTrainer for a run that may be resumed.
+func newTrainer(env *Env, t *Train, old *stopped) (*Trainer, error) {
+	eng, err := OpenEngine(env, t.Engine)
 	if err != nil {
 		return nil, err
 	}
-	con.Say("%s parameters, compiled in %.1f s", render.Thousands(w.session.Params), time.Since(begin).Seconds())
-	if w.init != nil {
-		if err := w.session.CheckInit(w.init); err != nil {
-			return nil, fmt.Errorf("--init: %w", err)
+	set, err := images.Load(t.Data, t.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		if err := old.checkData(set); err != nil {
+			return nil, err
+		}
+		set.Name = cmp.Or(old.run.Info.Data, set.Name) // the path that is kept may be longer than what was asked for
+	}
+	one := *t
+	if one.Precision == "auto" {
+		one.Precision = "float32"
+		if eng.Name == "cuda" {
+			one.Precision = "bf16"
 		}
 	}
-	return w, nil
+	w := &Trainer{Train: &one, env: env, set: set, engine: eng, rates: map[float64]train.RateSearch{}}
+	return w, w.compile()
+}
+
+// OpenEngine opens an engine, once a process, and says which better ones were found and did not start.
+func OpenEngine(env *Env, name string) (*engine.Engine, error) {
+	eng, err := env.Engines.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range eng.Passed {
+		env.Say("%s", p)
+	}
+	return eng, nil
+}
+
+// compile makes the session.
+func (w *Trainer) compile() error {
+	if n := w.set.Train.Len(); w.Batch > n {
+		return fmt.Errorf("--batch %d: %s has %d training images", w.Batch, w.set.Name, n)
+	}
+	var err error
+	if w.Init != "" && w.Resume == "" { // a resumed run has its weights in its checkpoint
+		if w.init, err = train.ReadInit(w.Init); err != nil {
+			return fmt.Errorf("--init: %w", err)
+		}
+	}
+	w.env.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", w.Model, w.set.Name, w.set.Train.Len(),
+		w.set.Test.Len(), w.Precision, w.engine.Name)
+	begin := time.Now()
+	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.Model, Batch: w.Batch, Precision: w.Precision,
+		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch)})
+	if err != nil {
+		return err
+	}
+	w.env.Say("%s parameters, compiled in %.1f s", render.Thousands(w.session.Params), time.Since(begin).Seconds())
+	if w.init != nil {
+		if err := w.session.CheckInit(w.init); err != nil {
+			return fmt.Errorf("--init: %w", err)
+		}
+	}
+	return nil
 }
 
 func (t *Train) schedule(perEpoch int) optim.Schedule {
-	steps := t.Epochs * perEpoch
-	switch t.Schedule {
-	case "triangular":
-		return optim.Triangular(steps, int(math.Round(t.Peak*float64(steps))))
-	case "cosine":
-		return optim.Cosine(steps)
-	case "step":
-		return optim.Step(max(1, (steps+2)/3), 0.1)
-	}
-	return optim.Constant()
+	return must(optim.ScheduleByName(t.Schedule)).New(t.Epochs*perEpoch, t.Peak)
 }
 
 func (t *Train) optimizer(perEpoch int) *optim.Config {
@@ -265,61 +335,71 @@ func (t *Train) optimizer(perEpoch int) *optim.Config {
 	return c
 }
 
-// print shows what was done, also where not all was.
-func (w *Trainer) print() error {
-	for k, command := range w.left {
-		if k == 0 {
-			w.con.Say("not finished:")
+// Trained is the result of train: the runs that ended, also if not all did.
+type Trained struct {
+	Model, Data, Engine, Precision string
+	Parameters, Epochs             int
+	Runs                           []TrainResult
+	Left                           []string // commands that make what an interrupt or a full disk left
+	means                          string   // what the accuracy and loss of training are
+}
+
+var _ Result = (*Trained)(nil)
+
+func (w *Trainer) trained() *Trained {
+	return &Trained{Model: w.Model, Data: w.set.Name, Engine: w.engine.Name, Precision: w.Precision,
+		Parameters: w.session.Params, Epochs: w.Epochs, Runs: w.results, Left: w.left, means: w.runningMean()}
+}
+
+// JSON has every run.
+func (t *Trained) JSON() any {
+	runs := []any{}
+	for _, r := range t.Runs {
+		if r.Error != "" {
+			runs = append(runs, map[string]any{"p": r.P, "seed": r.Seed, "lr": settings.Rate(r.LR), "run": r.Run, "error": r.Error})
+		} else {
+			runs = append(runs, r)
 		}
-		w.con.Say("  %s", command)
 	}
-	if w.JSON {
-		runs := []any{}
-		for _, r := range w.results {
-			if r.Error != "" {
-				runs = append(runs, map[string]any{"p": r.P, "seed": r.Seed, "lr": Rate(r.LR), "run": r.Run, "error": r.Error})
-			} else {
-				runs = append(runs, r)
-			}
-		}
-		out := map[string]any{"model": w.Model, "data": w.set.Name, "engine": w.engine.Name, "precision": w.Precision, "parameters": w.session.Params,
-			"epochs": w.Epochs, "runs": runs, "train_loss_and_accuracy": w.runningMean()}
-		if len(w.left) > 0 {
-			out["left"] = w.left
-		}
-		return w.con.PrintJSON(out)
+	out := map[string]any{"model": t.Model, "data": t.Data, "engine": t.Engine, "precision": t.Precision,
+		"parameters": t.Parameters, "epochs": t.Epochs, "runs": runs, "train_loss_and_accuracy": t.means}
+	if len(t.Left) > 0 {
+		out["left"] = t.Left
 	}
-	t := render.Table{Title: fmt.Sprintf("%s on %s, %s", w.Model, w.set.Name, render.Count(w.Epochs, "epoch")),
+	return out
+}
+
+// Print shows a table of the runs and where they are.
+func (t *Trained) Print(w io.Writer) {
+	if len(t.Runs) == 0 {
+		return
+	}
+	table := render.Table{Title: fmt.Sprintf("%s on %s, %s", t.Model, t.Data, render.Count(t.Epochs, "epoch")),
 		Header: []string{"p", "seed", "lr", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
-	for _, r := range w.results {
-		row := []render.Cell{render.Text("%v", r.P), render.Text("%d", r.Seed), render.Text("%v", Rate(r.LR))}
+	for _, r := range t.Runs {
+		row := []render.Cell{render.Text("%v", r.P), render.Text("%d", r.Seed), render.Text("%v", settings.Rate(r.LR))}
 		if r.Error != "" {
 			row = append(row, render.Text("failed"))
-			for len(row) < len(t.Header) {
+			for len(row) < len(table.Header) {
 				row = append(row, render.Text("–"))
 			}
 		} else {
 			row = append(row, render.Short(r.Loss, 3), render.Number(100*r.Accuracy, 2), render.Number(100*r.TestAccuracy, 2),
 				render.Number(100*r.FlipAccuracy, 2), render.Number(r.ImgPerSecond, 0), render.Number(r.Seconds, 1))
 		}
-		t.Rows = append(t.Rows, row)
+		table.Rows = append(table.Rows, row)
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	fmt.Fprint(w.con.Out, t.Text())
-	fmt.Fprintf(w.con.Out, "train loss and train %%: %s\n", w.runningMean())
-	for _, r := range w.results {
+	fmt.Fprint(w, table.Text())
+	fmt.Fprintf(w, "train loss and train %%: %s\n", t.means)
+	for _, r := range t.Runs {
 		if r.Run != "" {
-			fmt.Fprintf(w.con.Out, "run  %s\n", r.Run)
+			fmt.Fprintf(w, "run  %s\n", r.Run)
 		}
 		if r.Warning != "" {
-			fmt.Fprintf(w.con.Out, "     %s\n", r.Warning)
+			fmt.Fprintf(w, "     %s\n", r.Warning)
 		}
 	}
-	if !slices.ContainsFunc(w.results, func(r TrainResult) bool { return r.Error == "" }) {
-		return nil
+	if slices.ContainsFunc(t.Runs, func(r TrainResult) bool { return r.Error == "" }) {
+		fmt.Fprintln(w, "The figures are in the report.html of each run; \"bregman report RUN…\" compares several.")
 	}
-	fmt.Fprintln(w.con.Out, "The figures are in the report.html of each run; \"bregman report RUN…\" compares several.")
-	return nil
 }

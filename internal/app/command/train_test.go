@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
@@ -48,7 +47,7 @@ func picturesIn(t *testing.T) string {
 // tiny are settings that train in a moment.
 func tiny(t *testing.T) Train {
 	return Train{Model: "cnn", Data: picturesIn(t), P: []float64{2}, Epochs: 6, Batch: 12, LR: 0.2, Schedule: "triangular", Peak: 0.2083333, Seed: 1, Trials: 1, Precision: "auto",
-		Engine: "cpu", NoStudy: true, Runs: filepath.Join(t.TempDir(), "runs"), JSON: true}
+		Engine: "cpu", NoStudy: true, Runs: filepath.Join(t.TempDir(), "runs"), Printed: Printed{JSON: true}}
 }
 
 // spoken is a console's output.
@@ -76,7 +75,7 @@ func (s *spoken) answer(t *testing.T) (a answer) {
 
 func do(ctx context.Context, settings Train) (*spoken, error) {
 	s := &spoken{}
-	return s, settings.Run(ctx, &Console{Out: &s.out, Err: &s.said, Version: "test"})
+	return s, perform(ctx, &settings, &s.out, &s.said)
 }
 
 // broken trains and leaves the folder of a process that was killed when all epochs were done.
@@ -111,7 +110,7 @@ func edit(t *testing.T, dir string, change func(info map[string]any)) {
 
 func resume(t *testing.T, dir string, change ...func(*Train)) (*spoken, error) {
 	t.Helper()
-	settings := Train{Engine: "cpu", Resume: dir, JSON: true}
+	settings := Train{Engine: "cpu", Resume: dir, Printed: Printed{JSON: true}, P: []float64{2}, Trials: 1, Runs: "runs"}
 	for _, c := range change {
 		c(&settings)
 	}
@@ -430,7 +429,7 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 
 // What is left has the learning rates that were found: another seed would find others.
 func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
-	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, LR: Auto, Runs: "my runs"}, rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
+	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, LR: settings.Auto, Runs: "my runs"}, rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
 	w.leave(TrainResult{Run: "my runs/a"}, 0, 1) // interrupted in p = 3 of the first trial
 	want := []string{"--resume 'my runs/a'", "--p 7 --epochs", "--p 2 --epochs", "--p 3 --epochs", "--p 7 --epochs"}
 	rates := []string{"", "--lr auto", "--lr 0.25", "--lr 0.5", "--lr auto"}
@@ -474,19 +473,18 @@ func TestARunKeepsAbsolutePathsAndItsFolderOfData(t *testing.T) {
 	if !filepath.IsAbs(old.train.Data) || !filepath.IsAbs(old.train.DataDir) {
 		t.Errorf("data %s, folder %s", old.train.Data, old.train.DataDir)
 	}
-	if got := old.settings(Train{}); got.DataDir != old.train.DataDir {
+	if got := must(old.settings(&Train{})); got.DataDir != old.train.DataDir {
 		t.Errorf("the folder of the data is %q", got.DataDir)
 	}
-	if got := old.settings(Train{DataDir: "other"}); got.DataDir != "other" {
+	if got := must(old.settings(&Train{DataDir: "other"})); got.DataDir != "other" {
 		t.Errorf("the folder of the data is %q", got.DataDir)
 	}
 }
 
 // The time left is reckoned from the work since the resume, and the seconds are those of all legs.
 func TestTimesOfARunThatGoesOn(t *testing.T) {
-	b := (&Console{Err: io.Discard}).BarFrom("x", 90, 100)
-	b.done = 95
-	if left := b.left(b.start.Add(10 * time.Second)); math.Abs(left.Seconds()-10) > 1e-6 {
+	b := Quiet().Bar("x", 90, 100).(*lineBar)
+	if left := b.left(95, b.start.Add(10*time.Second)); math.Abs(left.Seconds()-10) > 1e-6 {
 		t.Errorf("%v left, want 10 s", left)
 	}
 	settings := tiny(t)
@@ -522,13 +520,5 @@ func TestTheRecipeNamesEverySettingThatIsNotTheDefault(t *testing.T) {
 	w := &Trainer{Train: &settings}
 	if got, want := w.recipe(TrainResult{LR: 0.2, Seed: 1}), "6 epochs, batch 12, learning rate 0.2, triangular, seed 1, momentum 0.9, weight decay 0.0005, no augmentation"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-func TestEnginesThatDidNotStartAreSaid(t *testing.T) {
-	var s bytes.Buffer
-	(&Console{Err: &s}).SayPassed(&engine.Engine{Passed: []string{"cuda.so does not start: no driver"}})
-	if !strings.Contains(s.String(), "no driver") {
-		t.Errorf("said %q", s.String())
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -23,7 +25,7 @@ import (
 // Trainer is a network compiled for the runs of a Train.
 type Trainer struct {
 	*Train
-	con     *Console
+	env     *Env
 	set     *images.Set
 	engine  *engine.Engine
 	session *train.Session
@@ -38,11 +40,21 @@ type Trainer struct {
 // Close frees the engine's memory.
 func (w *Trainer) Close() { w.session.Close() }
 
-// With is the same compiled step for other settings that it serves: another learning rate, other p and seeds.
-func (w *Trainer) With(t *Train) *Trainer {
-	other := *w
-	t.Precision = w.Precision
-	other.Train, other.rates, other.results, other.left = t, map[float64]train.RateSearch{}, nil, nil
+// Serves reports whether the compiled step is the one for these settings, too: they differ in p, learning rate, seed
+// and the like alone.
+func (w *Trainer) Serves(t *Train) bool {
+	one := *t
+	if one.Precision == "auto" {
+		one.Precision = w.Precision
+	}
+	return settings.Graph(w.Train) == settings.Graph(&one) && w.DataDir == t.DataDir
+}
+
+// Reuse is the same compiled step for other settings that it serves.
+func (w *Trainer) Reuse(t *Train) *Trainer {
+	other, one := *w, *t
+	one.Precision = w.Precision
+	other.Train, other.rates, other.results, other.left = &one, map[float64]train.RateSearch{}, nil, nil
 	return &other
 }
 
@@ -73,7 +85,7 @@ func (w *Trainer) all(ctx context.Context) error {
 func (w *Trainer) again(ctx context.Context, old *stopped) error {
 	r, err := w.resume(ctx, old)
 	if err != nil && ctx.Err() != nil {
-		w.left = []string{"bregman train --resume " + Quote(r.Run)}
+		w.left = []string{"bregman train --resume " + settings.Quote(r.Run)}
 		return err
 	}
 	if err != nil {
@@ -87,14 +99,14 @@ func (w *Trainer) again(ctx context.Context, old *stopped) error {
 func (w *Trainer) fail(r *TrainResult, err error) {
 	r.Error = err.Error()
 	if r.Run != "" && notWritten(err) {
-		w.left = append(w.left, "bregman train --resume "+Quote(r.Run))
+		w.left = append(w.left, "bregman train --resume "+settings.Quote(r.Run))
 	}
 }
 
 // leave notes what an interrupt in the k-th p of a trial leaves to do.
 func (w *Trainer) leave(r TrainResult, trial, k int) {
 	if r.Run != "" {
-		w.left = append(w.left, "bregman train --resume "+Quote(r.Run))
+		w.left = append(w.left, "bregman train --resume "+settings.Quote(r.Run))
 		k++
 	}
 	w.leaveRuns(w.P[k:], 1, w.Seed+uint64(trial))
@@ -107,18 +119,18 @@ func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
 	rest.P, rest.Trials, rest.Seed = nil, trials, seed
 	for _, p := range ps {
 		found, ok := w.rates[p]
-		if w.LR != Auto || !ok {
+		if w.LR != settings.Auto || !ok {
 			rest.P = append(rest.P, p)
 			continue
 		}
 		one := rest
-		one.P, one.LR = []float64{p}, Rate(found.Rate)
+		one.P, one.LR = []float64{p}, settings.Rate(found.Rate)
 		if trials > 0 {
-			w.left = append(w.left, commandLine("train", one))
+			w.left = append(w.left, settings.CommandLine("train", one))
 		}
 	}
 	if len(rest.P) > 0 && trials > 0 {
-		w.left = append(w.left, commandLine("train", rest))
+		w.left = append(w.left, settings.CommandLine("train", rest))
 	}
 }
 
@@ -134,14 +146,14 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 		return r, err
 	}
 	if search != nil {
-		one.LR = Rate(search.Rate)
+		one.LR = settings.Rate(search.Rate)
 		r.LR = search.Rate
 	}
-	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash, Engine: w.engine.Name, Version: w.con.Version})
+	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash, Engine: w.engine.Name, Version: w.env.Version})
 	if err != nil {
 		return r, err
 	}
-	r.Run, run.Say = run.Dir, w.con.Say
+	r.Run, run.Say = run.Dir, w.env.Say
 	if search != nil {
 		if err := run.WriteJSON(rateFile, search); err != nil {
 			run.Lost(rateFile, err)
@@ -193,7 +205,7 @@ const (
 
 // searchRate finds the learning rate of p, once; it is nil where the rate was given.
 func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch, error) {
-	if w.LR != Auto {
+	if w.LR != settings.Auto {
 		return nil, nil
 	}
 	if t, ok := w.rates[p]; ok {
@@ -211,19 +223,19 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	if coarse != fine {
 		text = fmt.Sprintf("%d, then %s", coarse, render.Count(fine, "epoch"))
 	}
-	w.con.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
-	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), float64(w.recipeRate()), func(r train.TriedRate) {
+	w.env.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
+	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), must(nets.ByName(w.Model)).Recipe.LR, func(r train.TriedRate) {
 		if r.Diverged {
-			w.con.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
+			w.env.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
 		} else {
-			w.con.Say("  %-7v %s: loss %.4f", r.Rate, render.Count(r.Epochs, "epoch"), r.Loss)
+			w.env.Say("  %-7v %s: loss %.4f", r.Rate, render.Count(r.Epochs, "epoch"), r.Loss)
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--lr auto: %w", err)
 	}
 	w.rates[p] = t
-	w.con.Say("p = %v: learning rate %v", p, t.Rate)
+	w.env.Say("p = %v: learning rate %v", p, t.Rate)
 	return &t, nil
 }
 
@@ -248,9 +260,9 @@ func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 	return r, err == nil, err
 }
 
-// In is the run of p and seed in exactly this folder: gone on with where it has a checkpoint, else made. One that is done keeps its weights and no
-// checkpoints: many runs of a large network would fill a disk.
-func (w *Trainer) In(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
+// RunIn is the run of p and seed in exactly this folder: resumed if it has a checkpoint, else started. One that is done
+// keeps its weights and no checkpoints: many runs of a large network would fill a disk.
+func (w *Trainer) RunIn(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
 	whole := *w
 	whole.whole = true
 	r, err := whole.in(ctx, dir, p, seed)
@@ -271,11 +283,12 @@ func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (T
 			return TrainResult{}, err
 		}
 		inner := *w
-		one := old.settings(*w.Train)
-		inner.Train = &one
+		if inner.Train, err = old.settings(w.Train); err != nil {
+			return TrainResult{}, err
+		}
 		return inner.resume(ctx, old)
 	}
-	if w.LR == Auto {
+	if w.LR == settings.Auto {
 		w.rememberRate(filepath.Dir(dir), p)
 	}
 	if err := os.RemoveAll(dir); err != nil { // nothing to go on from
@@ -314,21 +327,21 @@ var CheckpointEvery = 15 * time.Second
 func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done int, lines []epochLine, out *TrainResult) error {
 	board := newBoard(run)
 	defer board.close()
-	bar := w.con.BarFrom(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
-	endBar := sync.OnceFunc(bar.Done)
+	bar := w.env.Bar(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
+	endBar := sync.OnceFunc(bar.End)
 	defer endBar()
 	begin, saved := time.Now(), time.Time{}
 	before := 0.0 // seconds of the legs before this one
 	for _, l := range lines {
 		before = max(before+l.Seconds, l.Elapsed)
 	}
-	heard, warned, largest := false, false, w.session.StartLargest()
+	heard, warned, largest, note := false, false, w.session.StartLargest(), ""
 	for epoch := done; epoch < w.Epochs; epoch++ {
 		e, err := w.session.Train(w.unlessShort(ctx, lines), r, epoch, func(steps int) {
-			bar.Set(int64(epoch*w.session.PerEpoch + steps))
+			bar.Set(int64(epoch*w.session.PerEpoch+steps), note)
 			if ctx.Err() != nil && !heard {
 				heard = true
-				w.con.Say("finishing this epoch; Ctrl-C again to stop now")
+				w.env.Say("finishing this epoch; Ctrl-C again to stop now")
 			}
 		})
 		if err != nil {
@@ -348,10 +361,10 @@ func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done in
 		}
 		if text := jump(largest, lines); text != "" && !warned {
 			warned = true
-			w.con.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
+			w.env.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
 		}
 		if !line.Untold {
-			bar.Say(fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, render.Thousands(int(e.Rate))))
+			note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, render.Thousands(int(e.Rate)))
 			board.add(line)
 		}
 		if time.Since(saved) > CheckpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
@@ -443,9 +456,9 @@ func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, l
 	}
 	var study *train.Study
 	if !w.NoStudy {
-		bar := w.con.Bar(fmt.Sprintf("p = %v, seed %d: study of the weights", plan.P, plan.Seed), 1000)
-		s, err := w.session.Study(ctx, plan.P, last.Score.Accuracy, func(share float64) { bar.Set(int64(1000 * share)) })
-		bar.Done()
+		bar := w.env.Bar(fmt.Sprintf("p = %v, seed %d: study of the weights", plan.P, plan.Seed), 0, 1000)
+		s, err := w.session.Study(ctx, plan.P, last.Score.Accuracy, func(share float64) { bar.Set(int64(1000*share), "") })
+		bar.End()
 		if err != nil {
 			return err
 		}
@@ -509,14 +522,14 @@ func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, stud
 func (w *Trainer) recipe(r TrainResult) string {
 	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(w.Epochs, "epoch"), w.Batch,
 		r.LR, w.Schedule, r.Seed)
-	elsewhere := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "seed", "trials", "precision", "no-study", "engine", "data-dir", "runs"} // said already, or no part of it
-	for _, s := range differing(w.Train) {
-		switch name := strings.ReplaceAll(s.flag, "-", " "); {
-		case slices.Contains(elsewhere, s.flag):
-		case s.value == "true":
+	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"} // or not part of it
+	for _, v := range settings.Changed(w.Train) {
+		switch name := strings.ReplaceAll(v.Key, "_", " "); {
+		case v.Role != settings.Result || slices.Contains(said, v.Key):
+		case v.Kind == settings.Switch:
 			text += ", " + strings.Replace(name, "no augment", "no augmentation", 1)
 		default:
-			text += ", " + name + " " + s.value
+			text += ", " + name + " " + v.Text
 		}
 	}
 	return text

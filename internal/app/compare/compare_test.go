@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -250,11 +251,21 @@ func TestResultsAreExportedWithTheirNames(t *testing.T) {
 	}
 }
 
+// perform does a command as the command line does.
+func perform(t *testing.T, c command.Command, out, said io.Writer) error {
+	t.Helper()
+	c, err := command.Ready(c)
+	if err != nil {
+		return err
+	}
+	return command.Run(t.Context(), &command.Env{Observer: command.Lines(said)}, c, out)
+}
+
 func TestTheReportHoldsWhatItPromises(t *testing.T) {
 	out := t.TempDir()
 	cmd := Report{Runs: []string{run(t, "a", 3, 1, 0.1), run(t, "b<script>", 2, 1, 0.2), run(t, "c", 3, 2, 0.3)}, Out: filepath.Join(out, "r.html"), Tables: filepath.Join(out, "t")}
 	var stdout, stderr bytes.Buffer
-	if err := cmd.Run(t.Context(), &command.Console{Out: &stdout, Err: &stderr}); err != nil {
+	if err := perform(t, &cmd, &stdout, &stderr); err != nil {
 		t.Fatal(err, stderr.String())
 	}
 	html, _ := os.ReadFile(cmd.Out)
@@ -276,12 +287,11 @@ func TestTheReportHoldsWhatItPromises(t *testing.T) {
 }
 
 func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
-	con := &command.Console{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
 	dir := t.TempDir()
-	if err := (&Report{Runs: []string{dir}, Out: "-"}).Run(t.Context(), con); err == nil || !strings.Contains(err.Error(), "no run.json") {
+	if err := perform(t, &Report{Runs: []string{dir}, Out: "-"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no run.json") {
 		t.Errorf("error %v", err)
 	}
-	if err := (&Export{Folder: dir, To: "csv"}).Run(t.Context(), con); err == nil || !strings.Contains(err.Error(), "no metrics.jsonl") {
+	if err := perform(t, &Export{Folder: dir, To: "csv"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no metrics.jsonl") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -289,13 +299,12 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 // What a reader must know stands before the numbers: folders left out, runs that warn of themselves, seeds that are there twice. A folder named twice counts once.
 func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	var out, said bytes.Buffer
-	con := &command.Console{Out: &out, Err: &said}
 	a, b, bad := network(t, 2), network(t, 2), t.TempDir()
 	if err := runlog.WriteFile(filepath.Join(b, "tables", "result.json"), []byte(`{"test_accuracy": 0.9, "warning": "in epoch 6 …"}`)); err != nil {
 		t.Fatal(err)
 	}
 	page := filepath.Join(t.TempDir(), "report.html")
-	if err := (&Report{Runs: []string{a, bad, b, a + "/"}, Out: page}).Run(t.Context(), con); err != nil {
+	if err := perform(t, &Report{Runs: []string{a, bad, b, a + "/"}, Out: page}, &out, &said); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(page)
@@ -434,7 +443,7 @@ func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
 
 func TestAReportIntoAFolderIsRefusedAsUsage(t *testing.T) {
 	out := t.TempDir()
-	err := command.CheckUsage(&Report{Runs: []string{run(t, "a", 3, 1, 0.1)}, Out: out})
+	_, err := command.Ready(&Report{Runs: []string{run(t, "a", 3, 1, 0.1)}, Out: out})
 	var usage *command.UsageError // exit status 2
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "is a folder") || !strings.Contains(err.Error(), filepath.Join(out, "report.html")) {
 		t.Errorf("%v", err)

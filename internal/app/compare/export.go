@@ -18,14 +18,30 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // Export is `bregman export`: a run's metrics for other programs.
 type Export struct {
-	Folder string `kong:"arg,name='run',help='Run folder.'" json:"run"`
-	To     string `kong:"required,enum='csv,npz',placeholder='csv|npz',help='csv: one row per point; npz: one float64 array per column.'" json:"to"`
-	Out    string `kong:"placeholder='FILE',help='Where it goes; - for standard output. Default metrics.csv or metrics.npz.'" json:"out"`
+	Folder string `arg:"" name:"run" json:"run"`
+	To     string `required:"" placeholder:"csv|npz" json:"to"`
+	Out    string `placeholder:"FILE" json:"out" role:"output"`
+}
+
+// Texts are the words for its settings.
+func (*Export) Texts() settings.Texts {
+	return settings.Texts{
+		About: "A run's metrics as csv or npz.",
+		Help: map[string]string{
+			"run": "Run folder.",
+			"to":  "csv: one row per point; npz: one float64 array per column.",
+			"out": "Where it goes; - for standard output. Default metrics.csv or metrics.npz.",
+		},
+		Choices: map[string][]string{
+			"to": {"csv", "npz"},
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -42,41 +58,53 @@ Histograms of the weights of a network: in npz "sizes" has a row per point and a
 from 0; in csv a column sizes_X is the number of weights from X on, up to the next column's.`
 }
 
-// Run writes the file.
-func (e *Export) Run(_ context.Context, con *command.Console) error {
+// Check finds nothing wrong: the run folder says the rest.
+func (*Export) Check() error { return nil }
+
+// exported is the result of export: the file.
+type exported struct{ command.File }
+
+var _ command.Result = exported{}
+
+func (exported) Print(io.Writer) {}
+func (exported) JSON() any       { return nil }
+
+// Do writes the file.
+func (e *Export) Do(_ context.Context, env *command.Env) (command.Result, error) {
 	out := e.Out
 	if out == "" {
 		out = "metrics." + e.To
 	}
 	if err := command.CheckOut(out, command.Input{Name: "run", Path: filepath.Join(e.Folder, "metrics.jsonl")}); err != nil {
-		return err
+		return nil, err
 	}
 	f, err := runlog.OpenFolder(e.Folder)
 	if err != nil {
-		return fmt.Errorf("%w: name a run folder, such as those in runs/", err)
+		return nil, fmt.Errorf("%w: name a run folder, such as those in runs/", err)
 	}
 	defer f.Close()
 	log, err := f.Log()
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is not a run folder: it has no metrics.jsonl", e.Folder)
+		return nil, fmt.Errorf("%s is not a run folder: it has no metrics.jsonl", e.Folder)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.Folder, err)
+		return nil, fmt.Errorf("%s: %w", e.Folder, err)
 	}
 	if log.Bad > 0 {
-		con.Say("%s: %s skipped: %s", e.Folder, render.Count(log.Bad, "line"), log.Why)
+		env.Say("%s: %s skipped: %s", e.Folder, render.Count(log.Bad, "line"), log.Why)
 	}
 	var b bytes.Buffer
 	if err := Write(&b, log, e.To); err != nil {
-		return err
+		return nil, err
 	}
-	if err := con.Write(out, b.Bytes()); err != nil {
-		return err
+	file := command.NewFile(out, b.Bytes())
+	if err := file.Save(); err != nil {
+		return nil, err
 	}
 	if out != "-" {
-		con.Say("%s of %s in %s", render.Count(log.Len(), "point"), filepath.Base(e.Folder), out)
+		env.Say("%s of %s in %s", render.Count(log.Len(), "point"), filepath.Base(e.Folder), out)
 	}
-	return nil
+	return exported{file}, nil
 }
 
 // Write writes the metrics as "csv" or "npz".

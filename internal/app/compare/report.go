@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path"
@@ -13,16 +14,29 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
 
 // Report is `bregman report`: several runs on one page.
 type Report struct {
-	Runs   []string `kong:"arg,name='run',help='Run folders, of any commands.'" json:"runs"`
-	Out    string   `kong:"default='report.html',placeholder='FILE',help='Where the page goes; - for standard output.'" json:"out"`
-	Tables string   `kong:"placeholder='DIR',help='Also write the tables there, as CSV, Markdown and LaTeX, and the figures as SVG and PNG.'" json:"tables,omitempty"`
-	JSON   bool     `kong:"name='json',help='Print one JSON object.'" json:"-"`
+	Runs   []string `arg:"" name:"run" json:"runs"`
+	Out    string   `default:"report.html" placeholder:"FILE" json:"out" role:"output"`
+	Tables string   `placeholder:"DIR" json:"tables,omitempty"`
+	command.Printed
+}
+
+// Texts are the words for its settings.
+func (*Report) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Compare runs on one page.",
+		Help: map[string]string{
+			"runs":   "Run folders, of any commands.",
+			"out":    "Where the page goes; - for standard output.",
+			"tables": "Also write the tables there, as CSV, Markdown and LaTeX, and the figures as SVG and PNG.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -38,10 +52,10 @@ one standard deviation), final numbers, histograms of the weights, and the paper
 // Check returns the first thing wrong with the settings.
 func (r *Report) Check() error {
 	if r.Out == "-" && r.JSON {
-		return errors.New("--out - and --json both want standard output: choose one")
+		return settings.Errorf("out", "--out - and --json both want standard output: choose one")
 	}
 	if st, err := os.Stat(r.Out); err == nil && st.IsDir() && r.Out != "-" {
-		return fmt.Errorf("--out %s is a folder: name the file to write, such as %s", r.Out, filepath.Join(r.Out, "report.html"))
+		return settings.Errorf("out", "--out %s is a folder: name the file to write, such as %s", r.Out, filepath.Join(r.Out, "report.html"))
 	}
 	return nil
 }
@@ -60,13 +74,30 @@ func (r *Report) checkOutputs() error {
 	return command.CheckFolder("--tables", r.Tables)
 }
 
-// Run writes the page.
-func (r *Report) Run(_ context.Context, con *command.Console) error {
-	if err := r.Check(); err != nil {
-		return err
+// compared is the result of report.
+type compared struct {
+	command.File
+	runs, groups int
+}
+
+var _ command.Result = compared{}
+
+// JSON says where the page is and what is on it.
+func (c compared) JSON() any {
+	return map[string]any{"report": c.Path, "runs": c.runs, "groups": c.groups}
+}
+
+// Print says where the page is, unless it is what was printed.
+func (c compared) Print(w io.Writer) {
+	if c.Path != "-" {
+		fmt.Fprintf(w, "%s in %s\n", render.Count(c.runs, "run"), c.Path)
 	}
+}
+
+// Do writes the page.
+func (r *Report) Do(_ context.Context, env *command.Env) (command.Result, error) {
 	if err := r.checkOutputs(); err != nil {
-		return err
+		return nil, err
 	}
 	var runs []*Run
 	var bad []error
@@ -82,18 +113,19 @@ func (r *Report) Run(_ context.Context, con *command.Console) error {
 			continue
 		}
 		for _, t := range run.Trouble {
-			con.Say("%s: %s", dir, t)
+			env.Say("%s: %s", dir, t)
 		}
 		if run.Info.Command == "sweep" {
-			con.Say("%s is a sweep: its own report.html compares its runs; bregman report %s sets them side by side", dir, filepath.Join(dir, "trials", "*"))
+			env.Say("%s is a sweep: its own report.html compares its runs; bregman report %s sets them side by side", dir,
+				filepath.Join(dir, "trials", "*"))
 		}
 		runs = append(runs, run)
 	}
 	if len(runs) == 0 {
-		return errors.Join(bad...)
+		return nil, errors.Join(bad...)
 	}
 	for _, err := range bad {
-		con.Say("left out: %v", err)
+		env.Say("left out: %v", err)
 	}
 	var files render.Files
 	tables := &folder{dir: r.Tables}
@@ -105,18 +137,10 @@ func (r *Report) Run(_ context.Context, con *command.Console) error {
 		err = tables.err
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := con.Write(r.Out, p.Bytes()); err != nil {
-		return err
-	}
-	if r.JSON {
-		return con.PrintJSON(map[string]any{"report": r.Out, "runs": len(runs), "groups": len(p.groups)})
-	}
-	if r.Out != "-" {
-		fmt.Fprintf(con.Out, "%s in %s\n", render.Count(len(runs), "run"), r.Out)
-	}
-	return nil
+	out := compared{command.NewFile(r.Out, p.Bytes()), len(runs), len(p.groups)}
+	return out, out.Save()
 }
 
 func readRun(dir string) (*Run, error) {

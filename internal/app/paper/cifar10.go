@@ -3,7 +3,6 @@ package paper
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,27 +12,56 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/nets"
 )
 
 // Cifar10 is `bregman reproduce cifar10`: the paper's deep networks, each p, several trials. It is the sweep file cifar10.toml with other values.
 type Cifar10 struct {
-	Models        []string       `kong:"default='vgg11,resnet18,mobilenetv2,regnetx200',help='Networks.'" toml:"models" json:"models"`
-	P             []float64      `kong:"name='p',default='1.1,1.5,2,3,6,10',help='Geometries.'" toml:"p" json:"p"`
-	Trials        int            `kong:"default='3',help='Runs of each network and p, with seeds seed, seed+1, …; the paper has 5.'" toml:"trials" json:"trials"`
-	Epochs        int            `kong:"default='60',help='Epochs of each run; the paper has 400.'" toml:"epochs" json:"epochs"`
-	Batch         int            `kong:"default='512',help='Images per step; the paper does not name a batch size.'" toml:"batch" json:"batch"`
-	LR            []command.Rate `kong:"name='lr',default='0.1',help='Learning rates, each a table of its own: 0.1 is the peak rate of the paper, auto chooses one for each p.'" toml:"lr" json:"lr"`
-	WeightDecay   float64        `kong:"default='0',help='Add runs with this decay of w, at the first learning rate.'" toml:"weight_decay" json:"weight_decay,omitempty"`
-	Adaptive      float64        `kong:"default='0',help='Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by short runs.'" toml:"adaptive" json:"adaptive,omitempty"`
-	Unit          string         `kong:"placeholder='init',help='Add runs with weights in units of their initial size, at the first learning rate; see bregman train --help.'" toml:"unit" json:"unit,omitempty"`
-	Seed          uint64         `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
-	Data          string         `kong:"default='cifar10',help='Images: cifar10, or another set to try the whole with; see bregman train --help.'" toml:"data" json:"data"`
-	Precision     string         `kong:"default='auto',enum='auto,bf16,float32',help='Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.'" toml:"precision" json:"precision"`
-	Resume        string         `kong:"placeholder='RUN',help='Resume this run folder, with its settings.'" toml:"-" json:"-"`
-	Runs          string         `kong:"default='runs',placeholder='DIR',help='Where the run folder goes.'" toml:"runs" json:"runs"`
-	JSON          bool           `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
-	sweep.Options `kong:"embed"`
+	Models      []string        `default:"vgg11,resnet18,mobilenetv2,regnetx200" json:"models"`
+	P           []float64       `name:"p" default:"1.1,1.5,2,3,6,10" json:"p"`
+	Trials      int             `default:"3" json:"trials" role:"trials"`
+	Epochs      int             `default:"60" json:"epochs"`
+	Batch       int             `default:"512" json:"batch"`
+	LR          []settings.Rate `name:"lr" default:"0.1" json:"lr"`
+	WeightDecay float64         `default:"0" json:"weight_decay,omitempty"`
+	Adaptive    float64         `default:"0" json:"adaptive,omitempty"`
+	Unit        string          `placeholder:"init" json:"unit,omitempty"`
+	Seed        uint64          `default:"1" json:"seed" role:"seed"`
+	Data        string          `default:"cifar10" json:"data"`
+	Precision   string          `default:"auto" json:"precision"`
+	Resume      string          `placeholder:"RUN" json:"-"`
+	Runs        string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Printed
+	sweep.Options
+}
+
+// Texts are the words for its settings.
+func (*Cifar10) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Deep networks: accuracy, weights, pruning, rounding, margins.",
+		Help: map[string]string{
+			"models": "Networks.",
+			"p":      "Geometries.",
+			"trials": "Runs of each network and p, with seeds seed, seed+1, …; the paper has 5.",
+			"epochs": "Epochs of each run; the paper has 400.",
+			"batch":  "Images per step; the paper does not name a batch size.",
+			"lr": "Learning rates, each a table of its own: 0.1 is the peak rate of the paper, auto chooses one for " +
+				"each p.",
+			"weight_decay": "Add runs with this decay of w, at the first learning rate.",
+			"adaptive": "Add runs of the adaptive variant with this decay, e.g. 0.999, at learning rates found by " +
+				"short runs.",
+			"unit": "Add runs with weights in units of their initial size, at the first learning rate; see bregman " +
+				"train --help.",
+			"seed":      "The first seed.",
+			"data":      "Images: cifar10, or another set to try the whole with; see bregman train --help.",
+			"precision": "Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.",
+			"resume":    "Resume this run folder, with its settings.",
+			"runs":      "Where the run folder goes.",
+		},
+		Choices: map[string][]string{"models": nets.Names(), "precision": command.Precisions, "unit": {"one", "init"}},
+	}
 }
 
 // Help is shown by --help.
@@ -71,11 +99,11 @@ func (c *Cifar10) Check() error {
 // plan is the paper's sweep with these settings.
 func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 	if len(c.Models) == 0 || len(c.P) == 0 || len(c.LR) == 0 {
-		return nil, errors.New("--models, --p and --lr: name at least one of each")
+		return nil, settings.Errorf("models", "--models, --p and --lr: name at least one of each")
 	}
 	for i, lr := range c.LR {
 		if slices.Contains(c.LR[:i], lr) {
-			return nil, fmt.Errorf("--lr: %v is listed twice; --trials sets the number of runs of each", lr)
+			return nil, settings.Errorf("lr", "--lr: %v is listed twice; --trials sets the number of runs of each", lr)
 		}
 	}
 	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P), fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
@@ -101,7 +129,7 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 		add(c.LR[0].String(), c.WeightDecay, 0., "one")
 	}
 	if c.Adaptive != 0 {
-		add(command.Auto.String(), 0., c.Adaptive, "one")
+		add(settings.Auto.String(), 0., c.Adaptive, "one")
 	}
 	if f.Set("zip", "lr", variants["lr"]); len(variants["lr"]) == 1 {
 		f.Set("settings", "lr", variants["lr"][0])
@@ -119,28 +147,28 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 	return p, nil
 }
 
-// Run trains what is not done yet and writes the report.
-func (c *Cifar10) Run(ctx context.Context, con *command.Console) error {
+// Do trains what is not done yet and writes the report.
+func (c *Cifar10) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	if c.Resume == "" {
-		plan, err := c.plan(con.Version)
+		plan, err := c.plan(env.Version)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := command.CheckFolder("--runs", c.Runs); err != nil {
-			return err
+			return nil, err
 		}
 		dir := c.folder()
-		sweep.Announce(ctx, con, plan, dir, c.Options, c.Runs)
-		return sweep.RunPlan(ctx, con, plan, dir, c.Options, Library(), c.JSON)
+		sweep.Announce(ctx, env, plan, dir, c.Options, c.Runs)
+		return sweep.RunPlan(ctx, env, plan, dir, c.Options, Library())
 	}
-	plan, err := sweep.ReadPlan(c.Resume, con.Version)
+	plan, err := sweep.ReadPlan(c.Resume)
 	if err == nil && plan.File.Report != networksReport {
-		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume, command.Quote(c.Resume))
+		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume, settings.Quote(c.Resume))
 	}
 	if err != nil {
-		return fmt.Errorf("--resume %w", err)
+		return nil, fmt.Errorf("--resume %w", err)
 	}
-	return sweep.RunPlan(ctx, con, plan, c.Resume, c.Options, Library(), c.JSON)
+	return sweep.RunPlan(ctx, env, plan, c.Resume, c.Options, Library())
 }
 
 // folder is a new one, named by the time.
@@ -160,7 +188,7 @@ func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), 
 
 // command is what to type for this reproduction.
 func (c *Cifar10) command() string {
-	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, command.Quote(c.Data))
+	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, settings.Quote(c.Data))
 	if c.Unit != "" {
 		s += " --unit " + c.Unit
 	}

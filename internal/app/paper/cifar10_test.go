@@ -2,7 +2,6 @@ package paper
 
 import (
 	"errors"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
@@ -211,7 +212,7 @@ func TestRunsThatDivergeAreCounted(t *testing.T) {
 // Each learning rate, decay and adaptive variant is a table of its own; learning rates share a compiled step.
 func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 	c := Cifar10{Models: []string{"cnn", "resnet18"}, P: []float64{2, 3}, Trials: 2, Epochs: 1, Batch: 100, Seed: 5, Data: "fashion-sample", Precision: "auto",
-		LR: []command.Rate{0.1, command.Auto}, Unit: "init", WeightDecay: 5e-4, Adaptive: 0.999}
+		LR: []settings.Rate{0.1, settings.Auto}, Unit: "init", WeightDecay: 5e-4, Adaptive: 0.999}
 	p, err := c.plan("test")
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +236,7 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 	if len(got) != 10 || !slices.Equal(got[:5], want) {
 		t.Errorf("%q", got)
 	}
-	if c.LR, c.Unit, c.WeightDecay, c.Adaptive = []command.Rate{0.1}, "", 0, 0; true {
+	if c.LR, c.Unit, c.WeightDecay, c.Adaptive = []settings.Rate{0.1}, "", 0, 0; true {
 		if p, err = c.plan("test"); err != nil || len(p.Runs) != 8 || p.Compilations() != 2 {
 			t.Errorf("one rate: %v, %v", p, err)
 		}
@@ -306,8 +307,8 @@ func TestTheReportSaysHowItWasTrained(t *testing.T) {
 
 // A reproduction goes on with its own settings, folder of data and images, and two processes do not share its folder.
 func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
-	settings := Cifar10{Models: []string{"cnn"}, P: []float64{2, 3}, Trials: 1, Epochs: 1, Batch: 100, LR: []command.Rate{0.1}, Seed: 1, Data: "fashion-sample", Precision: "auto"}
-	plan, err := settings.plan("")
+	one := Cifar10{Models: []string{"cnn"}, P: []float64{2, 3}, Trials: 1, Epochs: 1, Batch: 100, LR: []settings.Rate{0.1}, Seed: 1, Data: "fashion-sample", Precision: "auto"}
+	plan, err := one.plan("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,10 +321,10 @@ func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	con := &command.Console{Out: io.Discard, Err: io.Discard}
+	env := &command.Env{Observer: command.Quiet(), Engines: new(engine.Pool)}
 	again := Cifar10{Options: sweep.Options{Place: sweep.Place{Engine: "cpu"}, Jobs: 1, LostAfter: time.Minute, Connection: sweep.Connection{Replicas: 1}}, Resume: run.Dir}
 	var busy *runlog.BusyError
-	if err := again.Run(t.Context(), con); !errors.As(err, &busy) {
+	if _, err := again.Do(t.Context(), env); !errors.As(err, &busy) {
 		t.Errorf("a folder at work: %v", err)
 	}
 	if err := run.Finish(errors.New("stopped"), true); err.Error() != "stopped" {
@@ -336,7 +337,7 @@ func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := again.Run(t.Context(), con); err == nil || !strings.Contains(err.Error(), "the data have changed") {
+	if _, err := again.Do(t.Context(), env); err == nil || !strings.Contains(err.Error(), "the data have changed") {
 		t.Errorf("other data: %v", err)
 	}
 	bytes, err := os.ReadFile(filepath.Join(run.Dir, "plan.json"))

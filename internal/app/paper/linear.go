@@ -2,8 +2,8 @@ package paper
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -11,16 +11,30 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // Linear is `bregman reproduce linear`: the paper's experiments on linear models.
 type Linear struct {
-	Steps command.Count `kong:"default='1000000',help='Steps of each run; the paper has a million.'" toml:"steps" json:"steps"`
-	Seeds int           `kong:"default='10',help='Data sets in R^100.'" toml:"seeds" json:"seeds"`
-	Seed  uint64        `kong:"default='1',help='The first seed.'" toml:"seed" json:"seed"`
-	Runs  string        `kong:"default='runs',placeholder='DIR',help='Where the run folder goes.'" toml:"runs" json:"runs"`
-	JSON  bool          `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	Steps settings.Count `default:"1000000" json:"steps"`
+	Seeds int            `default:"10" json:"seeds"`
+	Seed  uint64         `default:"1" json:"seed" role:"seed"`
+	Runs  string         `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Printed
+}
+
+// Texts are the words for its settings.
+func (*Linear) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Figure 1, the tables in R^100 and the regression claim.",
+		Help: map[string]string{
+			"steps": "Steps of each run; the paper has a million.",
+			"seeds": "Data sets in R^100.",
+			"seed":  "The first seed.",
+			"runs":  "Where the run folder goes.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -36,11 +50,11 @@ regression claim, at the paper's full length, and writes tables, figures and a r
 func (l *Linear) Check() error {
 	switch {
 	case l.Steps < 1000:
-		return fmt.Errorf("--steps %d: the experiments need at least 1000", l.Steps)
+		return settings.Errorf("steps", "--steps %d: the experiments need at least 1000", l.Steps)
 	case l.Seeds < 1:
-		return fmt.Errorf("--seeds %d: want at least 1", l.Seeds)
+		return settings.Errorf("seeds", "--seeds %d: want at least 1", l.Seeds)
 	case l.Runs == "":
-		return errors.New("--runs: the report needs a folder")
+		return settings.Errorf("runs", "--runs: the report needs a folder")
 	}
 	return nil
 }
@@ -50,61 +64,70 @@ type linearResults struct {
 	figure1    *figure1
 	bias       *bias
 	regression *regression
+	run        *runlog.Run
+	seconds    float64
 }
 
-// Run runs the experiments and writes the report.
-func (l *Linear) Run(ctx context.Context, con *command.Console) error {
-	if err := l.Check(); err != nil {
-		return err
-	}
+var _ command.Result = (*linearResults)(nil)
+
+// Do runs the experiments and writes the report.
+func (l *Linear) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	fig, err := newFigure1(ctx, l.Seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := &linearResults{fig, newBias(int(l.Steps), l.Seeds, l.Seed), newRegression(l.Seed)}
-	run, err := runlog.Create(l.Runs, "reproduce-linear", runlog.Info{Command: "reproduce linear", Settings: l, Seed: l.Seed, Engine: "go", Version: con.Version})
+	r := &linearResults{figure1: fig, bias: newBias(int(l.Steps), l.Seeds, l.Seed), regression: newRegression(l.Seed)}
+	r.run, err = runlog.Create(l.Runs, "reproduce-linear", runlog.Info{Command: "reproduce linear", Settings: l, Seed: l.Seed,
+		Engine: "go", Version: env.Version})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	run.Say = con.Say
-	err = l.run(ctx, con, run, r)
-	return run.Finish(err, ctx.Err() != nil)
+	r.run.Say = env.Say
+	err = r.run.Finish(l.experiments(ctx, env, r), ctx.Err() != nil)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-func (l *Linear) run(ctx context.Context, con *command.Console, run *runlog.Run, r *linearResults) error {
+// experiments runs all descents and writes the report.
+func (l *Linear) experiments(ctx context.Context, env *command.Env, r *linearResults) error {
 	begin := time.Now()
 	tasks := append(r.figure1.tasks(int(l.Steps)), r.regression.tasks()...)
 	tasks = append(tasks, r.bias.tasks()...)
-	total := 0
+	var total, done int64
 	for _, t := range tasks {
-		total += t.steps
+		total += int64(t.steps)
 	}
-	con.Say("%s, %.3g million steps in all", render.Count(len(tasks), "fit"), float64(total)/1e6)
-	bar := con.Bar("reproduce linear", int64(total))
-	err := runAll(ctx, tasks, func(n int) { bar.Add(int64(n)) }, func(metric any) error { return run.Append(metric) })
-	bar.Done()
+	env.Say("%s, %.3g million steps in all", render.Count(len(tasks), "fit"), float64(total)/1e6)
+	bar := env.Bar("reproduce linear", 0, total)
+	err := runAll(ctx, tasks, func(n int) {
+		done += int64(n)
+		bar.Set(done, "")
+	}, func(metric any) error { return r.run.Append(metric) })
+	bar.End()
 	if err != nil {
 		return err
 	}
-	seconds := time.Since(begin).Seconds()
-	if err := r.write(run, seconds); err != nil {
-		return err
-	}
-	if l.JSON {
-		return con.PrintJSON(r.summary(run.Dir, seconds))
-	}
-	fmt.Fprintln(con.Out, r.figure1.table().Text())
+	r.seconds = time.Since(begin).Seconds()
+	return r.write(r.run, r.seconds)
+}
+
+// Print shows the tables and what they say.
+func (r *linearResults) Print(w io.Writer) {
+	fmt.Fprintln(w, r.figure1.table().Text())
 	first := r.bias.trials[0]
-	fmt.Fprintln(con.Out, r.trialTable(first).Text())
-	fmt.Fprintln(con.Out, r.bias.frequencyTable().Text())
-	fmt.Fprintln(con.Out, normsTable(fmt.Sprintf("Accelerated from w = 0: seed %d, at margin 1", first.Seed), "", r.bias.fastRows(first.Seed), 3).Text())
-	fmt.Fprintln(con.Out, r.bias.fastTable().Text())
-	fmt.Fprintln(con.Out, r.regression.table().Text())
+	fmt.Fprintln(w, r.trialTable(first).Text())
+	fmt.Fprintln(w, r.bias.frequencyTable().Text())
+	fmt.Fprintln(w, normsTable(fmt.Sprintf("Accelerated from w = 0: seed %d, at margin 1", first.Seed), "",
+		r.bias.fastRows(first.Seed), 3).Text())
+	fmt.Fprintln(w, r.bias.fastTable().Text())
+	fmt.Fprintln(w, r.regression.table().Text())
 	for _, f := range r.findings() {
-		fmt.Fprintf(con.Out, "• %s\n", f)
+		fmt.Fprintf(w, "• %s\n", f)
 	}
-	fmt.Fprintf(con.Out, "\n* marks the least of a column, or a claim that held every time. %.1f s. Report: %s\n", seconds, run.Path("report.html"))
-	return nil
+	fmt.Fprintf(w, "\n* marks the least of a column, or a claim that held every time. %.1f s. Report: %s\n", r.seconds,
+		r.run.Path("report.html"))
 }
 
 // findings are the sentences the report opens with. Each is made from the numbers of this run.
@@ -169,8 +192,8 @@ func (r *linearResults) findings() []string {
 	return out
 }
 
-// summary is what --json prints.
-func (r *linearResults) summary(dir string, seconds float64) any {
+// JSON is what --json prints.
+func (r *linearResults) JSON() any {
 	var figs []map[string]any
 	for _, c := range r.figure1.curves {
 		d, n := c.slopes()
@@ -193,6 +216,6 @@ func (r *linearResults) summary(dir string, seconds float64) any {
 	for _, row := range r.bias.trials[0].Final {
 		norms = append(norms, finite(row))
 	}
-	return map[string]any{"run": dir, "seconds": seconds, "figure1": figs, "p": Ps, "diagonal": freq, "norms": norms,
+	return map[string]any{"run": r.run.Dir, "seconds": r.seconds, "figure1": figs, "p": Ps, "diagonal": freq, "norms": norms,
 		"accelerated_norms": r.bias.fastRows(r.bias.trials[0].Seed), "regression": reg}
 }

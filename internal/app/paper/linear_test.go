@@ -48,7 +48,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
 	l := Linear{Steps: 4000, Seeds: 2, Seed: 1, Runs: dir}
-	if err := l.Run(t.Context(), &command.Console{Out: &out, Err: &errs}); err != nil {
+	if err := command.Run(t.Context(), &command.Env{Observer: command.Lines(&errs)}, &l, &out); err != nil {
 		t.Fatal(err)
 	}
 	runs, _ := filepath.Glob(filepath.Join(dir, "*"))

@@ -3,7 +3,6 @@ package paper
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/margin"
@@ -31,8 +31,17 @@ func swept(t *testing.T, name string, asJSON bool, overrides ...string) (sweep.F
 	var out bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "s")
 	o := sweep.Options{Place: sweep.Place{Engine: "auto"}, Connection: sweep.Connection{Replicas: 1}, Jobs: 2, LostAfter: 30 * time.Second}
-	if err := sweep.RunPlan(t.Context(), &command.Console{Out: &out, Err: io.Discard, Version: "test"}, p, dir, o, Library(), asJSON); err != nil {
+	r, err := sweep.RunPlan(t.Context(), &command.Env{Observer: command.Quiet(), Version: "test", Engines: new(engine.Pool)}, p,
+		dir, o, Library())
+	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Print(&out); asJSON {
+		data, err := json.Marshal(r.JSON())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sweep.Folder{Dir: dir}, p, string(data)
 	}
 	return sweep.Folder{Dir: dir}, p, out.String()
 }

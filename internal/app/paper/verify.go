@@ -2,8 +2,8 @@ package paper
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -12,16 +12,29 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // Verify is `bregman verify`: statements of the paper, checked numerically, and a few beyond it.
 type Verify struct {
-	P     []float64 `kong:"name='p',default='1.1,1.5,2,3,6,10',help='Geometries.'" toml:"p" json:"p"`
-	Seeds int       `kong:"default='3',help='Problems in the plane and in R^100, each.'" toml:"seeds" json:"seeds"`
-	Runs  string    `kong:"default='runs',placeholder='DIR',help='Where the run folder goes; empty for none.'" toml:"runs" json:"runs"`
-	JSON  bool      `kong:"name='json',help='Print one JSON object.'" toml:"-" json:"-"`
+	P     []float64 `name:"p" default:"1.1,1.5,2,3,6,10" json:"p"`
+	Seeds int       `default:"3" json:"seeds"`
+	Runs  string    `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Printed
+}
+
+// Texts are the words for its settings.
+func (*Verify) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Statements of the paper, checked numerically, one line each.",
+		Help: map[string]string{
+			"p":     "Geometries.",
+			"seeds": "Problems in the plane and in R^100, each.",
+			"runs":  "Where the run folder goes; empty for none.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -37,7 +50,7 @@ paper is checked; the report lists what is left out. Exits with 1 if a statement
 // Check returns the first thing wrong with the settings.
 func (v *Verify) Check() error {
 	if len(v.P) == 0 {
-		return errors.New("--p: name at least one geometry")
+		return settings.Errorf("p", "--p: name at least one geometry")
 	}
 	for _, p := range v.P {
 		if err := mirror.CheckP(p); err != nil {
@@ -48,86 +61,101 @@ func (v *Verify) Check() error {
 		}
 	}
 	if v.Seeds < 1 {
-		return fmt.Errorf("--seeds %d: want at least 1", v.Seeds)
+		return settings.Errorf("seeds", "--seeds %d: want at least 1", v.Seeds)
 	}
 	return nil
 }
 
-// Run checks the statements.
-func (v *Verify) Run(ctx context.Context, con *command.Console) error {
-	if err := v.Check(); err != nil {
-		return err
-	}
+// verified is the result of verify.
+type verified struct {
+	findings         []Finding
+	hyperbolic       []hyperbolicLimit
+	failed, untested []string // names
+	seconds          float64
+	page             string // report.html of the run folder; "": there is none
+}
+
+var _ command.Result = (*verified)(nil)
+
+// Do checks the statements.
+func (v *Verify) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	var run *runlog.Run
 	if v.Runs != "" {
 		var err error
-		run, err = runlog.Create(v.Runs, "verify", runlog.Info{Command: "verify", Settings: v, Engine: "go", Version: con.Version})
+		run, err = runlog.Create(v.Runs, "verify", runlog.Info{Command: "verify", Settings: v, Engine: "go", Version: env.Version})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		run.Say = con.Say
+		run.Say = env.Say
 	}
-	err := v.run(ctx, con, run)
+	out, err := v.statements(ctx, env, run)
 	if run != nil {
 		err = run.Finish(err, ctx.Err() != nil)
 	}
-	return err
+	if out == nil {
+		return nil, err
+	}
+	return out, err
 }
 
-func (v *Verify) run(ctx context.Context, con *command.Console, run *runlog.Run) error {
+// statements checks all of them. If one fails, the result comes with an error.
+func (v *Verify) statements(ctx context.Context, env *command.Env, run *runlog.Run) (*verified, error) {
 	begin := time.Now()
-	var bar *command.Bar
-	total, done := 0, 0
+	var bar command.Bar
+	done := 0
 	findings, hyper, err := verify(ctx, ours(ctx), v.P, v.Seeds, func(tasks int) {
 		if bar == nil {
-			total = tasks
-			bar = con.Bar("verify", int64(total))
+			bar = env.Bar("verify", 0, int64(tasks))
 			return
 		}
 		done += tasks
-		bar.Set(int64(done))
+		bar.Set(int64(done), "")
 	})
 	if bar != nil {
-		bar.Done()
+		bar.End()
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	seconds := time.Since(begin).Seconds()
+	out := &verified{findings: findings, hyperbolic: hyper, seconds: time.Since(begin).Seconds()}
 	if run != nil {
 		for _, f := range findings {
 			if err := run.Append(f); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		writeVerify(run, findings, hyper, seconds)
+		writeVerify(run, findings, hyper, out.seconds)
+		out.page = run.Path("report.html")
 	}
-	var failed, untested []string
 	for _, f := range findings {
 		if !f.Tested && !math.IsNaN(float64(f.Measured)) {
-			untested = append(untested, f.Name)
+			out.untested = append(out.untested, f.Name)
 		} else if !f.Pass {
-			failed = append(failed, f.Name)
+			out.failed = append(out.failed, f.Name)
 		}
 	}
-	if v.JSON {
-		if err := con.PrintJSON(map[string]any{"statements": findings, "passed": len(findings) - len(failed) - len(untested), "failed": len(failed), "untested": len(untested), "hyperbolic": hyper, "seconds": seconds}); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprint(con.Out, verifyTable(findings).Text())
-		fmt.Fprintf(con.Out, "\n%s, %d fail (%.1f s)\n", hold(findings), len(failed), seconds)
-		if len(untested) > 0 {
-			fmt.Fprintf(con.Out, "%d not tested with these p and seeds: %s\n", len(untested), strings.Join(untested, "; "))
-		}
-		if run != nil {
-			fmt.Fprintf(con.Out, "Report: %s\n", run.Path("report.html"))
-		}
+	if len(out.failed) > 0 {
+		err = fmt.Errorf("%d of %d statements fail: %s", len(out.failed), len(findings), strings.Join(out.failed, "; "))
 	}
-	if len(failed) > 0 {
-		return fmt.Errorf("%d of %d statements fail: %s", len(failed), len(findings), strings.Join(failed, "; "))
+	return out, err
+}
+
+// JSON has every statement.
+func (v *verified) JSON() any {
+	return map[string]any{"statements": v.findings, "passed": len(v.findings) - len(v.failed) - len(v.untested),
+		"failed": len(v.failed), "untested": len(v.untested), "hyperbolic": v.hyperbolic, "seconds": v.seconds}
+}
+
+// Print shows one line per statement.
+func (v *verified) Print(w io.Writer) {
+	fmt.Fprint(w, verifyTable(v.findings).Text())
+	fmt.Fprintf(w, "\n%s, %d fail (%.1f s)\n", hold(v.findings), len(v.failed), v.seconds)
+	if len(v.untested) > 0 {
+		fmt.Fprintf(w, "%d not tested with these p and seeds: %s\n", len(v.untested), strings.Join(v.untested, "; "))
 	}
-	return nil
+	if v.page != "" {
+		fmt.Fprintf(w, "Report: %s\n", v.page)
+	}
 }
 
 // verify runs all checks on a subject. progress is called first with the number of tasks, then with 1 after each.
@@ -171,7 +199,7 @@ func verify(ctx context.Context, sub subject, ps []float64, seeds int, progress 
 			return nil, ctx.Err()
 		}})
 	}
-	for k, set := range settings(ps, seeds, 20_000, 5_000) {
+	for k, set := range cases(ps, seeds, 20_000, 5_000) {
 		onRun(k, set)
 		onLimits(func(l *limits) error { return l.ends(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.direction, l.squared, l.unique} })
 		onLimits(func(l *limits) error { return l.paths(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.regular, l.logistic, l.poly} })

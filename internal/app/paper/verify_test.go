@@ -246,8 +246,8 @@ func TestAStatementNeverPutToTheTestDoesNotPass(t *testing.T) {
 func TestVerifyPrintsOneLinePerStatementOrJSON(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out, errs bytes.Buffer
-		v := Verify{P: []float64{2}, Seeds: 1, Runs: t.TempDir(), JSON: asJSON}
-		if err := v.Run(t.Context(), &command.Console{Out: &out, Err: &errs}); err != nil {
+		v := Verify{P: []float64{2}, Seeds: 1, Runs: t.TempDir(), Printed: command.Printed{JSON: asJSON}}
+		if err := command.Run(t.Context(), &command.Env{Observer: command.Lines(&errs)}, &v, &out); err != nil {
 			t.Fatal(err)
 		}
 		if asJSON {

@@ -102,8 +102,8 @@ func (k *walker) local() float64 {
 	return k.d(k.next, k.w) - k.eta*dl
 }
 
-// settings are the cases of the checks along a run: the plane and R¹⁰⁰, every seed, every p.
-func settings(ps []float64, seeds int, plane, sparse int) []setting {
+// cases are the cases of the checks along a run: the plane and R¹⁰⁰, every seed, every p.
+func cases(ps []float64, seeds int, plane, sparse int) []setting {
 	var out []setting
 	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		for _, p := range ps {

@@ -4,14 +4,15 @@ package sweep
 
 import (
 	"context"
-	"io"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // bare makes the runs of a plan in a plain loop on two cores, with nothing around them.
@@ -23,19 +24,17 @@ func bare(tb testing.TB, p *Plan) time.Duration {
 	for range 2 {
 		wg.Go(func() {
 			for s := range next {
-				settings, err := parse(s.Job, s.Settings)
+				k, err := command.KindByName(s.Job)
 				if err != nil {
 					tb.Error(err)
 					continue
 				}
-				con := &command.Console{Out: io.Discard, Err: io.Discard}
-				switch j := settings.(type) {
-				case *command.Fit:
-					j.Runs, j.JSON = "", true
-					err = j.Run(tb.Context(), con)
-				case *command.Margin:
-					j.JSON = true
-					err = j.Run(tb.Context(), con)
+				c, err := k.Parse(s.Settings)
+				if err == nil {
+					err = settings.Set(c, "runs", "")
+				}
+				if err == nil {
+					_, err = c.Do(tb.Context(), quiet())
 				}
 				if err != nil {
 					tb.Error(err)
@@ -51,12 +50,17 @@ func bare(tb testing.TB, p *Plan) time.Duration {
 	return time.Since(begin)
 }
 
-// swept makes them by a sweep.
-func swept(tb testing.TB, p *Plan) time.Duration {
+// quiet is an environment that nobody listens to.
+func quiet() *command.Env {
+	return &command.Env{Observer: command.Quiet(), Version: "test", Engines: new(engine.Pool)}
+}
+
+// bySweep makes them by a sweep.
+func bySweep(tb testing.TB, p *Plan) time.Duration {
 	tb.Helper()
 	o := Options{Place: Place{Engine: "auto"}, Connection: Connection{Replicas: 1}, Jobs: 2, LostAfter: 30 * time.Second}
 	begin := time.Now()
-	out, err := sweep(context.Background(), &command.Console{Out: io.Discard, Err: io.Discard, Version: "test"}, p, filepath.Join(tb.TempDir(), "s"), o, Library{})
+	out, err := sweep(context.Background(), quiet(), p, filepath.Join(tb.TempDir(), "s"), o, Library{})
 	if err != nil || out.Done != len(p.Runs) {
 		tb.Fatalf("%+v, %v", out, err)
 	}
@@ -74,7 +78,7 @@ func TestTheOverheadOfARunIsSmall(t *testing.T) {
 	}
 	var over time.Duration
 	for range 3 { // the least: others use the machine, too
-		plain, whole := bare(t, p), swept(t, p)
+		plain, whole := bare(t, p), bySweep(t, p)
 		over = (whole - plain) / time.Duration(len(p.Runs))
 		t.Logf("bare loop %v, sweep %v with its server and report: %v a run", plain, whole, over)
 		if over < 20*time.Millisecond {
@@ -95,7 +99,7 @@ func BenchmarkSixtyDescents(b *testing.B) {
 		start := cpuTime(b)
 		plain += bare(b, p)
 		between := cpuTime(b)
-		whole += swept(b, p)
+		whole += bySweep(b, p)
 		plainCPU, wholeCPU = plainCPU+between-start, wholeCPU+cpuTime(b)-between
 	}
 	b.ReportMetric(plain.Seconds()/float64(b.N), "bare-s")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,27 +16,50 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
+// NewCommands returns the commands, which know this library.
+func NewCommands(lib Library) Commands {
+	return Commands{Start: Start{Library: lib}, Resume: Resume{Library: lib}, Retry: Retry{Resume{Library: lib}}}
+}
+
 // Commands are `bregman sweep …`.
 type Commands struct {
-	Start  Start  `cmd:"" default:"withargs" help:"Run a sweep file: bregman sweep FILE.toml."`
-	Status Show   `cmd:"" help:"Show the state of a sweep."`
-	Stop   Stop   `cmd:"" help:"Stop a sweep; networks save a checkpoint."`
-	Resume Resume `cmd:"" help:"Resume a sweep."`
-	Retry  Retry  `cmd:"" help:"Resume a sweep, and run again what failed."`
+	Start  Start  `cmd:"" default:"withargs"`
+	Status Show   `cmd:""`
+	Stop   Stop   `cmd:""`
+	Resume Resume `cmd:""`
+	Retry  Retry  `cmd:""`
 }
 
 // Start is `bregman sweep FILE.toml`.
 type Start struct {
-	File      string   `kong:"arg,placeholder='FILE.toml',help='The sweep file, or the name of a built-in one: cifar10 or bias, tables of the paper, or margins, the exact limits of bias.'" json:"file"`
-	Overrides []string `kong:"arg,optional,name='key=value',help='Settings to replace, such as p=1.1,2,3 or trials=5.'" json:"overrides"`
-	DryRun    bool     `kong:"help='Print the plan and its estimated time only.'" json:"-"`
-	Out       string   `kong:"placeholder='DIR',help='Folder of the sweep; default RUNS/sweep-NAME. An existing one is resumed: finished runs are not repeated.'" json:"out"`
-	Runs      string   `kong:"default='runs',placeholder='DIR',help='Where the folder of the sweep goes.'" json:"runs"`
-	JSON      bool     `kong:"name='json',help='Print one JSON object.'" json:"-"`
-	Options   `kong:"embed"`
+	File      string   `arg:"" placeholder:"FILE.toml" json:"file"`
+	Overrides []string `arg:"" optional:"" name:"key=value" json:"overrides"`
+	DryRun    bool     `json:"-"`
+	Out       string   `placeholder:"DIR" json:"out" role:"output"`
+	Runs      string   `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Printed
+	Options
+	Library Library `kong:"-" json:"-"`
+}
+
+// Texts are the words for its settings.
+func (*Start) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Run a sweep file: bregman sweep FILE.toml.",
+		Help: map[string]string{
+			"file": "The sweep file, or the name of a built-in one: cifar10 or bias, tables of the paper, or margins, " +
+				"the exact limits of bias.",
+			"overrides": "Settings to replace, such as p=1.1,2,3 or trials=5.",
+			"dry_run":   "Print the plan and its estimated time only.",
+			"out": "Folder of the sweep; default RUNS/sweep-NAME. An existing one is resumed: finished runs are not " +
+				"repeated.",
+			"runs": "Where the folder of the sweep goes.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -60,68 +84,75 @@ Running the same sweep again resumes it: each run has an identity, made from its
 more.`
 }
 
-// Run runs the sweep.
-func (s *Start) Run(ctx context.Context, con *command.Console, lib Library) error {
-	plan, err := s.Plan(con.Version, lib)
+// Check returns the first thing wrong with the settings. The file is read when the sweep starts.
+func (s *Start) Check() error { return s.Options.Check() }
+
+// Do runs the sweep.
+func (s *Start) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	plan, err := s.Plan(env.Version)
 	if err != nil {
-		return &command.UsageError{Err: err}
+		return nil, &command.UsageError{Err: err}
 	}
 	dir := s.Out
 	if dir == "" {
 		dir = plan.DefaultFolder(s.Runs)
 	}
-	if _, err := lib.view(Folder{dir}, plan); err != nil {
-		return &command.UsageError{Err: err}
+	if _, err := s.Library.view(Folder{dir}, plan); err != nil {
+		return nil, &command.UsageError{Err: err}
 	}
 	if !s.DryRun {
 		if err := command.CheckFolder("--out", dir); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if busy, err := runlog.Busy(dir); err == nil && busy && !s.DryRun {
-		return &runlog.BusyError{Dir: dir} // before the time is measured
+		return nil, &runlog.BusyError{Dir: dir} // before the time is measured
 	}
 	plan.Command = s.command()
-	Announce(ctx, con, plan, dir, s.Options, s.Runs)
+	Announce(ctx, env, plan, dir, s.Options, s.Runs)
 	if s.DryRun {
-		if s.JSON {
-			return con.PrintJSON(plan)
-		}
-		return nil
+		return dryRun{plan}, nil
 	}
-	return RunPlan(ctx, con, plan, dir, s.Options, lib, s.JSON)
+	return RunPlan(ctx, env, plan, dir, s.Options, s.Library)
 }
 
-// Announce prints the plan and how long what is left of it will take.
-func Announce(ctx context.Context, con *command.Console, plan *Plan, dir string, o Options, runs string) {
+// dryRun is the result of --dry-run: what the sweep would do was said.
+type dryRun struct{ plan *Plan }
+
+func (d dryRun) Print(io.Writer) {}
+func (d dryRun) JSON() any       { return d.plan }
+
+// Announce says what the plan is and how long what is left of it will take.
+func Announce(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, runs string) {
 	var takes string
 	if left := (Folder{dir}).left(plan); len(left) > 0 {
-		takes = estimate(ctx, plan, left, o, runs) // before a word is said: a GPU's engine may start the process again
+		takes = estimate(ctx, env, plan, left, o, runs) // before a word is said: a GPU's engine may start the process again
 	}
-	plan.Describe(con, dir)
+	plan.Describe(env, dir)
 	if takes != "" {
-		con.Say("%s", takes)
+		env.Say("%s", takes)
 	}
 }
 
 // command is what was typed.
 func (s *Start) command() string {
-	line := "bregman sweep " + command.Quote(s.File)
+	line := "bregman sweep " + settings.Quote(s.File)
 	for _, o := range s.Overrides {
-		line += " " + command.Quote(o)
+		line += " " + settings.Quote(o)
 	}
 	return line
 }
 
 // Plan reads the file and makes the plan.
-func (s *Start) Plan(version string, lib Library) (*Plan, error) {
+func (s *Start) Plan(version string) (*Plan, error) {
+	lib := s.Library
 	data, err := os.ReadFile(s.File)
 	if text, ok := lib.Files[s.File]; ok && errors.Is(err, fs.ErrNotExist) {
 		data, err = text, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		names := slices.Sorted(maps.Keys(lib.Files))
-		return nil, fmt.Errorf("%s: no such file%s; the built-in sweeps are %s", s.File, nearest(s.File, names), strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s: no such file%s; the built-in sweeps are %s", s.File, settings.Nearest(s.File, names), strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -146,10 +177,10 @@ func (f Folder) left(p *Plan) []*Spec {
 }
 
 // Describe says what the sweep will do, and in which folder.
-func (p *Plan) Describe(con *command.Console, dir string) {
+func (p *Plan) Describe(env command.Observer, dir string) {
 	f := Folder{dir}
 	keys, values := p.varying()
-	con.Say("%s: %s of %s, %s each", p.File.Name, render.Count(len(p.Runs), "run"), p.File.Job,
+	env.Say("%s: %s of %s, %s each", p.File.Name, render.Count(len(p.Runs), "run"), p.File.Job,
 		render.Count(p.File.Trials, "trial"))
 	for _, k := range keys {
 		list := values[k]
@@ -157,96 +188,134 @@ func (p *Plan) Describe(con *command.Console, dir string) {
 		if len(list) > 12 {
 			text += fmt.Sprintf(", … (%d)", len(list))
 		}
-		con.Say("  %-10s %s", k, text)
+		env.Say("  %-10s %s", k, text)
 	}
 	if n := p.Compilations(); p.File.Job == "train" {
-		con.Say("  %s", render.Count(n, "compilation"))
+		env.Say("  %s", render.Count(n, "compilation"))
 	}
 	switch key := rowKey(p.File.Metric, keys); {
 	case p.File.Report != "": // has metrics of its own
 	case compares(p.File.Metric, key):
-		con.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
+		env.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
 	default:
-		con.Say("  metric     %s, not to be compared between different %s", p.File.Metric, key)
+		env.Say("  metric     %s, not to be compared between different %s", p.File.Metric, key)
 	}
 	done := len(p.Runs) - len(f.left(p))
 	if done > 0 {
-		con.Say("  %d are done", done)
+		env.Say("  %d are done", done)
 	}
 	if n := len(f.names("trials")) - done; n > 0 {
-		con.Say("  %s of other plans stay%s in the folder, but not in its report", render.Count(n, "run"),
+		env.Say("  %s of other plans stay%s in the folder, but not in its report", render.Count(n, "run"),
 			map[bool]string{true: "s"}[n == 1])
 	}
-	con.Say("  folder     %s", f.Dir)
+	env.Say("  folder     %s", f.Dir)
 }
 
-// RunPlan runs a plan in a folder and prints what came of it.
-func RunPlan(ctx context.Context, con *command.Console, plan *Plan, dir string, o Options, lib Library, asJSON bool) error {
+// RunPlan runs a plan in a folder. If runs failed, the result comes with an error.
+func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (command.Result, error) {
 	if err := lib.check(plan.File); err != nil {
-		return err
+		return nil, err
 	}
-	out, err := sweep(ctx, con, plan, dir, o, lib)
+	out, err := sweep(ctx, env, plan, dir, o, lib)
 	if err != nil && out.Folder == "" {
-		return err
+		return nil, err
 	}
 	view, late := lib.view(Folder{dir}, plan)
-	switch {
-	case late != nil:
-		return errors.Join(err, late)
-	case asJSON:
-		if late := con.PrintJSON(view.JSON(out)); late != nil {
-			return late
-		}
-	default:
-		view.Print(con.Out)
-		con.Say("%d of %s done, in %.1f s", out.Done, render.Count(out.Runs, "run"), out.Seconds)
-		if out.Done > 0 {
-			fmt.Fprintf(con.Out, "Report: %s\n", filepath.Join(dir, "report.html"))
-		}
+	if late != nil {
+		return nil, errors.Join(err, late)
 	}
-	if err != nil {
-		return err
-	}
-	if n := len(out.Failed); n > 0 {
-		return fmt.Errorf("%d of %s failed, the first (%s): %s. When that is fixed: bregman sweep retry %s",
+	env.Say("%d of %s done, in %.1f s", out.Done, render.Count(out.Runs, "run"), out.Seconds)
+	if n := len(out.Failed); err == nil && n > 0 {
+		err = fmt.Errorf("%d of %s failed, the first (%s): %s. When that is fixed: bregman sweep retry %s",
 			n, render.Count(out.Runs, "run"), out.Failed[0].Run, out.Failed[0].Error, o.again(dir))
 	}
-	return nil
+	return swept{view, out}, err
+}
+
+// swept is the result of a sweep.
+type swept struct {
+	View
+	out Outcome
+}
+
+func (s swept) JSON() any { return s.View.JSON(s.out) }
+
+func (s swept) Print(w io.Writer) {
+	s.View.Print(w)
+	if s.out.Done > 0 {
+		fmt.Fprintf(w, "Report: %s\n", filepath.Join(s.out.Folder, "report.html"))
+	}
 }
 
 // Show is `bregman sweep status`.
 type Show struct {
-	Dir  string `kong:"arg,placeholder='DIR',help='Folder of the sweep.'"`
-	JSON bool   `kong:"name='json',help='Print one JSON object.'"`
+	Dir string `arg:"" placeholder:"DIR"`
+	command.Printed
 }
 
-// Run prints the status.
-func (s *Show) Run(con *command.Console) error {
+// Texts are the words for its settings.
+func (*Show) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Show the state of a sweep.",
+		Help: map[string]string{
+			"dir": "Folder of the sweep.",
+		},
+	}
+}
+
+// Check finds nothing wrong: the folder says the rest.
+func (*Show) Check() error { return nil }
+
+// Do reads the status.
+func (s *Show) Do(context.Context, *command.Env) (command.Result, error) {
 	st, err := Folder{s.Dir}.Status()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.JSON {
-		return con.PrintJSON(st)
+	return st, nil
+}
+
+// JSON is the status itself.
+func (s Status) JSON() any { return s }
+
+// Print shows a line, and one for each run that is running or failed.
+func (s Status) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s, %d of %d done, %d running, %d queued, %d failed\n", s.Sweep, s.State, s.Done, s.Runs,
+		len(s.Running), s.Queued, len(s.Failed))
+	for _, a := range s.Running {
+		fmt.Fprintf(w, "  running    %s, on %s for %v\n", a.Run, a.Worker, time.Since(a.Since).Round(time.Second))
 	}
-	fmt.Fprintf(con.Out, "%s: %s, %d of %d done, %d running, %d queued, %d failed\n", s.Dir, st.State, st.Done, st.Runs, len(st.Running), st.Queued, len(st.Failed))
-	for _, a := range st.Running {
-		fmt.Fprintf(con.Out, "  running    %s, on %s for %v\n", a.Run, a.Worker, time.Since(a.Since).Round(time.Second))
+	for _, f := range s.Failed {
+		fmt.Fprintf(w, "  failed     %s, after %s: %s\n", f.Run, render.Count(f.Attempts, "attempt"), f.Error)
 	}
-	for _, f := range st.Failed {
-		fmt.Fprintf(con.Out, "  failed     %s, after %s: %s\n", f.Run, render.Count(f.Attempts, "attempt"), f.Error)
-	}
-	return nil
 }
 
 // Stop is `bregman sweep stop`.
 type Stop struct {
-	Dir        string `kong:"arg,placeholder='DIR',help='Folder of the sweep.'"`
-	Connection `kong:"embed"`
+	Dir string `arg:"" placeholder:"DIR"`
+	Connection
 }
 
-// Run asks the process of the sweep to stop and waits for it. If that process is gone, --nats takes the sweep off the queue.
-func (s *Stop) Run(ctx context.Context, con *command.Console) error {
+// Texts are the words for its settings.
+func (*Stop) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Stop a sweep; networks save a checkpoint.",
+		Help: map[string]string{
+			"dir": "Folder of the sweep.",
+		},
+	}
+}
+
+// Check finds nothing wrong: the folder says the rest.
+func (*Stop) Check() error { return nil }
+
+// Do asks the process of the sweep to stop and waits for it. If that process is gone, --nats takes the sweep off the
+// queue.
+func (s *Stop) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	return nil, s.stop(ctx, env)
+}
+
+func (s *Stop) stop(ctx context.Context, env *command.Env) error {
 	f := Folder{s.Dir}
 	plan, err := f.readPlan()
 	if err != nil {
@@ -257,19 +326,19 @@ func (s *Stop) Run(ctx context.Context, con *command.Console) error {
 		return err
 	}
 	if !busy && s.NATS != "" {
-		q, err := connect(ctx, nil, &s.Connection, plan.Version, con.Say)
+		q, err := connect(ctx, nil, &s.Connection, plan.results(), env.Say)
 		if err != nil {
 			return err
 		}
 		defer q.close()
-		if err := q.find(ctx, con.Say); err != nil {
+		if err := q.find(ctx, env.Say); err != nil {
 			return err
 		}
-		con.Say("%s: removed from the queue", s.Dir)
+		env.Say("%s: removed from the queue", s.Dir)
 		return stopPlan(q, plan.ID)
 	}
 	if !busy {
-		con.Say("%s: no process runs it (if it has workers on a NATS server, name the server with --nats)", s.Dir)
+		env.Say("%s: no process runs it (if it has workers on a NATS server, name the server with --nats)", s.Dir)
 		return nil
 	}
 	if err := runlog.WriteFile(f.path("stop"), nil); err != nil {
@@ -283,55 +352,75 @@ func (s *Stop) Run(ctx context.Context, con *command.Console) error {
 			return err
 		}
 	}
-	con.Say("%s: stopped; resume with: bregman sweep resume %s", s.Dir, Options{Connection: s.Connection}.again(s.Dir))
+	env.Say("%s: stopped; resume with: bregman sweep resume %s", s.Dir, Options{Connection: s.Connection}.again(s.Dir))
 	return nil
 }
 
 // Resume is `bregman sweep resume`.
 type Resume struct {
-	Dir     string `kong:"arg,placeholder='DIR',help='Folder of the sweep.'"`
-	JSON    bool   `kong:"name='json',help='Print one JSON object.'"`
-	Options `kong:"embed"`
+	Dir string `arg:"" placeholder:"DIR"`
+	command.Printed
+	Options
+	Library Library `kong:"-" json:"-"`
 }
 
-// Run resumes the plan in the folder.
-func (r *Resume) Run(ctx context.Context, con *command.Console, lib Library) error {
-	plan, err := ReadPlan(r.Dir, con.Version)
-	if err != nil {
-		return err
+// Texts are the words for its settings.
+func (*Resume) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Resume a sweep.",
+		Help: map[string]string{
+			"dir": "Folder of the sweep.",
+		},
 	}
-	return RunPlan(ctx, con, plan, r.Dir, r.Options, lib, r.JSON)
+}
+
+// Check returns the first thing wrong with the settings.
+func (r *Resume) Check() error { return r.Options.Check() }
+
+// Do resumes the plan in the folder.
+func (r *Resume) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	plan, err := ReadPlan(r.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return RunPlan(ctx, env, plan, r.Dir, r.Options, r.Library)
 }
 
 // Retry is `bregman sweep retry`.
 type Retry struct{ Resume }
 
-// Run forgets what failed and resumes the sweep.
-func (r *Retry) Run(ctx context.Context, con *command.Console, lib Library) error {
+// Texts are the words for its settings.
+func (*Retry) Texts() settings.Texts {
+	return settings.Texts{About: "Resume a sweep, and run again what failed."}
+}
+
+// Do forgets what failed and resumes the sweep.
+func (r *Retry) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	f := Folder{r.Dir}
-	plan, err := f.readPlan()
+	plan, err := ReadPlan(r.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if busy, err := runlog.Busy(r.Dir); err != nil || busy {
-		return errors.Join(err, fmt.Errorf("%s: a process is running it: stop it first, with: bregman sweep stop %s", r.Dir, command.Quote(r.Dir)))
+		return nil, errors.Join(err, fmt.Errorf("%s: a process is running it: stop it first, with: bregman sweep stop %s",
+			r.Dir, settings.Quote(r.Dir)))
 	}
 	failed := f.failures(plan)
 	if err := os.RemoveAll(f.path("failed")); err != nil {
-		return err
+		return nil, err
 	}
-	if err := forgive(ctx, con, f, plan, failed, r.Options); err != nil {
-		return err
+	if err := forgive(ctx, env, f, plan, failed, r.Options); err != nil {
+		return nil, err
 	}
-	return r.Resume.Run(ctx, con, lib)
+	return r.Resume.Do(ctx, env)
 }
 
 // forgive makes the server forget how often runs failed.
-func forgive(ctx context.Context, con *command.Console, f Folder, plan *Plan, failed map[string]failure, o Options) error {
+func forgive(ctx context.Context, env *command.Env, f Folder, plan *Plan, failed map[string]failure, o Options) error {
 	if o.NATS == "" {
 		return os.RemoveAll(f.path("queue")) // of this machine alone: nothing there is needed
 	}
-	q, err := connect(ctx, nil, &o.Connection, plan.Version, con.Say)
+	q, err := connect(ctx, nil, &o.Connection, plan.results(), env.Say)
 	if err != nil {
 		return err
 	}
@@ -349,11 +438,23 @@ func forgive(ctx context.Context, con *command.Console, f Folder, plan *Plan, fa
 
 // Worker is `bregman worker`.
 type Worker struct {
-	Place      `kong:"embed"`
-	Connection `kong:"embed"`
-	Jobs       int           `kong:"default='1',help='Runs at a time: one for networks, as many as cores for linear jobs.'"`
-	Scratch    string        `kong:"default='bregman-scratch',placeholder='DIR',help='Scratch folder for runs, until they are sent.'"`
-	Idle       time.Duration `kong:"default='0s',help='Exit after this long without a run; 0 waits for ever.'"`
+	Place
+	Connection
+	Jobs    int           `default:"1" role:"place"`
+	Scratch string        `default:"bregman-scratch" placeholder:"DIR" role:"place"`
+	Idle    time.Duration `default:"0s" role:"place"`
+}
+
+// Texts are the words for its settings.
+func (*Worker) Texts() settings.Texts {
+	return settings.Texts{
+		About: "Take runs of a sweep from a NATS server.",
+		Help: map[string]string{
+			"jobs":    "Runs at a time: one for networks, as many as cores for linear jobs.",
+			"scratch": "Scratch folder for runs, until they are sent.",
+			"idle":    "Exit after this long without a run; 0 waits for ever.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -370,24 +471,25 @@ run, from the last checkpoint.`
 func (w *Worker) Check() error {
 	switch {
 	case w.NATS == "":
-		return errors.New("--nats: name the server that the sweep uses, such as nats://host:4222")
+		return settings.Errorf("nats", "--nats: name the server that the sweep uses, such as nats://host:4222")
 	case w.Jobs < 1:
-		return fmt.Errorf("--jobs %d: want at least 1", w.Jobs)
+		return settings.Errorf("jobs", "--jobs %d: want at least 1", w.Jobs)
 	}
 	return nil
 }
 
-// Run works until it is stopped.
-func (w *Worker) Run(ctx context.Context, con *command.Console) error {
-	if err := w.Check(); err != nil {
-		return err
-	}
-	q, err := connect(ctx, nil, &w.Connection, con.Version, con.Say)
+// Do works until it is stopped.
+func (w *Worker) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	return nil, w.work(ctx, env)
+}
+
+func (w *Worker) work(ctx context.Context, env *command.Env) error {
+	q, err := connect(ctx, nil, &w.Connection, ResultsVersion, env.Say)
 	if err != nil {
 		return err
 	}
 	defer q.close()
-	if err := q.find(ctx, con.Say); err != nil {
+	if err := q.find(ctx, env.Say); err != nil {
 		return err
 	}
 	// Two workers on one machine must not meet in a folder: a run that went from one to the other may be in both.
@@ -396,8 +498,8 @@ func (w *Worker) Run(ctx context.Context, con *command.Console) error {
 		return err
 	}
 	defer free()
-	con.Say("waiting for runs from %s", q.nc.ConnectedUrlRedacted())
-	me := &worker{name: workerName(), q: q, store: remote{q, scratch}, place: w.Place, jobs: w.Jobs, say: con.Say}
+	env.Say("waiting for runs from %s", q.nc.ConnectedUrlRedacted())
+	me := &worker{name: workerName(), q: q, store: remote{q, scratch}, place: w.Place, jobs: w.Jobs, env: env}
 	return me.run(ctx, w.Idle)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -23,7 +24,7 @@ type coordinator struct {
 	Folder
 	plan *Plan
 	lib  Library
-	con  *command.Console
+	env  *command.Env
 	run  *runlog.Run
 	q    *queue
 	byID map[string]*Spec
@@ -35,31 +36,43 @@ type coordinator struct {
 	given   int      // given up
 	corrupt sync.Map // names of results that did not arrive whole: which version of them
 	coming  sync.Map // runs whose results are being fetched
-	bar     *command.Bar
+	bar     command.Bar
 }
 
 // Options are how a sweep is run, which is no part of what it is.
 type Options struct {
-	Place      `kong:"embed"`
-	Connection `kong:"embed"`
-	Jobs       int           `kong:"default='-1',help='Runs at a time in this process; default one for networks, as many as cores for linear jobs, none with --nats.'"`
-	Listen     string        `kong:"placeholder='HOST:PORT',help='Let workers of other machines join: listen here with the embedded NATS server.'"`
-	LostAfter  time.Duration `kong:"default='30s',help='A worker that is silent for this long counts as dead, and another takes its run.'"`
+	Place
+	Connection
+	Jobs      int           `default:"-1" role:"place"`
+	Listen    string        `placeholder:"HOST:PORT" role:"place"`
+	LostAfter time.Duration `default:"30s" role:"place"`
+}
+
+// Texts are the words for its settings.
+func (*Options) Texts() settings.Texts {
+	return settings.Texts{
+		Help: map[string]string{
+			"jobs": "Runs at a time in this process; default one for networks, as many as cores for linear jobs, none " +
+				"with --nats.",
+			"listen":     "Let workers of other machines join: listen here with the embedded NATS server.",
+			"lost_after": "A worker that is silent for this long counts as dead, and another takes its run.",
+		},
+	}
 }
 
 // Check returns the first thing wrong with the options.
 func (o *Options) Check() error {
 	switch {
 	case o.NATS != "" && o.Listen != "":
-		return errors.New("--nats and --listen: choose an external server or the embedded one")
+		return settings.Errorf("nats", "--nats and --listen: choose an external server or the embedded one")
 	case o.LostAfter < 500*time.Millisecond:
-		return fmt.Errorf("--lost-after %v: want at least 500ms", o.LostAfter)
+		return settings.Errorf("lost_after", "--lost-after %v: want at least 500ms", o.LostAfter)
 	case o.Jobs < -1 || o.Jobs > 4096:
-		return fmt.Errorf("--jobs %d: want a number of runs", o.Jobs)
+		return settings.Errorf("jobs", "--jobs %d: want a number of runs", o.Jobs)
 	case o.Jobs == 0 && o.NATS == "" && o.Listen == "":
-		return errors.New("--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1")
+		return settings.Errorf("jobs", "--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1")
 	case !slices.Contains([]int{1, 3, 5}, o.Replicas):
-		return fmt.Errorf("--replicas %d: want 1, 3 or 5", o.Replicas)
+		return settings.Errorf("replicas", "--replicas %d: want 1, 3 or 5", o.Replicas)
 	}
 	_, _, err := o.listenAt(o.Listen)
 	return err
@@ -82,21 +95,21 @@ type Outcome struct {
 
 // again is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not repeated.
 func (o Options) again(dir string) string {
-	line := command.Quote(dir)
+	line := settings.Quote(dir)
 	switch {
 	case strings.Contains(o.NATS, "@"):
 		line += " --nats URL"
 	case o.NATS != "":
-		line += " --nats " + command.Quote(o.NATS)
+		line += " --nats " + settings.Quote(o.NATS)
 	case o.Listen != "":
-		line += " --listen " + command.Quote(o.Listen)
+		line += " --listen " + settings.Quote(o.Listen)
 	}
 	return line
 }
 
 // sweep runs a plan in a folder, which is locked for this process, until every run is done or given up.
-func sweep(ctx context.Context, con *command.Console, plan *Plan, dir string, o Options, lib Library) (Outcome, error) {
-	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, con: con, byID: map[string]*Spec{}, events: make(chan event, 256), open: map[string]bool{}}
+func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (Outcome, error) {
+	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, env: env, byID: map[string]*Spec{}, events: make(chan event, 256), open: map[string]bool{}}
 	begin := time.Now()
 	if c.DataDir == "" {
 		c.DataDir = plan.DataDir
@@ -140,11 +153,9 @@ func (c *coordinator) ready() error {
 	if c.plan.File.Job != "train" || len(left) == 0 {
 		return nil
 	}
-	eng, err := openEngine(c.Engine)
-	if err != nil {
+	if _, err := command.OpenEngine(c.env, c.Engine); err != nil {
 		return err
 	}
-	c.con.SayPassed(eng)
 	hashes, sizes := map[string]string{}, map[string]int{}
 	for _, s := range c.plan.Runs {
 		data := s.Settings["data"]
@@ -180,8 +191,9 @@ var errStopped = errors.New("stopped")
 // take locks the folder and finds what is done.
 func (c *coordinator) take() (err error) {
 	info := runlog.Info{Command: "sweep", Settings: c.plan.File, Seed: c.plan.File.Seed, Engine: c.Engine, Version: c.plan.Version}
-	if old, err := c.readPlan(); err == nil && old.Version != c.plan.Version && len(c.names("trials")) > 0 {
-		return fmt.Errorf("%s: its runs are from bregman %s, this is %s: a sweep cannot mix versions. Finish it with that version, or choose another folder with --out", c.Dir, old.Version, c.plan.Version)
+	old, err := c.readPlan()
+	if err == nil && old.results() != c.plan.results() && len(c.names("trials")) > 0 {
+		return fmt.Errorf("%s: %w", c.Dir, otherResults(old.results(), old.Version))
 	}
 	if info, err := runlog.ReadInfo(c.Dir); err == nil && info.Command != "sweep" {
 		return fmt.Errorf("%s: holds a run of %q: choose another folder with --out", c.Dir, info.Command)
@@ -216,10 +228,15 @@ func (c *coordinator) take() (err error) {
 	if err != nil {
 		return err
 	}
-	c.run.Say = c.con.Say
+	c.run.Say = c.env.Say
 	if left, err := filepath.Glob(c.path(".incoming-*")); err == nil { // of a process that was killed
 		for _, dir := range left {
 			os.RemoveAll(dir)
+		}
+	}
+	if old != nil && old.Results == 0 { // an older program made the queue, and nothing in it is needed
+		if err := os.RemoveAll(c.path("queue")); err != nil {
+			return errors.Join(err, c.run.Finish(err, false))
 		}
 	}
 	c.run.Info.Settings, c.run.Info.Version = c.plan.File, c.plan.Version
@@ -281,7 +298,7 @@ func (c *coordinator) work(ctx context.Context) (err error) {
 		}
 		// The embedded server gives up its files when the disk is full. Nothing in them is needed: the folder says what is done.
 		for ctx.Err() == nil && room(c.Dir) != nil {
-			c.con.Say("%v: waiting for disk space", room(c.Dir))
+			c.env.Say("%v: waiting for disk space", room(c.Dir))
 			sleep(ctx, 5*time.Second)
 		}
 		if err := os.RemoveAll(c.path("queue")); err != nil {
@@ -308,7 +325,7 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if _, err := c.q.state.Put(ctx, c.plan.ID+".sweep", canonicalJSON(manifest{c.plan.File.Name, c.plan.Version, len(c.plan.Runs)})); err != nil {
+	if _, err := c.q.state.Put(ctx, c.plan.ID+".sweep", canonicalJSON(manifest{c.plan.File.Name, c.plan.Version, c.plan.results(), len(c.plan.Runs)})); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
@@ -324,7 +341,7 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 		return err
 	}
 	if n := c.jobs(); n > 0 {
-		w := &worker{name: workerName(), q: c.q, store: local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }}, place: c.Place, jobs: n, say: c.con.Say}
+		w := &worker{name: workerName(), q: c.q, store: local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }}, place: c.Place, jobs: n, env: c.env}
 		switch {
 		case c.NATS != "": // like any other worker: another coordinator may wait for the result, too
 			w.store = remote{c.q, c.path("work")}
@@ -337,7 +354,7 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 		if c.q.server != nil {
 			url = c.q.server.ClientURL()
 		}
-		c.con.Say("waiting for workers: bregman worker --nats %s", url)
+		c.env.Say("waiting for workers: bregman worker --nats %s", url)
 	}
 	return c.gather(ctx, func() { c.watch(ctx, &wg) })
 }
@@ -359,14 +376,14 @@ func (c *coordinator) shared() bool { return c.NATS != "" || c.Listen != "" }
 
 func (c *coordinator) connect(ctx context.Context) (*queue, error) {
 	if c.NATS != "" {
-		return connect(ctx, nil, &c.Connection, c.plan.Version, c.con.Say)
+		return connect(ctx, nil, &c.Connection, c.plan.results(), c.env.Say)
 	}
 	s, err := startServer(c.path("queue"), c.Listen, &c.Connection)
 	if err != nil {
 		return nil, err
 	}
 	if c.Listen != "" && c.jobs() > 0 { // else it is said with the waiting
-		c.con.Say("workers join with: bregman worker --nats %s", s.ClientURL())
+		c.env.Say("workers join with: bregman worker --nats %s", s.ClientURL())
 	}
-	return connect(ctx, s, &c.Connection, c.plan.Version, c.con.Say)
+	return connect(ctx, s, &c.Connection, c.plan.results(), c.env.Say)
 }

@@ -15,16 +15,17 @@ import (
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // estimate says how long the runs that are left will take on this machine.
-func estimate(ctx context.Context, p *Plan, left []*Spec, o Options, runs string) string {
+func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Options, runs string) string {
 	jobs := max(1, (&coordinator{Options: o, plan: p}).jobs())
 	if p.File.Job == "train" {
-		return estimateTraining(left, o, runs, jobs)
+		return estimateTraining(env, left, o, runs, jobs)
 	}
-	one, err := probe(ctx, left[0])
+	one, err := probe(ctx, env, left[0])
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("  time       unknown: the first of %s takes more than a second", render.Count(len(left), "run"))
 	}
@@ -52,7 +53,7 @@ func brief(d time.Duration) string {
 }
 
 // probe times a linear run, for a second at most: a long fit by its first thousands of steps.
-func probe(ctx context.Context, s *Spec) (time.Duration, error) {
+func probe(ctx context.Context, env *command.Env, s *Spec) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	timed := func(steps int) (time.Duration, error) {
@@ -67,7 +68,7 @@ func probe(ctx context.Context, s *Spec) (time.Duration, error) {
 			one.Settings["steps"] = strconv.Itoa(steps)
 		}
 		begin := time.Now()
-		_, err = newRunner(Place{}, "").run(ctx, &one, dir)
+		_, err = newRunner(Place{}, env).run(ctx, &one, dir)
 		return time.Since(begin), err
 	}
 	steps, _ := strconv.Atoi(s.Settings["steps"])
@@ -95,7 +96,7 @@ func probe(ctx context.Context, s *Spec) (time.Duration, error) {
 }
 
 // estimateTraining uses the speed of earlier runs on this machine, or else the speeds in docs/measurements/gpu.md.
-func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
+func estimateTraining(env *command.Env, left []*Spec, o Options, runs string, jobs int) string {
 	var total time.Duration
 	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""
 	sizes := map[string]int{}
@@ -109,8 +110,8 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 			sizes[data] = set.Train.Len()
 		}
 		rate, source := imageRate(runs, s.Settings["model"])
-		if rate == 0 && o.onGPU() {
-			rate, source = h200[s.Settings["model"]], "the speed of an H200, since there is no run from this machine"
+		if net, err := nets.ByName(s.Settings["model"]); rate == 0 && err == nil && o.onGPU(env) {
+			rate, source = net.H200, "the speed of an H200, since there is no run from this machine"
 		}
 		if rate == 0 {
 			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train --model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
@@ -133,9 +134,6 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 	return fmt.Sprintf("  time       about %s and %s, %d at a time%s, by %s", brief(total/time.Duration(jobs)),
 		render.Count(len(graphs), "compilation"), jobs, search, from)
 }
-
-// h200 are images a second on one H200, with the study left out: what a GPU server may do.
-var h200 = map[string]float64{"vgg11": 200_000, "resnet18": 70_000, "regnetx200": 34_000, "mobilenetv2": 31_000}
 
 // imageRate is how many images a second a network trained at, in the newest run that this machine has of it.
 func imageRate(runs, model string) (rate float64, from string) {
@@ -161,10 +159,10 @@ func imageRate(runs, model string) (rate float64, from string) {
 }
 
 // onGPU says whether networks are trained on one here; workers elsewhere are taken to have one.
-func (o Options) onGPU() bool {
+func (o Options) onGPU(env *command.Env) bool {
 	if o.NATS != "" {
 		return true
 	}
-	e, err := openEngine(o.Engine)
+	e, err := env.Engines.Open(o.Engine)
 	return err == nil && e.Name == "cuda"
 }

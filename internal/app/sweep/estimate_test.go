@@ -27,7 +27,7 @@ func TestTheEstimateCountsSearches(t *testing.T) {
 		"job = \"train\"\ntrials = 2\n[settings]\nepochs = 60\nlr = \"auto\"\np = 2": "about 2m32s and 1 compilation, 1 at a time, with 1 search for a learning rate, by", // 4·2 + 4·6 epochs
 		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]":             "about 54s and 1 compilation, 1 at a time, with 2 searches",                         // 15 + 6·2 epochs each
 	} {
-		if text := estimateTraining(planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {
+		if text := estimateTraining(quiet(), planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {
 			t.Errorf("%q, want %q", text, want)
 		}
 	}

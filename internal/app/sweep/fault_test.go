@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,18 +166,48 @@ func TestWorkersJoinTheEmbeddedServer(t *testing.T) {
 	}
 }
 
-func TestVersionsDoNotMix(t *testing.T) {
+// Programs of two commits work on one sweep. What they must share is the version of their results.
+func TestCommitsMixAndResultsVersionsDoNot(t *testing.T) {
 	dir, _, addr, s, _ := far(t, slow, 0)
 	eventually(t, "the queue", func() bool { return strings.Contains(s.err.String(), "waiting for workers") })
-	w := startAs(t, dir, "v2", "worker", "--nats", addr)
-	if code := w.wait(); code != 1 || !strings.Contains(w.err.String(), "the queued runs are of bregman test (sweep s), this is bregman v2") {
-		t.Errorf("exit %d: %s", code, w.err.String())
+	q, err := connect(t.Context(), nil, &Connection{NATS: addr}, ResultsVersion+1, t.Logf)
+	if err != nil {
+		t.Fatal(err)
 	}
-	start(t, dir, "worker", "--nats", addr)
+	defer q.close()
+	if err := q.find(t.Context(), t.Logf); err == nil ||
+		!strings.Contains(err.Error(), "the queued runs are of bregman test (sweep s), whose numbers differ") {
+		t.Errorf("a worker of another results version: %v", err)
+	}
+	startAs(t, dir, "v2", "worker", "--nats", addr)
 	s.done()
-	later := startAs(t, dir, "v2", "sweep", "s.toml", "p=9")
-	if code := later.wait(); code != 1 || !strings.Contains(later.err.String(), "its runs are from bregman test, this is v2") {
-		t.Errorf("exit %d: %s", code, later.err.String())
+	start := func(args ...string) (code int, said string) {
+		p := startAs(t, dir, "v3", args...)
+		return p.wait(), p.err.String()
+	}
+	if code, said := start("sweep", "s.toml", "p=9"); code != 0 {
+		t.Errorf("another commit: exit %d: %s", code, said)
+	}
+	path := filepath.Join(dir, "runs", "sweep-s", "plan.json")
+	change := func(version string) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data = regexp.MustCompile(`"results_version":\d+,`).ReplaceAll(data, []byte(version))
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(fmt.Sprintf(`"results_version":%d,`, ResultsVersion+1))
+	for _, args := range [][]string{{"sweep", "s.toml", "p=9"}, {"sweep", "resume", "runs/sweep-s"}} {
+		if code, said := start(args...); code != 1 || !strings.Contains(said, "whose numbers are of version 2") {
+			t.Errorf("%v, other results: exit %d: %s", args, code, said)
+		}
+	}
+	change("") // of a program without results versions
+	if code, said := start("sweep", "resume", "runs/sweep-s"); code != 0 {
+		t.Errorf("a plan without a results version: exit %d: %s", code, said)
 	}
 }
 
@@ -312,7 +343,7 @@ func anEpoch(t *testing.T, scratch string) {
 // halfDone asks over one connection whether the server has the checkpoint of a run whose result it has not.
 func halfDone(t *testing.T, addr string) func() bool {
 	t.Helper()
-	q, err := connect(t.Context(), nil, &Connection{NATS: addr}, "test", t.Logf)
+	q, err := connect(t.Context(), nil, &Connection{NATS: addr}, ResultsVersion, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}

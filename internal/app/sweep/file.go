@@ -22,6 +22,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // File is a sweep file.
@@ -74,45 +75,6 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 // topKeys are the keys of a file; an override may set the first nine.
 var topKeys = []string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed", "settings", "grid", "zip", "random", "published", "published_title"}
 
-// nearest asks about the name that was meant, where one is near: two letters more, fewer or other, or one begins the other.
-func nearest(name string, names []string) string {
-	best, at := "", 3
-	for _, n := range names {
-		d := distance(name, n)
-		if len(name) > 2 && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
-			d = min(d, 2)
-		}
-		if d < at && d < len(n) {
-			best, at = n, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// distance is that of Levenshtein: letters to add, to leave out or to change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := last
-			if a[i] != b[j] {
-				d++
-			}
-			last = row[j+1]
-			row[j+1] = min(d, row[j]+1, last+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // locate says in which line of the file the decoder stopped.
 func locate(path string, err error) error {
 	var strict *toml.StrictMissingError
@@ -120,7 +82,7 @@ func locate(path string, err error) error {
 		row, _ := strict.Errors[0].Position()
 		key := strings.Join(strict.Errors[0].Key(), ".")
 		return fmt.Errorf("%s:%d: %s: no such key%s: a sweep file has %s, and the settings of the job in [settings], [grid], [zip] or [random]",
-			path, row, key, nearest(key, topKeys), strings.Join(topKeys, ", "))
+			path, row, key, settings.Nearest(key, topKeys), strings.Join(topKeys, ", "))
 	}
 	var bad *toml.DecodeError
 	if errors.As(err, &bad) {

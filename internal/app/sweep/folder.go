@@ -169,13 +169,23 @@ func (f Folder) readPlan() (*Plan, error) {
 	return p, nil
 }
 
-// ReadPlan reads the plan of a sweep's folder, to go on with it.
-func ReadPlan(dir, version string) (*Plan, error) {
+// ReadPlan reads the plan of a sweep's folder, to resume it.
+func ReadPlan(dir string) (*Plan, error) {
 	plan, err := Folder{dir}.readPlan()
-	if err == nil && plan.Version != version {
-		err = fmt.Errorf("%s was planned by bregman %s, this is %s: a sweep cannot mix versions", dir, plan.Version, version)
+	if err != nil {
+		return nil, err
 	}
-	return plan, err
+	if n := plan.results(); n != ResultsVersion {
+		return nil, fmt.Errorf("%s: %w", dir, otherResults(n, plan.Version))
+	}
+	plan.Results, plan.ID = ResultsVersion, plan.identity() // an older program named it after its own version
+	return plan, nil
+}
+
+// otherResults is the error of a sweep whose runs cannot be set beside those of this program.
+func otherResults(n int, version string) error {
+	return fmt.Errorf("its runs are by bregman %s, whose numbers are of version %d, and this program's of version %d: "+
+		"finish it with that program, or choose another folder with --out", version, n, ResultsVersion)
 }
 
 func (f Folder) writePlan(p *Plan) error {

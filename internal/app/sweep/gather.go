@@ -29,13 +29,13 @@ const lookEvery = 5 * time.Second
 
 // gather takes in what ends until nothing is open. Now and then it looks whether something was lost on the way, and refreshes the report.
 func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
-	c.bar = c.con.Bar("sweep "+c.plan.File.Name, int64(len(c.plan.Runs)))
-	defer func() { c.bar.Done() }()
+	c.bar = c.env.Bar("sweep "+c.plan.File.Name, int64(c.done+c.given), int64(len(c.plan.Runs)))
+	defer c.bar.End()
 	check := time.NewTicker(lookEvery)
 	defer check.Stop()
 	reported, at, again := c.done, time.Now(), false
 	for len(c.open) > 0 {
-		c.bar.Set(int64(c.done + c.given))
+		c.bar.Set(int64(c.done+c.given), "")
 		select {
 		case e := <-c.events:
 			if err := c.ended(e); err != nil {
@@ -50,7 +50,7 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 				return errQueueLost
 			}
 			if err := c.reconcile(ctx); err != nil && ctx.Err() == nil {
-				c.con.Say("the queue: %v", err)
+				c.env.Say("the queue: %v", err)
 			} else if again {
 				watchAgain()
 				again = false
@@ -58,7 +58,7 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 			if c.done > reported && time.Since(at) > 30*time.Second {
 				reported, at = c.done, time.Now()
 				if err := c.report(); err != nil {
-					c.con.Say("the report: %v", err)
+					c.env.Say("the report: %v", err)
 				}
 			}
 		case <-ctx.Done():
@@ -78,14 +78,14 @@ func (c *coordinator) ended(e event) error {
 	}
 	if e.failure != nil {
 		if err := c.writeFailure(*e.failure); isFull(err) {
-			c.con.Say("%v", err)
+			c.env.Say("%v", err)
 			return nil // it is still open, and reconcile comes back to it
 		} else if err != nil {
 			return err
 		}
 		delete(c.open, e.run.ID)
 		c.given++
-		c.con.Say("%v: failed after %s: %s", e.run, render.Count(e.failure.Attempts, "attempt"), e.failure.Error)
+		c.env.Say("%v: failed after %s: %s", e.run, render.Count(e.failure.Attempts, "attempt"), e.failure.Error)
 		return nil
 	}
 	r, ok := c.Result(e.run)
@@ -95,9 +95,9 @@ func (c *coordinator) ended(e event) error {
 	delete(c.open, e.run.ID)
 	c.done++
 	if why, bad := r.Diverged(); bad {
-		c.con.Say("%d of %d: %v diverged: %s", c.done, len(c.plan.Runs), e.run, why)
+		c.env.Say("%d of %d: %v diverged: %s", c.done, len(c.plan.Runs), e.run, why)
 	} else if v, ok := r.number(c.plan.File.Metric); ok && c.plan.File.Job == "train" {
-		c.con.Say("%d of %d: %v: %s %.5g", c.done, len(c.plan.Runs), e.run, c.plan.File.Metric, v)
+		c.env.Say("%d of %d: %v: %s %.5g", c.done, len(c.plan.Runs), e.run, c.plan.File.Metric, v)
 	}
 	return c.run.Append(metricLine(e.run, r))
 }
@@ -182,7 +182,7 @@ func (c *coordinator) fetch(ctx context.Context, s *Spec) {
 		}
 		if err != nil {
 			if ctx.Err() == nil {
-				c.con.Say("%v: its result cannot be fetched yet: %v", s, err)
+				c.env.Say("%v: its result cannot be fetched yet: %v", s, err)
 			}
 			if bad := (*corrupt)(nil); errors.As(err, &bad) {
 				c.discard(ctx, bad)
@@ -199,7 +199,7 @@ func (c *coordinator) discard(ctx context.Context, bad *corrupt) {
 		return
 	}
 	if err := c.q.remove(ctx, bad.name, func(o *jetstream.ObjectInfo) bool { return o.NUID == bad.id }); err != nil {
-		c.con.Say("%s: %v", bad.name, err)
+		c.env.Say("%s: %v", bad.name, err)
 	}
 }
 
@@ -226,7 +226,7 @@ func (c *coordinator) fetchNow(ctx context.Context, s *Spec) {
 		select {
 		case e := <-c.events:
 			if err := c.ended(e); err != nil {
-				c.con.Say("%v: %v", e.run, err)
+				c.env.Say("%v: %v", e.run, err)
 			}
 		case <-done:
 			return
@@ -247,7 +247,7 @@ func (c *coordinator) mine(name string) *Spec {
 func (c *coordinator) watchResults(ctx context.Context) {
 	watch, err := c.q.results.Watch(ctx, jetstream.UpdatesOnly())
 	if err != nil {
-		c.con.Say("checking for results every five seconds only: %v", err)
+		c.env.Say("checking for results every five seconds only: %v", err)
 		return
 	}
 	defer watch.Stop()
@@ -272,7 +272,7 @@ func (c *coordinator) watchResults(ctx context.Context) {
 func (c *coordinator) watchStates(ctx context.Context) {
 	watch, err := c.q.state.Watch(ctx, c.plan.ID+".*")
 	if err != nil {
-		c.con.Say("checking the states of runs every five seconds only: %v", err)
+		c.env.Say("checking the states of runs every five seconds only: %v", err)
 		return
 	}
 	defer watch.Stop()
@@ -296,7 +296,7 @@ func (c *coordinator) watchStates(ctx context.Context) {
 			slices.SortFunc(list, func(a, b active) int { return a.Since.Compare(b.Since) })
 			data, _ := json.Marshal(list)
 			if err := runlog.WriteFile(c.path("running.json"), data); err != nil {
-				c.con.Say("%v", err)
+				c.env.Say("%v", err)
 			}
 		case e, ok := <-watch.Updates():
 			if !ok {

@@ -133,7 +133,7 @@ func TestTheGuidesCommandsAndFilesAreUnderstood(t *testing.T) {
 		}
 		k, err := kong.Must(&c, kong.Exit(func(int) {})).Parse(strings.Fields(line)[1:])
 		if err == nil {
-			err = command.CheckUsage(k.Selected().Target.Addr().Interface())
+			_, err = command.Ready(k.Selected().Target.Addr().Interface().(command.Command))
 		}
 		if err != nil {
 			t.Errorf("%s: %v", line, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
 )
 
@@ -47,12 +48,14 @@ func commandLine(version string, args []string) int {
 		Sweep  Commands `cmd:""`
 		Worker Worker   `cmd:""`
 	}
-	con := command.NewConsole(version)
-	k, err := kong.Must(&c, kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con, Library{})).Parse(args)
+	k, err := kong.Must(&c).Parse(args)
+	var cmd command.Command
 	if err == nil {
-		if err = command.CheckUsage(k.Selected().Target.Addr().Interface()); err == nil {
-			err = k.Run()
-		}
+		cmd, err = command.Ready(k.Selected().Target.Addr().Interface().(command.Command))
+	}
+	if err == nil {
+		env := &command.Env{Observer: command.Lines(os.Stderr), Version: version, Engines: new(engine.Pool)}
+		err = command.Run(ctx, env, cmd, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bregman:", err)

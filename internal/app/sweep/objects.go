@@ -76,7 +76,7 @@ func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(pack(w, dir)) }()
 	mark := rand.Text() // of this attempt: another worker may send the same
-	_, err := q.results.Put(t, jetstream.ObjectMeta{Name: name, Description: q.version, Metadata: map[string]string{"checkpoint": latest, "sent": mark}}, t.reader(r))
+	_, err := q.results.Put(t, jetstream.ObjectMeta{Name: name, Description: fmt.Sprint("results version ", q.version), Metadata: map[string]string{"checkpoint": latest, "sent": mark}}, t.reader(r))
 	r.CloseWithError(err)
 	failed := err != nil
 	if err = t.why(err); !failed {

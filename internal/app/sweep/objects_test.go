@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"net"
 	"path/filepath"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -25,7 +23,7 @@ func ownQueue(t *testing.T) *queue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := connect(t.Context(), server, &Connection{}, "test", t.Logf)
+	q, err := connect(t.Context(), server, &Connection{}, ResultsVersion, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +36,7 @@ func ownQueue(t *testing.T) *queue {
 
 // gatherer is a coordinator that only fetches.
 func gatherer(t *testing.T, q *queue, p *Plan) *coordinator {
-	return &coordinator{Folder: Folder{t.TempDir()}, plan: p, q: q, con: &command.Console{Out: io.Discard, Err: io.Discard}, events: make(chan event, 4)}
+	return &coordinator{Folder: Folder{t.TempDir()}, plan: p, q: q, env: quiet(), events: make(chan event, 4)}
 }
 
 // finished is the folder of a run, with so many bytes that cannot be made fewer.
@@ -113,7 +111,7 @@ func (s *line) pass(to, from net.Conn, count *atomic.Int64) {
 func slowly(t *testing.T, rate int) (*line, *queue) {
 	t.Helper()
 	l := newLine(t, ownQueue(t).server.Addr().String(), rate)
-	q, err := connect(t.Context(), nil, &Connection{NATS: l.addr}, "test", t.Logf)
+	q, err := connect(t.Context(), nil, &Connection{NATS: l.addr}, ResultsVersion, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +171,7 @@ func TestAWorkerIsHeardWhileItSends(t *testing.T) {
 	q := ownQueue(t)
 	q.wait = 60 * time.Millisecond
 	scratch := t.TempDir()
-	w := &worker{name: "w", q: q, store: blocking{remote{q, scratch}}, say: t.Logf}
+	w := &worker{name: "w", q: q, store: blocking{remote{q, scratch}}, env: quiet()}
 	run := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}
 	if err := runlog.WriteFile(filepath.Join(w.store.work(run), "run", "checkpoints", "epoch-00001.safetensors"), nil); err != nil {
 		t.Fatal(err)

@@ -3,8 +3,8 @@ package sweep
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -12,7 +12,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // Spec is one run of a sweep.
@@ -67,12 +69,24 @@ func (s *Spec) get(key string) string {
 	return ""
 }
 
-// graph names what one compiled step serves: all settings but p, the learning rate, the seed and the number of epochs.
+// graph names what one compiled step serves; "": nothing is compiled.
 func (s *Spec) graph() string {
-	if s.Job != "train" {
+	k, err := command.KindByName(s.Job)
+	if err != nil {
 		return ""
 	}
-	return s.without("p", "lr", "seed", "epochs", "peak", "no_study")
+	var served []string
+	compiled := false
+	for _, f := range settings.Fields(k.New()) {
+		compiled = compiled || f.Live
+		if f.Live || f.Role == settings.Seed {
+			served = append(served, f.Key)
+		}
+	}
+	if !compiled {
+		return ""
+	}
+	return s.without(served...)
 }
 
 // rates names the runs that may share the learning rates that short runs found, one for each p.
@@ -91,19 +105,27 @@ func (s *Spec) without(keys ...string) string {
 
 // Plan is the runs of a sweep, in the order they are queued.
 type Plan struct {
-	ID      string  `json:"id"` // of these runs by this version
-	Version string  `json:"version"`
+	ID      string  `json:"id"`                        // of these runs, with this results version
+	Version string  `json:"version"`                   // of the program that made the plan
+	Results int     `json:"results_version,omitempty"` // see ResultsVersion; 0 counts as 1
 	File    *File   `json:"file"`
 	Runs    []*Spec `json:"runs"`
 	Command string  `json:"command,omitempty"`  // what was typed for it
 	DataDir string  `json:"data_dir,omitempty"` // where the data were: who goes on with the sweep looks there, too
 }
 
+// ResultsVersion is raised when an algorithm changes its numbers. What two programs must share to work on one sweep is
+// this, not the commit that they were built from. Other rounding on a GPU is not a new version.
+const ResultsVersion = 1
+
+// results is the results version of a plan. A plan without one is from a time when there was one version.
+func (p *Plan) results() int { return max(p.Results, 1) }
+
 // NewPlan makes the runs of a file and checks the settings of each.
 func NewPlan(f *File, version string) (*Plan, error) {
-	k, ok := kinds[f.Job]
-	if !ok {
-		return nil, fmt.Errorf("%s = %q: choose train, fit, margin or path", f.at("job"), f.Job)
+	k, err := command.KindByName(f.Job)
+	if err != nil {
+		return nil, fmt.Errorf("%s = %w", f.at("job"), err)
 	}
 	if err := f.check(k); err != nil {
 		return nil, err
@@ -122,7 +144,7 @@ func NewPlan(f *File, version string) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p := &Plan{Version: version, File: f}
+	p := &Plan{Version: version, Results: ResultsVersion, File: f}
 	seen := map[string]*Spec{}
 	for trial := range f.Trials {
 		for _, vary := range combos {
@@ -138,22 +160,27 @@ func NewPlan(f *File, version string) (*Plan, error) {
 		}
 	}
 	p.group()
-	h := sha256.New()
-	fmt.Fprintln(h, f.Name, version)
-	for _, s := range p.Runs {
-		fmt.Fprintln(h, s.ID)
-	}
-	p.ID = hex.EncodeToString(h.Sum(nil)[:8])
+	p.ID = p.identity()
 	return p, nil
 }
 
-// check looks at all that is said once.
-func (f *File) check(k kind) error {
-	if f.Metric == "" {
-		f.Metric = k.metric
+// identity is the hash of the name, the results version and the runs.
+func (p *Plan) identity() string {
+	h := sha256.New()
+	fmt.Fprintln(h, p.File.Name, p.results())
+	for _, s := range p.Runs {
+		fmt.Fprintln(h, s.ID)
 	}
-	if !slices.Contains(k.metrics(), f.Metric) {
-		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric, nearest(f.Metric, k.metrics()), f.Job, strings.Join(k.metrics(), ", "))
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// check looks at all that is said once.
+func (f *File) check(k command.Kind) error {
+	if f.Metric == "" {
+		f.Metric = k.Metric
+	}
+	if !slices.Contains(k.Metrics(), f.Metric) {
+		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric, settings.Nearest(f.Metric, k.Metrics()), f.Job, strings.Join(k.Metrics(), ", "))
 	}
 	if f.Better == "" {
 		f.Better = "high"
@@ -169,13 +196,13 @@ func (f *File) check(k kind) error {
 	case f.Name != slug(f.Name) || f.Name == "":
 		return fmt.Errorf("%s = %q: it names a folder: use letters, digits and the signs . - _ only", f.at("name"), f.Name)
 	}
-	for table, keys := range map[string]map[string]any{"settings": f.Settings, "grid": f.Grid, "zip": f.Zip, "random": f.Random} {
-		for key := range keys {
-			if say := where[key]; say != "" && k.has(key) {
+	for table, set := range f.tables() {
+		for key := range set {
+			if say := instead(k, key); say != "" {
 				return fmt.Errorf("%s: %s", f.at(table+"."+key), say)
 			}
-			if !slices.Contains(k.keys(), key) {
-				return fmt.Errorf("%s: %s has no such setting%s: it has %s", f.at(table+"."+key), f.Job, nearest(key, append(k.keys(), topKeys...)), strings.Join(k.keys(), ", "))
+			if !slices.Contains(keys(k), key) {
+				return fmt.Errorf("%s: %s has no such setting%s: it has %s", f.at(table+"."+key), f.Job, nearestKey(k, key), strings.Join(keys(k), ", "))
 			}
 		}
 	}
@@ -187,8 +214,18 @@ func (f *File) check(k kind) error {
 	return nil
 }
 
+// nearestKey asks about the key that was meant.
+func nearestKey(k command.Kind, key string) string {
+	return settings.Nearest(key, append(keys(k), topKeys...))
+}
+
+// tables are the parts of a file that set settings of the job, by name.
+func (f *File) tables() map[string]map[string]any {
+	return map[string]map[string]any{"settings": f.Settings, "grid": f.Grid, "zip": f.Zip, "random": f.Random}
+}
+
 // spec is the run of a combination and a seed.
-func (f *File) spec(k kind, fixed map[string]string, vary []pair, seed uint64) (*Spec, error) {
+func (f *File) spec(k command.Kind, fixed map[string]string, vary []pair, seed uint64) (*Spec, error) {
 	s := &Spec{Job: f.Job, Seed: seed, Vary: vary, Settings: map[string]string{}}
 	for key, v := range fixed {
 		s.Settings[key] = v
@@ -199,20 +236,16 @@ func (f *File) spec(k kind, fixed map[string]string, vary []pair, seed uint64) (
 	for key, v := range s.Settings {
 		s.Settings[key] = strings.ReplaceAll(v, "{seed}", strconv.FormatUint(seed, 10))
 	}
-	if k.has("seed") {
-		s.Settings["seed"] = strconv.FormatUint(seed, 10)
+	for _, field := range settings.Fields(k.New()) {
+		if field.Role == settings.Seed {
+			s.Settings[field.Key] = strconv.FormatUint(seed, 10)
+		}
 	}
-	settings, err := parse(f.Job, s.Settings)
-	if err == nil {
-		err = settings.(interface{ Check() error }).Check()
-	}
-	if err == nil {
-		err = zeros(s.Settings, canonical(settings))
-	}
+	cmd, err := k.Parse(s.Settings)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %v: %w", f.blame(err, vary), s, err)
+		return nil, fmt.Errorf("%s: %v: %w", f.blame(err), s, err)
 	}
-	s.Settings = canonical(settings)
+	s.Settings = settings.Identity(cmd)
 	if strings.Contains(s.Settings["p"], ",") {
 		if _, said := f.Settings["p"]; !said {
 			return nil, fmt.Errorf("%s: no p: write p = 2 in [settings], or a list of them in [grid]", f.path)
@@ -226,32 +259,15 @@ func (f *File) spec(k kind, fixed map[string]string, vary []pair, seed uint64) (
 	return s, nil
 }
 
-// zeros returns an error for a 0 that was said and that the job took for nothing said, in whose place it has a default of its own.
-func zeros(said, taken map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(said)) {
-		if float(said[key]) == 0 && taken[key] != "" && float(taken[key]) != 0 {
-			return fmt.Errorf("--%s 0: want more, or leave it out for %s", strings.ReplaceAll(key, "_", "-"), taken[key])
-		}
+// blame says where the setting stands that an error is about.
+func (f *File) blame(err error) string {
+	var wrong *settings.Error
+	if !errors.As(err, &wrong) {
+		return f.path
 	}
-	return nil
-}
-
-// blame finds the key that an error of the settings names, to say where it stands.
-func (f *File) blame(err error, vary []pair) string {
-	text := err.Error()
-	names := func(key string) bool {
-		return strings.Contains(text, "--"+strings.ReplaceAll(key, "_", "-")) || strings.HasPrefix(text, key+" ") || strings.Contains(text, " "+key+" =")
-	}
-	for _, v := range vary {
-		for _, table := range []string{"grid.", "zip.", "random."} {
-			if _, ok := f.lines[table+v.Key]; ok && names(v.Key) {
-				return f.at(table + v.Key)
-			}
-		}
-	}
-	for key := range f.Settings {
-		if names(key) {
-			return f.at("settings." + key)
+	for table, keys := range f.tables() {
+		if _, ok := keys[wrong.Key]; ok {
+			return f.at(table + "." + wrong.Key)
 		}
 	}
 	return f.path

@@ -16,19 +16,38 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // Connection says which NATS server to use, and how to be let in, in the words of the nats command.
 type Connection struct {
-	NATS     string `kong:"name='nats',env='NATS_URL',placeholder='URL',help='NATS servers, such as nats://host:4222, several with commas; JetStream must be on.'"`
-	Creds    string `kong:"env='NATS_CREDS',placeholder='FILE',help='Credentials file of a user.'"`
-	NKey     string `kong:"name='nkey',env='NATS_NKEY',placeholder='FILE',help='Seed file of an nkey.'"`
-	User     string `kong:"env='NATS_USER',help='User name, or a token if there is no password.'"`
-	Password string `kong:"env='NATS_PASSWORD',help='Password.'"`
-	TLSCert  string `kong:"name='tlscert',env='NATS_CERT',placeholder='FILE',help='Certificate of this client.'"`
-	TLSKey   string `kong:"name='tlskey',env='NATS_KEY',placeholder='FILE',help='Its key.'"`
-	TLSCA    string `kong:"name='tlsca',env='NATS_CA',placeholder='FILE',help='Certificates to trust the server by.'"`
-	Replicas int    `kong:"default='1',help='Copies of queue and results in a cluster: 1, 3 or 5.'"`
+	NATS     string `name:"nats" env:"NATS_URL" placeholder:"URL" role:"place"`
+	Creds    string `env:"NATS_CREDS" placeholder:"FILE" role:"place"`
+	NKey     string `name:"nkey" env:"NATS_NKEY" placeholder:"FILE" role:"place"`
+	User     string `env:"NATS_USER" role:"place"`
+	Password string `env:"NATS_PASSWORD" role:"place"`
+	TLSCert  string `name:"tlscert" env:"NATS_CERT" placeholder:"FILE" role:"place"`
+	TLSKey   string `name:"tlskey" env:"NATS_KEY" placeholder:"FILE" role:"place"`
+	TLSCA    string `name:"tlsca" env:"NATS_CA" placeholder:"FILE" role:"place"`
+	Replicas int    `default:"1" role:"place"`
+}
+
+// Texts are the words for its settings.
+func (*Connection) Texts() settings.Texts {
+	return settings.Texts{
+		Help: map[string]string{
+			"nats":     "NATS servers, such as nats://host:4222, several with commas; JetStream must be on.",
+			"creds":    "Credentials file of a user.",
+			"nkey":     "Seed file of an nkey.",
+			"user":     "User name, or a token if there is no password.",
+			"password": "Password.",
+			"tlscert":  "Certificate of this client.",
+			"tlskey":   "Its key.",
+			"tlsca":    "Certificates to trust the server by.",
+			"replicas": "Copies of queue and results in a cluster: 1, 3 or 5.",
+		},
+	}
 }
 
 // options are those of the connection. It never gives up: a server that is gone comes back.
@@ -79,7 +98,7 @@ func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]
 	return opts, nil
 }
 
-// Names on the server. Versions do not mix: each has a part of the queue of its own, under the hash of its name.
+// Names on the server. Results versions do not mix: each has a part of the queue of its own, under the hash of its name.
 const (
 	streamName   = "BREGMAN"
 	stateBucket  = "bregman-state"
@@ -90,8 +109,8 @@ const (
 // answerWithin is how long a request of the server waits for its answer.
 var answerWithin = 5 * time.Second
 
-func versionToken(version string) string {
-	sum := sha256.Sum256([]byte(version))
+func versionToken(results int) string {
+	sum := sha256.Sum256(fmt.Append(nil, "results ", results))
 	return hex.EncodeToString(sum[:5])
 }
 
@@ -105,7 +124,7 @@ type queue struct {
 	results jetstream.ObjectStore
 	pieces  jetstream.Stream // what the results are kept in
 	runs    jetstream.Consumer
-	version string
+	version int           // of the results
 	back    chan struct{} // the server was gone and is there again
 	wait    time.Duration // a worker that is silent for so long has died
 }
@@ -183,7 +202,7 @@ func (c *Connection) listenAt(listen string) (host string, port int, err error) 
 }
 
 // connect reaches the server: the embedded one where there is one. A server that is not up yet is waited for.
-func connect(ctx context.Context, embedded *server.Server, c *Connection, version string, say func(string, ...any)) (*queue, error) {
+func connect(ctx context.Context, embedded *server.Server, c *Connection, version int, say func(string, ...any)) (*queue, error) {
 	q := &queue{server: embedded, version: version, back: make(chan struct{}, 1)}
 	opts, err := c.options(say, q.back)
 	if err != nil {
@@ -327,22 +346,24 @@ func (q *queue) refuse(ctx context.Context) error {
 	if other == "" {
 		return nil
 	}
-	version := "another version"
+	theirs := "another version"
 	if kv, err := q.js.KeyValue(ctx, stateBucket); err == nil {
 		if e, err := kv.Get(ctx, other+".sweep"); err == nil {
 			var m manifest
 			if json.Unmarshal(e.Value(), &m) == nil {
-				version = fmt.Sprintf("bregman %s (sweep %s)", m.Version, m.Name)
+				theirs = fmt.Sprintf("bregman %s (sweep %s)", m.Version, m.Name)
 			}
 		}
 	}
-	return fmt.Errorf("the queued runs are of %s, this is bregman %s: a sweep cannot mix versions; start workers of that version", version, q.version)
+	return fmt.Errorf("the queued runs are of %s, whose numbers differ from this program's (version %d): "+
+		"start workers of that program", theirs, q.version)
 }
 
 // manifest is what the server knows of a sweep.
 type manifest struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
+	Results int    `json:"results_version"`
 	Runs    int    `json:"runs"`
 }
 

@@ -254,13 +254,13 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 		"nkey":     {Connection{NATS: nkey, NKey: seedFile}, Connection{NATS: nkey}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		q, err := connect(ctx, nil, &c.right, "test", t.Logf)
+		q, err := connect(ctx, nil, &c.right, ResultsVersion, t.Logf)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else {
 			q.close()
 		}
-		if q, err := connect(ctx, nil, &c.wrong, "test", t.Logf); err == nil {
+		if q, err := connect(ctx, nil, &c.wrong, ResultsVersion, t.Logf); err == nil {
 			q.close()
 			t.Errorf("%s: let in without", name)
 		} else if strings.Contains(err.Error(), "context") {
@@ -268,7 +268,7 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 		}
 		cancel()
 	}
-	if _, err := connect(t.Context(), nil, &Connection{NATS: password, TLSCert: cert}, "test", t.Logf); err == nil || !strings.Contains(err.Error(), "--tlskey") {
+	if _, err := connect(t.Context(), nil, &Connection{NATS: password, TLSCert: cert}, ResultsVersion, t.Logf); err == nil || !strings.Contains(err.Error(), "--tlskey") {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -187,7 +188,11 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 		"objective": {true, false, false, false}, "excess": {true, false, false, false}, "gap": {true, false, false, false},
 		"margin": {false, false, false, true}, "norm": {true, false, false, true}, "lower": {false, false, false, true}, "upper": {true, false, false, true},
 	}
-	metrics := kinds["fit"].metrics()
+	fit, err := command.KindByName("fit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := fit.Metrics()
 	for _, m := range metrics {
 		w, ok := want[m]
 		got := known{slices.Contains(lowIsBetter, m), compares(m, "p"), compares(m, "l2"), compares(m, "loss")}

@@ -1,20 +1,20 @@
 package sweep
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // runOf runs the first run of a sweep and returns its run.json, read and as text.
 func runOf(t *testing.T, text string) (runlog.Info, string) {
 	t.Helper()
-	dir, err := newRunner(Place{Engine: "auto"}, "test").run(t.Context(), planOf(t, text).Runs[0], t.TempDir())
+	dir, err := newRunner(Place{Engine: "cpu"}, quiet()).run(t.Context(), planOf(t, text).Runs[0], t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +39,9 @@ func TestALinearRunOfASweepNamesItsDataAsFitDoes(t *testing.T) {
 		zero bool
 	}{{"r2", false}, {"r100:7", false}, {file, true}} {
 		runs := t.TempDir()
-		f := &command.Fit{Data: c.data, P: command.Exponents{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Runs: runs,
+		f := &command.Fit{Data: c.data, P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Runs: runs,
 			ZeroBased: c.zero}
-		if err := f.Run(t.Context(), &command.Console{Out: io.Discard, Err: io.Discard}); err != nil {
+		if _, err := f.Do(t.Context(), quiet()); err != nil {
 			t.Fatal(err)
 		}
 		found, _ := filepath.Glob(filepath.Join(runs, "*"))

@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
 )
 
 const (
@@ -38,7 +40,7 @@ type worker struct {
 	store store
 	place Place
 	jobs  int
-	say   func(string, ...any)
+	env   *command.Env
 
 	mu    sync.Mutex
 	under map[string]context.CancelFunc // the runs under way, by plan and run
@@ -67,12 +69,12 @@ func (w *worker) run(ctx context.Context, idle time.Duration) error {
 
 // loop takes one run after another.
 func (w *worker) loop(ctx context.Context, idle time.Duration) error {
-	r := newRunner(w.place, w.q.version)
+	r := newRunner(w.place, w.env)
 	defer r.close()
 	last := time.Now()
 	for ctx.Err() == nil {
 		if err := room(w.store.work(task{})); err != nil {
-			w.say("%v: no run starts until there is", err)
+			w.env.Say("%v: no run starts until there is", err)
 			sleep(ctx, 5*time.Second)
 			continue
 		}
@@ -102,7 +104,7 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 	t, err := readTask(msg.Data())
 	if err != nil {
-		w.say("a message in the queue is not a run: %v", err)
+		w.env.Say("a message in the queue is not a run: %v", err)
 		msg.Term()
 		return
 	}
@@ -200,7 +202,7 @@ func newestCheckpoint(work string) string {
 func (w *worker) make(ctx context.Context, r *runner, t task) error {
 	work := w.store.work(t)
 	if err := w.store.fetch(ctx, t, work); err != nil && ctx.Err() == nil {
-		w.say("%v: its checkpoint cannot be fetched, it starts from the beginning: %v", t.Run, err)
+		w.env.Say("%v: its checkpoint cannot be fetched, it starts from the beginning: %v", t.Run, err)
 	}
 	dir, err := r.run(ctx, t.Run, work)
 	if err != nil {
@@ -214,7 +216,7 @@ func (w *worker) make(ctx context.Context, r *runner, t task) error {
 		if ctx.Err() != nil || isFull(err) {
 			return err
 		}
-		w.say("%v: its result cannot be delivered yet: %v", t.Run, err)
+		w.env.Say("%v: its result cannot be delivered yet: %v", t.Run, err)
 		sleep(ctx, 2*time.Second)
 	}
 }
@@ -228,13 +230,13 @@ func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err erro
 		defer stop()
 		if newestCheckpoint(w.store.work(t)) != "" {
 			if err := w.store.checkpoint(late, t, w.store.work(t)); err != nil {
-				w.say("%v: its checkpoint was not delivered: %v", t.Run, err)
+				w.env.Say("%v: its checkpoint was not delivered: %v", t.Run, err)
 			}
 		}
 		w.answer(msg.Nak)
 		return
 	case isFull(err):
-		w.say("%v: %v: it runs again when there is disk space", t.Run, err)
+		w.env.Say("%v: %v: it runs again when there is disk space", t.Run, err)
 		msg.NakWithDelay(5 * time.Second)
 		return
 	case errors.As(err, &final):
@@ -247,7 +249,7 @@ func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err erro
 		w.giveUp(ctx, t, msg, err, p.Attempts)
 		return
 	}
-	w.say("%v: attempt %d of %d failed: %v", t.Run, p.Attempts, attempts, err)
+	w.env.Say("%v: attempt %d of %d failed: %v", t.Run, p.Attempts, attempts, err)
 	p.State, p.Worker, p.Error, p.Since = "waiting", w.name, err.Error(), time.Now()
 	w.q.report(ctx, t.Plan, t.Run.ID, p)
 	msg.NakWithDelay(200 * time.Millisecond)
@@ -265,7 +267,7 @@ func (w *worker) giveUp(ctx context.Context, t task, msg jetstream.Msg, err erro
 // answer sends the last word on a message; where it is lost the run is handed out again, and found to be there.
 func (w *worker) answer(send func() error) {
 	if err := send(); err != nil {
-		w.say("the queue does not answer: %v", err)
+		w.env.Say("the queue does not answer: %v", err)
 	}
 }
 

@@ -7,39 +7,27 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// startable is a command that the page can start.
-type startable struct {
-	name, help string
-	make       func() any
+// commands are those that the page can start.
+var commands = []string{"fit", "margin", "train"}
+
+// inForm reports whether the page has a setting. Where files go is the server's business, and a page must not make it
+// write or load any: of the places it has those with known values.
+func inForm(f settings.Field) bool {
+	switch f.Role {
+	case settings.Output:
+		return false
+	case settings.Place:
+		return f.Known != nil
+	}
+	return f.Stored
 }
-
-// commands are what the page can start, with their settings and the command line's words for them.
-var commands = []startable{
-	{"fit", "Train a linear classifier in a chosen geometry, with a certificate on its margin.", func() any { return new(command.Fit) }},
-	{"margin", "The exact maximum lp margin, with certificate.", func() any { return new(command.Margin) }},
-	{"train", "Train a network by stochastic p-GD.", func() any { return new(command.Train) }},
-}
-
-// kept are the settings the page does not have: where files go is the server's business, and a page must not make it write or load any.
-var kept = []string{"runs", "out", "json", "resume", "data-dir"}
-
-// files are the settings that may name a file, which must lie in the folder of --data.
-var files = []string{"data", "test", "init"}
-
-// builtIn are the values of those settings that name no file.
-var builtIn = []string{"r2", "r2var", "r100", "cifar10", "fashion-mnist", "fashion-sample", "zero"}
-
-// engines are those a page may choose: the path of a plugin would be code to load.
-var engines = []string{"auto", "cuda", "cpu", "go"}
 
 // field is an input of a form.
 type field struct {
@@ -58,47 +46,27 @@ type form struct {
 	Fields  []field `json:"fields"`
 }
 
-// settingsOf are the flags of a settings struct, read from its tags as the command line reads them.
-func settingsOf(settings any) (*kong.Kong, []*kong.Flag, error) {
-	k, err := kong.New(settings, kong.Exit(func(int) {}), kong.Writers(new(strings.Builder), new(strings.Builder)))
-	if err != nil {
-		return nil, nil, err
-	}
-	var flags []*kong.Flag
-	for _, f := range k.Model.Flags {
-		if f.Name != "help" && !slices.Contains(kept, f.Name) {
-			flags = append(flags, f)
-		}
-	}
-	return k, flags, nil
-}
-
 // forms describes all commands.
 func forms() ([]form, error) {
 	var out []form
-	for _, c := range commands {
-		_, flags, err := settingsOf(c.make())
+	for _, name := range commands {
+		k, err := command.KindByName(name)
 		if err != nil {
 			return nil, err
 		}
-		f := form{Command: c.name, Help: c.help}
-		for _, flag := range flags {
-			in := field{Name: flag.Name, Kind: "text", Help: flag.Help, Default: flag.Default, Required: flag.Required}
-			if flag.PlaceHolder != "" {
-				in.Placeholder = strings.ToLower(flag.PlaceHolder)
+		c := k.New()
+		f := form{Command: name, Help: c.(settings.Described).Texts().About}
+		for _, s := range settings.Fields(c) {
+			if !inForm(s) {
+				continue
 			}
-			kind := flag.Target.Kind()
-			switch {
-			case flag.Enum != "":
-				in.Kind, in.Choices = "choice", strings.Split(flag.Enum, ",")
-			case flag.Name == "engine":
-				in.Kind, in.Choices = "choice", engines
-			case flag.IsBool():
-				in.Kind = "flag"
-			case kind == reflect.Slice:
-				in.Kind = "list"
-			case kind >= reflect.Int && kind <= reflect.Float64:
-				in.Kind = "number"
+			in := field{Name: s.Flag, Kind: string(s.Kind), Help: s.Help, Default: s.Default, Required: s.Required,
+				Placeholder: strings.ToLower(s.Placeholder), Choices: s.Choices}
+			if s.Role == settings.Place {
+				in.Choices = s.Known
+			}
+			if in.Choices != nil && s.Kind != settings.List {
+				in.Kind = "choice"
 			}
 			f.Fields = append(f.Fields, in)
 		}
@@ -107,53 +75,53 @@ func forms() ([]form, error) {
 	return out, nil
 }
 
-// arguments checks the settings of a form as the command line does, and returns the command line.
-func (s *Serve) arguments(name string, settings map[string]string) ([]string, error) {
-	at := slices.IndexFunc(commands, func(c startable) bool { return c.name == name })
-	if at < 0 {
-		return nil, bad("%q: choose fit, margin or train", name)
+// arguments checks the settings of a form as the command line does, and returns the command, ready to run, and its
+// command line.
+func (s *Serve) arguments(name string, form map[string]string) (command.Command, []string, error) {
+	if !slices.Contains(commands, name) {
+		return nil, nil, bad("%q: choose %s", name, settings.Or(commands))
 	}
-	target := commands[at].make()
-	k, flags, err := settingsOf(target)
+	k, err := command.KindByName(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var args []string
-	for _, setting := range slices.Sorted(maps.Keys(settings)) {
-		value := settings[setting]
-		i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == setting })
+	fields := settings.Fields(k.New())
+	values := map[string]string{}
+	args := []string{name}
+	for _, setting := range slices.Sorted(maps.Keys(form)) {
+		value := form[setting]
+		i := slices.IndexFunc(fields, func(f settings.Field) bool { return f.Flag == setting && inForm(f) })
 		switch {
 		case i < 0:
-			return nil, bad("%q is not a setting of %s that the page has", setting, name)
+			return nil, nil, bad("%q is not a setting of %s that the page has", setting, name)
 		case strings.ContainsAny(value, "\x00\n\r"):
-			return nil, bad("%s: a line break", setting)
-		case value == "" || value == flags[i].Default:
+			return nil, nil, bad("%s: a line break", setting)
+		case value == "" || value == fields[i].Default:
 			continue
-		case setting == "engine" && !slices.Contains(engines, value):
-			return nil, bad("engine %q: choose one of %s", value, strings.Join(engines, ", "))
-		case slices.Contains(files, setting):
-			if value, err = s.dataFile(value); err != nil {
-				return nil, bad("%s: %w", setting, err)
+		case fields[i].Role == settings.Place && !slices.Contains(fields[i].Known, value):
+			return nil, nil, bad("%s %q: choose %s", setting, value, settings.Or(fields[i].Known))
+		case fields[i].File:
+			if value, err = s.dataFile(value, fields[i].Known); err != nil {
+				return nil, nil, bad("%s: %w", setting, err)
 			}
 		}
+		values[fields[i].Key] = value
 		args = append(args, "--"+setting+"="+value)
 	}
-	if _, err := k.Parse(args); err != nil {
-		return nil, bad("%w", err)
+	c, err := k.Parse(values)
+	if err != nil {
+		return nil, nil, bad("%w", err)
 	}
-	if err := command.CheckUsage(target); err != nil {
-		return nil, bad("%w", err)
-	}
-	if _, ok := reflect.TypeOf(target).Elem().FieldByName("Runs"); ok {
+	if _, ok := settings.Find(c, "runs"); ok {
 		args = append(args, "--runs="+s.Runs)
 	}
-	return append([]string{name}, args...), nil
+	return c, args, nil
 }
 
-// dataFile returns the path of a data file, which must be inside the folder of --data, or the name of a built-in set.
-func (s *Serve) dataFile(name string) (string, error) {
+// dataFile returns the path of a data file, which must be inside the folder of --data, or a name that is not a file's.
+func (s *Serve) dataFile(name string, known []string) (string, error) {
 	set, _, _ := strings.Cut(name, ":")
-	if slices.Contains(builtIn, set) || set == "normal" {
+	if slices.Contains(known, set) {
 		return name, nil
 	}
 	root, err := os.OpenRoot(s.Data)

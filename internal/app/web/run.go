@@ -75,7 +75,7 @@ func (b *tailBuffer) String() string {
 const keepJobs = 50
 
 // start starts a command.
-func (j *jobs) start(args []string) (*started, error) {
+func (j *jobs) start(args []string, runs int) (*started, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if n := j.count(); n >= j.max {
@@ -89,7 +89,7 @@ func (j *jobs) start(args []string) (*started, error) {
 			return nil, err
 		}
 	}
-	s := &started{id: len(j.all) + 1, args: args, runs: runsOf(args), begin: time.Now()}
+	s := &started{id: len(j.all) + 1, args: args, runs: runs, begin: time.Now()}
 	s.cmd = exec.Command(program, args...)
 	if n := len(j.all); n > 0 {
 		s.id = j.all[n-1].id + 1
@@ -219,21 +219,12 @@ func (s *Server) jobAnswer(j *started) jobAnswer {
 	return a
 }
 
-// runsOf is how many runs a command makes, one after the other: train makes one for each p and trial. The arguments
-// leave out settings that are at their default, so they are read as the command line reads them.
-func runsOf(args []string) int {
-	if args[0] != "train" {
-		return 1
+// runsOf is how many runs a command makes, one after the other: train makes one for each p and trial.
+func runsOf(c command.Command) int {
+	if t, ok := c.(*command.Train); ok {
+		return max(1, len(t.P)*t.Trials)
 	}
-	var t command.Train
-	k, _, err := settingsOf(&t)
-	if err == nil {
-		_, err = k.Parse(args[1:])
-	}
-	if err != nil { // they were checked before
-		return 1
-	}
-	return max(1, len(t.P)*t.Trials)
+	return 1
 }
 
 func (s *Server) getJobs(*http.Request) (any, error) {
@@ -261,11 +252,11 @@ func (s *Server) postStart(r *http.Request) (any, error) {
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	args, err := s.settings.arguments(in.Command, in.Settings)
+	c, args, err := s.settings.arguments(in.Command, in.Settings)
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.jobs.start(args)
+	j, err := s.jobs.start(args, runsOf(c))
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func TestServeMakesATokenWhereTheAddressIsNotLoopback(t *testing.T) {
 		s := Serve{Runs: t.TempDir(), Addr: addr, Data: ".", Limit: 1}
 		ctx, cancel := contextOf(t)
 		done := make(chan error)
-		go func() { done <- s.Run(ctx, &command.Console{Out: pw, Err: io.Discard}) }()
+		go func() { done <- command.Run(ctx, &command.Env{Observer: command.Quiet()}, &s, pw) }()
 		buf := make([]byte, 1000)
 		n, _ := pr.Read(buf)
 		if got := strings.Contains(string(buf[:n]), "token="); got != want {

@@ -18,6 +18,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -26,17 +27,33 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // Serve is `bregman serve`: the dashboard.
 type Serve struct {
-	Runs     string `kong:"default='runs',placeholder='DIR',help='The folder of run folders.'" toml:"runs" json:"runs"`
-	Addr     string `kong:"default='127.0.0.1:8420',placeholder='HOST:PORT',help='Where to listen. Any address but loopback needs a token; without --token one is generated.'" toml:"addr" json:"addr"`
-	Token    string `kong:"env='BREGMAN_TOKEN',help='What a browser must show once, as ?token=…, and a program as Authorization: Bearer …'" toml:"-" json:"-"`
-	AllowRun bool   `kong:"help='Let the page start fit, margin and train on this machine, as you.'" toml:"allow_run" json:"allow_run"`
-	Data     string `kong:"default='.',placeholder='DIR',help='The folder whose data files the page may name when it starts a run.'" toml:"data" json:"data"`
-	Limit    int    `kong:"default='2',help='The most runs that the page may start at once.'" toml:"limit" json:"limit"`
+	Runs     string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Addr     string `default:"127.0.0.1:8420" placeholder:"HOST:PORT" json:"addr"`
+	Token    string `env:"BREGMAN_TOKEN" json:"-"`
+	AllowRun bool   `json:"allow_run"`
+	Data     string `default:"." placeholder:"DIR" json:"data"`
+	Limit    int    `default:"2" json:"limit"`
+}
+
+// Texts are the words for its settings.
+func (*Serve) Texts() settings.Texts {
+	return settings.Texts{
+		About: "The dashboard: runs in a browser, live.",
+		Help: map[string]string{
+			"runs":      "The folder of run folders.",
+			"addr":      "Where to listen. Any address but loopback needs a token; without --token one is generated.",
+			"token":     "What a browser must show once, as ?token=…, and a program as Authorization: Bearer …",
+			"allow_run": "Let the page start fit, margin and train on this machine, as you.",
+			"data":      "The folder whose data files the page may name when it starts a run.",
+			"limit":     "The most runs that the page may start at once.",
+		},
+	}
 }
 
 // Help is shown by --help.
@@ -74,45 +91,69 @@ func (s *Serve) Check() error {
 	host, _, err := net.SplitHostPort(s.Addr)
 	switch {
 	case err != nil:
-		return fmt.Errorf("--addr %s: want HOST:PORT, such as 127.0.0.1:8420", s.Addr)
+		return settings.Errorf("addr", "--addr %s: want HOST:PORT, such as 127.0.0.1:8420", s.Addr)
 	case s.Token != "" && len(s.Token) < 16:
-		return errors.New("--token: want at least 16 letters: a short one can be guessed")
+		return settings.Errorf("token", "--token: want at least 16 letters: a short one can be guessed")
 	case s.Limit < 1:
-		return fmt.Errorf("--limit %d: want at least 1", s.Limit)
+		return settings.Errorf("limit", "--limit %d: want at least 1", s.Limit)
 	case host == "" && s.Runs == "":
-		return errors.New("--runs: name the folder of run folders")
+		return settings.Errorf("runs", "--runs: name the folder of run folders")
 	}
 	return nil
 }
 
-// Run serves until the context ends.
-func (s *Serve) Run(ctx context.Context, con *command.Console) error {
-	if err := s.Check(); err != nil {
-		return err
-	}
+// serving is the result of serve: the address, while the server runs.
+type serving struct {
+	srv     *Server
+	l       net.Listener
+	address url.URL
+}
+
+var (
+	_ command.Result  = (*serving)(nil)
+	_ command.Ongoing = (*serving)(nil)
+)
+
+// Do starts the server. It serves when the address has been shown.
+func (s *Serve) Do(_ context.Context, env *command.Env) (command.Result, error) {
 	if err := os.MkdirAll(s.Runs, 0o777); err != nil {
-		return fmt.Errorf("--runs: %w", err)
+		return nil, fmt.Errorf("--runs: %w", err)
 	}
 	l, err := net.Listen("tcp", s.Addr)
 	if err != nil {
-		return fmt.Errorf("%w: choose another with --addr", err)
+		return nil, fmt.Errorf("%w: choose another with --addr", err)
 	}
-	if s.Token == "" && !loopback(l.Addr()) {
-		s.Token = rand.Text()
+	set := *s
+	if set.Token == "" && !loopback(l.Addr()) {
+		set.Token = rand.Text()
 	}
-	srv, err := New(*s)
+	srv, err := New(set)
 	if err != nil {
 		l.Close()
-		return err
+		return nil, err
 	}
-	srv.jobs.say = con.Say
-	defer srv.Close()
-	address := url.URL{Scheme: "http", Host: openAt(l.Addr()), Path: "/"}
-	if s.Token != "" {
-		address.RawQuery = url.Values{"token": {s.Token}}.Encode()
+	srv.jobs.say = env.Say
+	out := &serving{srv, l, url.URL{Scheme: "http", Host: openAt(l.Addr()), Path: "/"}}
+	if set.Token != "" {
+		out.address.RawQuery = url.Values{"token": {set.Token}}.Encode()
 	}
-	fmt.Fprintf(con.Out, "%s shows the runs in %s; Ctrl-C ends it\n", address.String(), s.Runs)
-	err = srv.Serve(ctx, l)
+	return out, nil
+}
+
+// Print shows the address.
+func (s *serving) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s shows the runs in %s; Ctrl-C ends it\n", s.address.String(), s.srv.settings.Runs)
+}
+
+// JSON has the address, too.
+func (s *serving) JSON() any {
+	return map[string]any{"address": s.address.String(), "runs": s.srv.settings.Runs}
+}
+
+// Go serves until the context ends.
+func (s *serving) Go(ctx context.Context) error {
+	defer s.srv.Close()
+	err := s.srv.Serve(ctx, s.l)
 	if ctx.Err() != nil {
 		return nil
 	}

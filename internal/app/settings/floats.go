@@ -1,4 +1,4 @@
-package command
+package settings
 
 import (
 	"encoding"
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Exponents are one or several p: 2 or 1.1,2,3 on the command line, a number or a list in JSON.
-type Exponents []float64
+// Floats are one or several numbers: 2 or 1.1,2,3 on the command line, a number or a list in JSON.
+type Floats []float64
 
-var _ encoding.TextUnmarshaler = (*Exponents)(nil)
+var _ encoding.TextUnmarshaler = (*Floats)(nil)
 
 // String is how they are written on the command line.
-func (e Exponents) String() string {
+func (e Floats) String() string {
 	var parts []string
 	for _, p := range e {
 		parts = append(parts, strconv.FormatFloat(p, 'g', -1, 64))
@@ -23,7 +23,7 @@ func (e Exponents) String() string {
 }
 
 // UnmarshalText reads 1.1,2,3.
-func (e *Exponents) UnmarshalText(text []byte) error {
+func (e *Floats) UnmarshalText(text []byte) error {
 	*e = nil
 	for part := range strings.SplitSeq(string(text), ",") {
 		p, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
@@ -36,7 +36,7 @@ func (e *Exponents) UnmarshalText(text []byte) error {
 }
 
 // MarshalJSON writes a number where there is one, else a list.
-func (e Exponents) MarshalJSON() ([]byte, error) {
+func (e Floats) MarshalJSON() ([]byte, error) {
 	if len(e) == 1 {
 		return json.Marshal(e[0])
 	}
@@ -44,10 +44,10 @@ func (e Exponents) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads both.
-func (e *Exponents) UnmarshalJSON(data []byte) error {
+func (e *Floats) UnmarshalJSON(data []byte) error {
 	var one float64
 	if json.Unmarshal(data, &one) == nil {
-		*e = Exponents{one}
+		*e = Floats{one}
 		return nil
 	}
 	return json.Unmarshal(data, (*[]float64)(e))

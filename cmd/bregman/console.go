@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+)
+
+// console is where the program speaks: results on standard output, progress and remarks on standard error.
+type console struct {
+	command.Observer
+	out results
+}
+
+// newConsole returns the console of the process. Progress is a bar on a terminal, else a line now and then.
+func newConsole() *console {
+	c := &console{Observer: command.Lines(os.Stderr), out: results{w: os.Stdout}}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		c.Observer = terminal{c.Observer}
+	}
+	return c
+}
+
+// results remembers the first error of writing: a full disk, or a pipe that nobody reads.
+type results struct {
+	w   io.Writer
+	err error
+}
+
+func (r *results) Write(b []byte) (int, error) {
+	n, err := r.w.Write(b)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// terminal is an observer that draws progress bars.
+type terminal struct{ command.Observer }
+
+func (terminal) Bar(label string, done, total int64) command.Bar {
+	return &bar{label: label, first: done, bar: progressbar.NewOptions64(total-done,
+		progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription(label),
+		progressbar.OptionSetWidth(30), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionShowElapsedTimeOnFinish(), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())}
+}
+
+// bar is over what is left, so that the time left is reckoned from it.
+type bar struct {
+	label, note string
+	first       int64
+	bar         *progressbar.ProgressBar
+}
+
+func (b *bar) Set(done int64, note string) {
+	if note != b.note {
+		b.note = note
+		b.bar.Describe(b.label + ": " + note)
+	}
+	b.bar.Set64(done - b.first)
+}
+
+func (b *bar) End() { b.bar.Finish() }

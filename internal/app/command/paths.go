@@ -1,0 +1,29 @@
+package command
+
+import (
+	"path/filepath"
+
+	"github.com/bregman-ml/bregman/images"
+)
+
+// AbsoluteData is a data set's name, or the absolute path of its file or folder: what a run folder keeps, because the
+// run may be resumed from elsewhere.
+func AbsoluteData(name string) string {
+	for _, k := range images.List() {
+		if k.Name == name {
+			return name
+		}
+	}
+	return Absolute(name)
+}
+
+// Absolute is a path that means the same everywhere; an empty one stays empty.
+func Absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}

@@ -1,0 +1,25 @@
+package command
+
+import (
+	"context"
+	"io"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/internal/app/settings"
+)
+
+// perform does a command as the command line does, with the defaults of choices that are not made.
+func perform(ctx context.Context, c Command, out, said io.Writer) error {
+	for _, f := range settings.Fields(c) {
+		if f.Choices != nil && settings.Get(c, f.Key) == "" {
+			if err := settings.Set(c, f.Key, f.Default); err != nil {
+				return err
+			}
+		}
+	}
+	c, err := Ready(c)
+	if err != nil {
+		return err
+	}
+	return Run(ctx, &Env{Observer: Lines(said), Version: "test", Engines: new(engine.Pool)}, c, out)
+}

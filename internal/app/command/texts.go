@@ -1,0 +1,89 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/nets"
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// Precisions are the choices for the arithmetic of a network.
+var Precisions = []string{"auto", "bf16", "float32"}
+
+// EngineHelp lists the engines.
+func EngineHelp() string {
+	return strings.Join(engine.Names(), ", ") + ", or the path of a PJRT plugin; see bregman doctor."
+}
+
+// lossHelp lists the losses.
+func lossHelp() string {
+	var all []string
+	for _, l := range linear.Losses {
+		all = append(all, fmt.Sprintf("%s (%s)", l.Name, l.About))
+	}
+	return "Loss: " + settings.Or(all) + "."
+}
+
+// methodHelp says what auto chooses, and lists the methods.
+func methodHelp() string {
+	var all []string
+	for _, m := range linear.Methods {
+		all = append(all, fmt.Sprintf("%s: %s", m.Name, m.About))
+	}
+	return "auto: newton with --l2 or --lp, pgd with another loss, --lr, --batch or --init, else accelerated. " +
+		strings.Join(all, "; ") + "."
+}
+
+// scheduleHelp lists the schedules.
+func scheduleHelp() string {
+	var all []string
+	for _, s := range optim.Schedules {
+		all = append(all, fmt.Sprintf("%s (%s)", s.Name, s.About))
+	}
+	return settings.Or(all) + "."
+}
+
+// byNetwork says what the recipes have: "15 for cnn and 60 for the others".
+func byNetwork(of func(nets.Recipe) any) string {
+	count := map[any]int{}
+	var usual any
+	for _, n := range nets.All {
+		v := of(n.Recipe)
+		if count[v]++; usual == nil || count[v] > count[usual] {
+			usual = v
+		}
+	}
+	text := ""
+	for _, n := range nets.All {
+		if v := of(n.Recipe); v != usual {
+			text += fmt.Sprintf("%v for %s, ", v, n.Name)
+		}
+	}
+	if text == "" {
+		return fmt.Sprint(usual)
+	}
+	return fmt.Sprintf("%s and %v for the others", strings.TrimSuffix(text, ", "), usual)
+}
+
+// imageSets are the names of the image sets.
+func imageSets() []string {
+	var names []string
+	for _, i := range images.List() {
+		names = append(names, i.Name)
+	}
+	return names
+}
+
+// tables are the names of data that are not files: built-in tables, and image sets as tables.
+func tables() []string {
+	var names []string
+	for _, b := range builtin {
+		names = append(names, b.name)
+	}
+	return append(names, imageSets()...)
+}
