@@ -70,6 +70,35 @@ func BenchmarkReadCSV(b *testing.B) {
 	}
 }
 
+func BenchmarkReadNPY(b *testing.B) {
+	const n, d = 20_000, 100
+	double, single, bytes8 := make([]float64, n*d), make([]float32, n*d), make([]uint8, n*d)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range double {
+		double[i] = rng.NormFloat64()
+		single[i], bytes8[i] = float32(double[i]), uint8(i)
+	}
+	for _, c := range []struct {
+		name, descr string
+		fortran     bool
+		data        any
+	}{
+		{"f8", "<f8", false, double}, {"f8/big", ">f8", false, double}, {"f8/fortran", "<f8", true, double},
+		{"f4", "<f4", false, single}, {"u1", "|u1", false, bytes8},
+	} {
+		file := []byte(npyFile(c.descr, c.fortran, "(20000, 100)", c.data))
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(file)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := ReadFrom(bytes.NewReader(file), "bench.npy", Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkParseFloat(b *testing.B) {
 	for _, text := range []string{"0.25", "-2.343119493", "0.33768939971923828", "1.2345678901234567e-05"} {
 		b.Run(text, func(b *testing.B) {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/bregman-ml/bregman/internal/npy"
 )
 
 type reader func(r io.Reader, name string, opt Options) (*Set, error)
@@ -20,7 +22,7 @@ func format(in *bufio.Reader, name string) (reader, error) {
 	}
 	start := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	switch {
-	case start(npyMagic):
+	case start(npy.Magic):
 		return readNPY, nil
 	case start("PK\x03\x04"), start("PK\x05\x06"):
 		return readNPZ, nil

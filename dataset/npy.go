@@ -1,18 +1,13 @@
 package dataset
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"strings"
 
+	"github.com/bregman-ml/bregman/internal/npy"
 	"github.com/bregman-ml/bregman/matrix"
 )
-
-const npyMagic = "\x93NUMPY"
 
 // readNPY reads one two-dimensional array whose last column is the label.
 func readNPY(r io.Reader, name string, opt Options) (*Set, error) {
@@ -20,10 +15,10 @@ func readNPY(r io.Reader, name string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(a.shape) != 2 {
-		return nil, a.fail("shape %s: want two dimensions, examples by features, with the label in the last column", a.dims())
+	if len(a.Shape) != 2 {
+		return nil, a.fail("shape %s: want two dimensions, examples by features, with the label in the last column", a.Shape)
 	}
-	if a.shape[1] == 1 && !opt.Unlabeled {
+	if a.Shape[1] == 1 && !opt.Unlabeled {
 		return nil, a.fail(noFeatures)
 	}
 	x, y, err := a.matrix(!opt.Unlabeled, opt)
@@ -31,85 +26,69 @@ func readNPY(r io.Reader, name string, opt Options) (*Set, error) {
 		return nil, err
 	}
 	if opt.Unlabeled {
-		y = make([]float64, a.shape[0])
+		y = make([]float64, a.Shape[0])
 	}
 	return &Set{Name: name, X: x, Y: y}, nil
 }
 
-// array is a NumPy array in a stream: its header, read, and its values, still to be read.
-//
-// A header may promise more than the stream holds, so room is made for what has been read and never for
-// what is promised.
+// array is a NumPy array whose errors name the file.
 type array struct {
-	header
+	*npy.Array
 	file, name string // name is empty for the only array of a file
-	r          io.Reader
-	read       int // how many values
-	raw        []byte
 }
 
 func openArray(r io.Reader, file, name string) (*array, error) {
-	a := &array{file: file, name: name, r: r}
+	a := &array{file: file, name: name}
 	var err error
-	if a.header, err = readHeader(r); err != nil {
+	if a.Array, err = npy.Open(r); err != nil {
 		return nil, a.failed(err)
 	}
-	a.raw = make([]byte, 8<<10*a.size)
 	return a, nil
 }
 
-// fill reads the next values into dst.
+// fill reads the next values into dst. They must be finite.
 func (a *array) fill(dst []float64) error {
-	for len(dst) > 0 {
-		n := min(len(dst), len(a.raw)/a.size)
-		raw := a.raw[:n*a.size]
-		if k, err := io.ReadFull(a.r, raw); err != nil {
-			if err == io.EOF || err == io.ErrUnexpectedEOF {
-				return a.fail("cut short: shape %s promises %d values, the file has %d: save or fetch it again", a.dims(), a.count(), a.read+k/a.size)
+	if err := a.Fill(dst); err != nil {
+		return a.failed(err)
+	}
+	return a.finite(dst)
+}
+
+// next reads n values that may not be there.
+func (a *array) next(n int) ([]float64, error) {
+	v, err := a.Next(n)
+	if err != nil {
+		return nil, a.failed(err)
+	}
+	return v, a.finite(v)
+}
+
+// finite checks the values that were read last.
+func (a *array) finite(v []float64) error {
+	for i, x := range v {
+		if x-x != 0 {
+			name := a.name
+			if name == "" {
+				name = "array"
 			}
-			return a.failed(err)
+			at := name + a.Index(a.Done()-len(v)+i)
+			return &Error{Name: a.file, Msg: fmt.Sprintf("%s is %v, not finite: fill in missing values or drop the example", at, x)}
 		}
-		a.decode(dst[:n], raw)
-		for i, v := range dst[:n] {
-			if v-v != 0 {
-				return a.fail("%s is %v, not finite: fill in missing values or drop the example", a.element(a.read+i), v)
-			}
-		}
-		a.read += n
-		dst = dst[n:]
 	}
 	return nil
 }
 
-// next reads n values that may not be there.
-func (a *array) next(n int) (v []float64, err error) {
-	const step = 8 << 10
-	for len(v) < n {
-		k := min(step, n-len(v))
-		v = append(v, make([]float64, k)...)
-		if err := a.fill(v[len(v)-k:]); err != nil {
-			return nil, err
-		}
-	}
-	return v, nil
-}
-
 // end checks that nothing follows the array.
 func (a *array) end() error {
-	var b [1]byte
-	switch _, err := io.ReadFull(a.r, b[:]); err {
-	case io.EOF:
-		return nil
-	case nil:
-		return a.fail("more data after the array of shape %s: store one array in a file, or several in an .npz", a.dims())
-	default:
+	if err := a.End(); err != nil {
 		return a.failed(err)
 	}
+	return nil
 }
 
 // matrix reads the whole array, and parts the last column from the others if it is the labels.
 func (a *array) matrix(labels bool, opt Options) (x *matrix.Dense, y []float64, err error) {
-	n, d := a.shape[0], a.shape[1]
+	n, d := a.Shape[0], a.Shape[1]
 	if n == 0 {
 		return nil, nil, a.fail(noExamples)
 	}
@@ -127,7 +106,7 @@ func (a *array) matrix(labels bool, opt Options) (x *matrix.Dense, y []float64, 
 			y = append(y, v[features])
 		}
 	}
-	if a.fortran {
+	if a.Fortran {
 		columns, err := a.columns(n, d)
 		if err != nil {
 			return nil, nil, err
@@ -172,122 +151,43 @@ func (a *array) columns(n, d int) (columns [][]float64, err error) {
 
 // vector reads the whole array as n labels; a column n × 1 will do.
 func (a *array) vector() ([]float64, error) {
-	if len(a.shape) != 1 && (len(a.shape) != 2 || a.shape[1] != 1) {
-		return nil, a.fail("shape %s: want one label an example", a.dims())
+	if len(a.Shape) != 1 && (len(a.Shape) != 2 || a.Shape[1] != 1) {
+		return nil, a.fail("shape %s: want one label an example", a.Shape)
 	}
-	v, err := a.next(a.shape[0])
+	v, err := a.next(a.Shape[0])
 	if err != nil {
 		return nil, err
 	}
 	return v, a.end()
 }
 
-// element names the k-th stored value as NumPy would.
-func (a *array) element(k int) string {
-	name := a.name
-	if name == "" {
-		name = "array"
-	}
-	if len(a.shape) == 1 {
-		return fmt.Sprintf("%s[%d]", name, k)
-	}
-	if a.fortran {
-		return fmt.Sprintf("%s[%d, %d]", name, k%a.shape[0], k/a.shape[0])
-	}
-	return fmt.Sprintf("%s[%d, %d]", name, k/a.shape[1], k%a.shape[1])
-}
-
 func (a *array) fail(format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
-	if a.name != "" && !strings.HasPrefix(msg, a.name+"[") {
+	if a.name != "" {
 		msg = "array " + a.name + ": " + msg
 	}
 	return &Error{Name: a.file, Msg: msg}
 }
 
-// failed passes on what went wrong underneath.
+// failed passes on what is wrong with the array, and what to do about it, or why it could not be read.
 func (a *array) failed(err error) error {
-	if h := headerError(""); errors.As(err, &h) {
-		return a.fail("%s", err.Error())
+	var short *npy.ShortError
+	fix := ""
+	switch {
+	case errors.Is(err, npy.ErrHeader):
+		fix = "save the array again with numpy.save"
+	case errors.Is(err, npy.ErrStructured):
+		fix = "save the columns as one plain array, for example with numpy.lib.recfunctions.structured_to_unstructured"
+	case errors.Is(err, npy.ErrObjects):
+		fix = "convert it with a.astype('float64') and save it again"
+	case errors.Is(err, npy.ErrType):
+		fix = "convert them with a.astype('float64') and save again"
+	case errors.As(err, &short):
+		fix = "save or fetch it again"
+	case errors.Is(err, npy.ErrMore):
+		fix = "store one array in a file, or several in an .npz"
+	default:
+		return failed(a.file, 0, err)
 	}
-	return failed(a.file, 0, err)
-}
-
-// decode turns raw values into floats.
-func (h *header) decode(dst []float64, raw []byte) {
-	if h.big {
-		for i := 0; i < len(raw); i += h.size {
-			v := raw[i : i+h.size]
-			for a, b := 0, len(v)-1; a < b; a, b = a+1, b-1 {
-				v[a], v[b] = v[b], v[a]
-			}
-		}
-	}
-	le := binary.LittleEndian
-	switch h.kind {
-	case "f8":
-		for i := range dst {
-			dst[i] = math.Float64frombits(le.Uint64(raw[8*i:]))
-		}
-	case "f4":
-		for i := range dst {
-			dst[i] = float64(math.Float32frombits(le.Uint32(raw[4*i:])))
-		}
-	case "i8":
-		for i := range dst {
-			dst[i] = float64(int64(le.Uint64(raw[8*i:])))
-		}
-	case "i4":
-		for i := range dst {
-			dst[i] = float64(int32(le.Uint32(raw[4*i:])))
-		}
-	case "i2":
-		for i := range dst {
-			dst[i] = float64(int16(le.Uint16(raw[2*i:])))
-		}
-	case "i1":
-		for i := range dst {
-			dst[i] = float64(int8(raw[i]))
-		}
-	case "u8":
-		for i := range dst {
-			dst[i] = float64(le.Uint64(raw[8*i:]))
-		}
-	case "u4":
-		for i := range dst {
-			dst[i] = float64(le.Uint32(raw[4*i:]))
-		}
-	case "u2":
-		for i := range dst {
-			dst[i] = float64(le.Uint16(raw[2*i:]))
-		}
-	case "u1":
-		for i := range dst {
-			dst[i] = float64(raw[i])
-		}
-	case "b1":
-		for i := range dst {
-			dst[i] = 0
-			if raw[i] != 0 {
-				dst[i] = 1
-			}
-		}
-	}
-}
-
-// dims is the shape as Python writes it.
-func (h *header) dims() string {
-	var b bytes.Buffer
-	b.WriteByte('(')
-	for i, n := range h.shape {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, n)
-	}
-	if len(h.shape) == 1 {
-		b.WriteByte(',')
-	}
-	b.WriteByte(')')
-	return b.String()
+	return a.fail("%s: %s", err, fix)
 }

@@ -1,13 +1,13 @@
 package dataset
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
+
+	"github.com/bregman-ml/bregman/internal/npy"
 )
 
 // readNPZ reads the arrays X and y of a zip file, in either case. A zip file's contents are listed at its end,
@@ -17,14 +17,14 @@ func readNPZ(r io.Reader, name string, opt Options) (*Set, error) {
 	if err != nil {
 		return nil, failed(name, 0, err)
 	}
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	z, err := npy.OpenArchive(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		return nil, damaged(name, err)
 	}
 	s := &Set{Name: name}
 	err = member(z, name, "X", func(a *array) (err error) {
-		if len(a.shape) != 2 {
-			return a.fail("shape %s: want two dimensions, examples by features", a.dims())
+		if len(a.Shape) != 2 {
+			return a.fail("shape %s: want two dimensions, examples by features", a.Shape)
 		}
 		x, _, err := a.matrix(false, opt)
 		s.X = x
@@ -47,12 +47,16 @@ func readNPZ(r io.Reader, name string, opt Options) (*Set, error) {
 }
 
 // member opens an array of the archive and has it read.
-func member(z *zip.Reader, file, name string, read func(*array) error) error {
-	f, err := find(z, file, name)
-	if err != nil {
-		return err
+func member(z *npy.Archive, file, name string, read func(*array) error) error {
+	r, err := z.Open(name)
+	if errors.Is(err, npy.ErrNoArray) {
+		has := "none"
+		if names := z.Names(); len(names) > 0 {
+			has = some(names)
+		}
+		return &Error{Name: file, Msg: fmt.Sprintf(
+			"no array %s: save with numpy.savez(file, X=…, y=…); the file has %s", name, has)}
 	}
-	r, err := f.Open()
 	if err != nil {
 		return damaged(file, err)
 	}
@@ -62,28 +66,6 @@ func member(z *zip.Reader, file, name string, read func(*array) error) error {
 		return err
 	}
 	return read(a)
-}
-
-// find returns the array of that name, spelt exactly so if there is one, else in the other case.
-func find(z *zip.Reader, file, name string) (*zip.File, error) {
-	var names []string
-	var found *zip.File
-	for _, f := range z.File {
-		n := strings.TrimSuffix(f.Name, ".npy")
-		names = append(names, n)
-		if n == name || found == nil && strings.EqualFold(n, name) {
-			found = f
-		}
-	}
-	if found != nil {
-		return found, nil
-	}
-	has := "none"
-	if len(names) > 0 {
-		slices.Sort(names)
-		has = some(names)
-	}
-	return nil, &Error{Name: file, Msg: fmt.Sprintf("no array %s: save with numpy.savez(file, X=…, y=…); the file has %s", name, has)}
 }
 
 // unpack puts what is wrong with a zip file into words.

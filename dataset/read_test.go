@@ -92,11 +92,11 @@ const (
 var smallX, smallY = [][]float64{{0.5, 0, -2}, {0, 1e-3, 0}}, []float64{1, -1}
 
 func smallNPY() string {
-	return npy("<f8", false, "(2, 4)", []float64{0.5, 0, -2, 1, 0, 1e-3, 0, -1})
+	return npyFile("<f8", false, "(2, 4)", []float64{0.5, 0, -2, 1, 0, 1e-3, 0, -1})
 }
 
 func smallNPZ() string {
-	return npz(entry{"X.npy", npy("<f8", false, "(2, 3)", []float64{0.5, 0, -2, 0, 1e-3, 0})}, entry{"y.npy", npy("|i1", false, "(2,)", []int8{1, -1})})
+	return npz(entry{"X.npy", npyFile("<f8", false, "(2, 3)", []float64{0.5, 0, -2, 0, 1e-3, 0})}, entry{"y.npy", npyFile("|i1", false, "(2,)", []int8{1, -1})})
 }
 
 func TestTheSameTableInEveryFormatGivesTheSameSet(t *testing.T) {

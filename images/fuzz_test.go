@@ -32,8 +32,8 @@ func FuzzIDX(f *testing.F) {
 func FuzzNPZ(f *testing.F) {
 	f.Add(four(f))
 	f.Add(four(f)[:200])
-	f.Add(four(f, entry{"X_train", npy("|u1", "(99999999, 9999999999, 2)", nil)}))
-	f.Add(four(f, entry{"y_test", npy(">i4", "(1,)", []byte{0, 0, 0, 1})}))
+	f.Add(four(f, entry{"X_train", npyFile("|u1", "(99999999, 9999999999, 2)", nil)}))
+	f.Add(four(f, entry{"y_test", npyFile(">i4", "(1,)", []byte{0, 0, 0, 1})}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := readNPZ(bytes.NewReader(b), int64(len(b)), "f")
 		if refused(t, err) {
@@ -48,9 +48,9 @@ func FuzzNPZ(f *testing.F) {
 
 // FuzzNPZArrays reaches what lies behind zip's checksums.
 func FuzzNPZArrays(f *testing.F) {
-	X, y := npy("|u1", "(2, 2, 2)", []byte{1, 2, 3, 4, 5, 6, 7, 8}), npy("<i2", "(2,)", []byte{0, 0, 1, 0})
+	X, y := npyFile("|u1", "(2, 2, 2)", []byte{1, 2, 3, 4, 5, 6, 7, 8}), npyFile("<i2", "(2,)", []byte{0, 0, 1, 0})
 	f.Add(X, y, X, y)
-	f.Add(X, y, npy("|u1", "(1, 2, 2, 1)", []byte{1, 2, 3, 4}), npy(">i8", "(1, 1)", make([]byte, 8)))
+	f.Add(X, y, npyFile("|u1", "(1, 2, 2, 1)", []byte{1, 2, 3, 4}), npyFile(">i8", "(1, 1)", make([]byte, 8)))
 	f.Add(X, []byte("\x93NUMPY\x03\x00\xff\xff\xff\xff{"), X, y)
 	f.Fuzz(func(t *testing.T, X, y, X2, y2 []byte) {
 		b := npzOf(t, entry{"X_train", X}, entry{"y_train", y}, entry{"X_test", X2}, entry{"y_test", y2})

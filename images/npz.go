@@ -1,15 +1,15 @@
 package images
 
 import (
-	"archive/zip"
 	"bufio"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/bregman-ml/bregman/internal/npy"
 )
 
 const npzAdvice = "save with numpy.savez(file, X_train=…, y_train=…, X_test=…, y_test=…)"
@@ -29,28 +29,28 @@ func loadNPZ(name string) (*Set, error) {
 
 // npz is an archive of NumPy arrays.
 type npz struct {
+	*npy.Archive
 	name string
 	size int64
-	zip  *zip.Reader
 }
 
 func readNPZ(r io.ReaderAt, size int64, name string) (*Set, error) {
-	z, err := zip.NewReader(r, size)
+	z, err := npy.OpenArchive(r, size)
 	if err != nil {
 		return nil, damaged(name, cause(err))
 	}
-	a := npz{name, size, z}
+	a := npz{z, name, size}
 	s := &Set{Name: name}
-	var shape []int
+	var shape npy.Shape
 	if s.Train, shape, err = a.split("train"); err != nil {
 		return nil, err
 	}
-	var second []int
+	var second npy.Shape
 	if s.Test, second, err = a.split("test"); err != nil {
 		return nil, err
 	}
 	if !slices.Equal(shape, second) {
-		return nil, fail(name, "images of X_train have shape %s, of X_test %s: make them alike", tuple(shape), tuple(second))
+		return nil, fail(name, "images of X_train have shape %s, of X_test %s: make them alike", shape, second)
 	}
 	s.Height, s.Width, s.Channels = shape[0], shape[1], shape[2]
 	var seen [256]bool
@@ -81,141 +81,119 @@ func channelsFirst(d []int) bool {
 }
 
 // split reads the images and labels of train or test, and returns the shape of an image.
-func (a npz) split(part string) (s Split, shape []int, err error) {
+func (z npz) split(part string) (s Split, shape npy.Shape, err error) {
 	X, y := "X_"+part, "y_"+part
-	err = a.array(X, func(h npyHeader, r io.Reader) error {
-		switch d := h.shape; {
-		case h.kind != "u1":
-			return fail(a.name, "%s has type %s: want uint8, values 0 to 255: convert it with .astype('uint8')", X, h.kind)
+	err = z.array(X, func(a *npy.Array) error {
+		switch d := a.Shape; {
+		case a.Kind != "u1":
+			return fail(z.name, "%s has type %s: want uint8, values 0 to 255: convert it with .astype('uint8')", X, a.Kind)
 		case len(d) == 3:
 			shape = append(d[1:], 1)
 		case len(d) == 4 && channelsFirst(d):
-			return fail(a.name, "%s has shape %s, channels first: want them last: save X.transpose(0, 2, 3, 1)", X, tuple(d))
+			return fail(z.name, "%s has shape %s, channels first: want them last: save X.transpose(0, 2, 3, 1)", X, d)
 		case len(d) == 4:
 			shape = d[1:]
 		default:
-			return fail(a.name, "%s has shape %s: want N × height × width, or that × channels", X, tuple(d))
+			return fail(z.name, "%s has shape %s: want N × height × width, or that × channels", X, d)
 		}
-		s.Images, err = a.values(X, h, r)
+		s.Images, err = z.pixels(X, a)
 		return err
 	})
 	if err != nil {
 		return s, nil, err
 	}
-	err = a.array(y, func(h npyHeader, r io.Reader) error {
-		size := shape[0] * shape[1] * shape[2]
-		switch d := h.shape; {
-		case h.kind[0] != 'u' && h.kind[0] != 'i':
-			return fail(a.name, "%s has type %s: want whole numbers from 0: convert it with .astype('uint8')", y, h.kind)
+	err = z.array(y, func(a *npy.Array) error {
+		size := shape.Count()
+		switch d := a.Shape; {
+		case a.Kind[0] != 'u' && a.Kind[0] != 'i':
+			return fail(z.name, "%s has type %s: want whole numbers from 0: convert it with .astype('uint8')", y, a.Kind)
 		case len(d) != 1 && (len(d) != 2 || d[1] != 1):
-			return fail(a.name, "%s has shape %s: want one label an image", y, tuple(d))
+			return fail(z.name, "%s has shape %s: want one label an image", y, d)
 		case d[0]*size != len(s.Images):
-			return fail(a.name, "%s has %d labels but %s has %d images: save arrays of equal length", y, d[0], X, len(s.Images)/size)
+			return fail(z.name, "%s has %d labels but %s has %d images: save arrays of equal length",
+				y, d[0], X, len(s.Images)/size)
 		}
-		raw, err := a.values(y, h, r)
-		if err != nil {
-			return err
-		}
-		s.Labels, err = h.labels(a.name, y, raw)
+		s.Labels, err = z.labels(y, a)
 		return err
 	})
 	return s, shape, err
 }
 
-// array opens an array, spelt so or in the other case, and has it read.
-func (a npz) array(name string, read func(npyHeader, io.Reader) error) error {
-	var have []string
-	for _, f := range a.zip.File {
-		n := strings.TrimSuffix(f.Name, ".npy")
-		have = append(have, strconv.Quote(n))
-		if !strings.EqualFold(n, name) {
-			continue
+// array opens an array, spelt so or in the other case, and has all of it read.
+func (z npz) array(name string, read func(*npy.Array) error) error {
+	r, err := z.Open(name)
+	if errors.Is(err, npy.ErrNoArray) {
+		have := "none"
+		if names := z.Names(); len(names) > 0 {
+			for i, n := range names {
+				names[i] = strconv.Quote(n)
+			}
+			have = some(names)
 		}
-		r, err := f.Open()
-		if err != nil {
-			return damaged(a.name, cause(err))
-		}
-		defer r.Close()
-		in := bufio.NewReader(r)
-		h, err := readNPYHeader(in)
-		if err != nil {
-			return fail(a.name, "%s: %s: save the array again", name, cause(err))
-		}
-		if h.fortran {
-			return fail(a.name, "%s is stored column after column: save numpy.ascontiguousarray of it", name)
-		}
-		return read(h, in)
+		return fail(z.name, "no array %s: %s; the file has %s", name, npzAdvice, have)
 	}
-	if have == nil {
-		have = []string{"none"}
+	if err != nil {
+		return damaged(z.name, cause(err))
 	}
-	return fail(a.name, "no array %s: %s; the file has %s", name, npzAdvice, some(have))
+	defer r.Close()
+	in := bufio.NewReader(r)
+	a, err := npy.Open(in)
+	if err != nil {
+		return fail(z.name, "%s: %s: save the array again", name, cause(err))
+	}
+	if a.Fortran {
+		return fail(z.name, "%s is stored column after column: save numpy.ascontiguousarray of it", name)
+	}
+	if err := read(a); err != nil {
+		return err
+	}
+	switch k, err := io.Copy(io.Discard, in); { // to the end, where zip compares its checksum
+	case err != nil:
+		return z.damaged(name, err)
+	case k > 0:
+		return damaged(z.name, fmt.Sprintf("%s of shape %s is followed by %d more bytes", name, a.Shape, k))
+	}
+	return nil
 }
 
-// values reads all bytes of an array into a slice of the final size. What the header promises is believed only
+// pixels reads an array of bytes into a slice of the final size. What the header promises is believed only
 // as far as the best possible compression of a file of this size could keep it.
-func (a npz) values(name string, h npyHeader, r io.Reader) ([]byte, error) {
+func (z npz) pixels(name string, a *npy.Array) ([]byte, error) {
 	const ratio = 1032 // of deflate: 258 bytes in two bits
-	most := a.size * ratio
-	n := int64(h.size)
-	for _, d := range h.shape {
-		if d == 0 {
-			return nil, fail(a.name, "%s has shape %s, nothing in it: %s", name, tuple(h.shape), npzAdvice)
-		}
-		if int64(d) > most/n {
-			return nil, damaged(a.name, fmt.Sprintf("%s of shape %s does not fit into %d bytes", name, tuple(h.shape), a.size))
-		}
-		n *= int64(d)
+	if a.Shape.Count() == 0 {
+		return nil, fail(z.name, "%s has shape %s, nothing in it: %s", name, a.Shape, npzAdvice)
 	}
-	b := make([]byte, n)
-	if k, err := io.ReadFull(r, b); err != nil {
-		return nil, damaged(a.name, fmt.Sprintf("%s is cut short, %d of %d bytes: %s", name, k, n, cause(err)))
+	b, err := a.Bytes(z.size * ratio)
+	if errors.Is(err, npy.ErrTooLarge) {
+		return nil, damaged(z.name, fmt.Sprintf("%s of shape %s does not fit into %d bytes", name, a.Shape, z.size))
 	}
-	switch k, err := io.Copy(io.Discard, r); { // to the end, where zip compares its checksum
-	case err != nil:
-		return nil, damaged(a.name, name+": "+cause(err))
-	case k > 0:
-		return nil, damaged(a.name, fmt.Sprintf("%s of shape %s is followed by %d more bytes", name, tuple(h.shape), k))
+	if err != nil {
+		return nil, z.damaged(name, err)
 	}
 	return b, nil
 }
 
 // labels turns integers of any size into bytes.
-func (h npyHeader) labels(file, name string, raw []byte) ([]uint8, error) {
-	labels := make([]uint8, len(raw)/h.size)
-	order := binary.ByteOrder(binary.LittleEndian)
-	if h.big {
-		order = binary.BigEndian
+func (z npz) labels(name string, a *npy.Array) ([]uint8, error) {
+	values, err := a.Next(a.Shape.Count())
+	if err != nil {
+		return nil, z.damaged(name, err)
 	}
-	for i := range labels {
-		var v uint64 // a negative label of the type's size shows as a large one
-		switch b := raw[i*h.size:]; h.size {
-		case 1:
-			v = uint64(b[0])
-			if h.kind[0] == 'i' {
-				v = uint64(int8(b[0]))
-			}
-		case 2:
-			v = uint64(order.Uint16(b))
-			if h.kind[0] == 'i' {
-				v = uint64(int16(v))
-			}
-		case 4:
-			v = uint64(order.Uint32(b))
-			if h.kind[0] == 'i' {
-				v = uint64(int32(v))
-			}
-		case 8:
-			v = order.Uint64(b)
-		}
-		if v > 255 {
-			shown := strconv.FormatUint(v, 10)
-			if h.kind[0] == 'i' {
-				shown = strconv.FormatInt(int64(v), 10)
-			}
-			return nil, fail(file, "%s[%d] is %s, which is out of range: number the classes from 0 to at most 255", name, i, shown)
+	labels := make([]uint8, len(values))
+	for i, v := range values {
+		if v < 0 || v > 255 {
+			return nil, fail(z.name, "%s[%d] is %.0f, which is out of range: number the classes from 0 to at most 255", name, i, v)
 		}
 		labels[i] = uint8(v)
 	}
 	return labels, nil
+}
+
+// damaged says why the values of an array could not be read.
+func (z npz) damaged(name string, err error) error {
+	var short *npy.ShortError
+	if errors.As(err, &short) {
+		return damaged(z.name, fmt.Sprintf("%s is cut short, %d of %d values", name, short.Have, short.Shape.Count()))
+	}
+	return damaged(z.name, name+": "+cause(err))
 }

@@ -1,10 +1,8 @@
 package compare
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -14,11 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/npy"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -251,70 +249,23 @@ func writeCSV(w io.Writer, columns []column) error {
 	return out.Error()
 }
 
-// writeNPZ writes what numpy.savez writes: a zip of npy files, version 1.0.
+// writeNPZ writes one array a column.
 func writeNPZ(w io.Writer, columns []column) error {
-	z := zip.NewWriter(w)
+	z := npy.NewWriter(w)
 	for _, c := range columns {
-		// a name from a file of metrics must not become a path
-		name := strings.NewReplacer("/", "_", `\`, "_", "\x00", "_").Replace(c.name)
 		var err error
 		switch {
 		case c.texts != nil:
-			err = writeNPY(z, name, fmt.Sprintf("<U%d", widest(c.texts)), fmt.Sprintf("%d,", len(c.texts)), unicode(c.texts))
+			err = z.Add(c.name, npy.Texts(c.texts))
 		case c.rows != nil:
-			err = errors.Join(writeNPY(z, name, "<f8", fmt.Sprintf("%d, %d", len(c.rows), len(c.edges)), floats(slices.Concat(c.rows...))),
-				writeNPY(z, name+"_edges", "<f8", fmt.Sprintf("%d,", len(c.edges)), floats(c.edges)))
+			err = errors.Join(z.Add(c.name, npy.Floats(slices.Concat(c.rows...), len(c.rows), len(c.edges))),
+				z.Add(c.name+"_edges", npy.Floats(c.edges, len(c.edges))))
 		default:
-			err = writeNPY(z, name, "<f8", fmt.Sprintf("%d,", len(c.values)), floats(c.values))
+			err = z.Add(c.name, npy.Floats(c.values, len(c.values)))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return z.Close()
-}
-
-func writeNPY(z *zip.Writer, name, kind, shape string, data []byte) error {
-	f, err := z.Create(name + ".npy")
-	if err != nil {
-		return err
-	}
-	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", kind, shape)
-	header += strings.Repeat(" ", (64-(10+len(header)+1)%64)%64) + "\n"
-	head := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
-	_, err = f.Write(append(append(head, header...), data...))
-	return err
-}
-
-func floats(values []float64) []byte {
-	var data []byte
-	for _, v := range values {
-		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
-	}
-	return data
-}
-
-func widest(texts []string) int {
-	n := 1
-	for _, t := range texts {
-		n = max(n, len([]rune(t)))
-	}
-	return n
-}
-
-// unicode is how numpy keeps words: each in the room of the widest, four bytes a letter.
-func unicode(texts []string) []byte {
-	var data []byte
-	n := widest(texts)
-	for _, t := range texts {
-		letters := []rune(t)
-		for k := range n {
-			var c rune
-			if k < len(letters) {
-				c = letters[k]
-			}
-			data = binary.LittleEndian.AppendUint32(data, uint32(c))
-		}
-	}
-	return data
 }
