@@ -2,6 +2,6 @@
 //
 //   - mirror: potentials, mirror maps, Bregman divergences, norms, the step
 //   - linear: problems, losses, descent, traces and margin certificates
-//   - dataset: reading svmlight, CSV and NumPy files
+//   - dataset: tables by name, or from svmlight, CSV and NumPy files
 //   - cmd/bregman: the command line
 package bregman

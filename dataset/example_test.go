@@ -1,12 +1,28 @@
 package dataset_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
 )
+
+func ExampleOpen() {
+	for _, name := range []string{"r100:7", "fashion-sample:test:4,6"} { // or a file, such as train.csv
+		s, err := dataset.Open(context.Background(), name, dataset.Options{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		n, d := s.X.Dims()
+		fmt.Println(s.Name, n, d, s.Classes())
+	}
+	// Output:
+	// r100:7 15 100 [1]
+	// fashion-sample:test:4,6 220 784 [4 6]
+}
 
 func ExampleReadFrom() {
 	file := strings.NewReader("height,weight,label\n1.8,75,2\n1.6,60,1\n")

@@ -29,20 +29,29 @@ type Options struct {
 	Unlabeled bool
 }
 
-// Read reads a file; "-" is standard input.
+// Read reads a file; "-" is standard input. Open knows sets by name, too.
 func Read(path string, opt Options) (*Set, error) {
-	if path == "-" {
-		return ReadFrom(os.Stdin, "stdin", opt)
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{Name: path, Msg: "no such file: check the path", err: err}
-	}
+	f, name, err := openFile(path)
 	if err != nil {
-		return nil, failed(path, 0, err)
+		return nil, err
 	}
 	defer f.Close()
-	return ReadFrom(f, path, opt)
+	return ReadFrom(f, name, opt)
+}
+
+// openFile opens a file, or standard input for "-", and says what to call it.
+func openFile(path string) (f io.ReadCloser, name string, err error) {
+	if path == "-" {
+		return io.NopCloser(os.Stdin), "stdin", nil
+	}
+	f, err = os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", &Error{Name: path, Msg: "no such file: check the path", err: err}
+	}
+	if err != nil {
+		return nil, "", failed(path, 0, err)
+	}
+	return f, path, nil
 }
 
 // peek is how much of a file its format is told from.

@@ -1,4 +1,5 @@
-// Package dataset reads tables of examples for linear models: a file becomes a matrix and its labels.
+// Package dataset reads tables of examples for linear models: a file becomes a matrix and its labels. Open also
+// knows sets by name: the paper's synthetic ones, and sets of images.
 //
 // It reads svmlight text, CSV with a header and NumPy's .npy and .npz, each also gzipped, and tells them
 // apart by itself. What it cannot read it refuses with the place in the file and what to do about it;
@@ -22,7 +23,7 @@ type Set struct {
 	Y        []float64
 	Features []string // column names, nil if the file has none
 	Label    string   // the name of the column of labels, if it has one
-	Hash     string   // "sha256:…" of the file's bytes as stored; empty for sets that were made, not read
+	Hash     string   // "sha256:…" of the file's bytes as stored, or what names the data; empty for R2, R100 and Synth
 
 	Indexed   bool // svmlight text, whose columns are known by their index
 	ZeroBased bool // those indices were read as counted from 0

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -61,13 +62,18 @@ func List() []Info {
 	return list
 }
 
-func names() string {
-	var n []string
+// Named reports whether a data set has that name.
+func Named(name string) bool { return slices.Contains(Names(), name) }
+
+// Names lists the data sets that have names.
+func Names() []string {
+	var names []string
 	for _, k := range known {
-		n = append(n, k.name)
+		names = append(names, k.name)
 	}
-	return strings.Join(n, ", ")
+	return names
 }
+
 
 // Get makes sure that the named set is in the folder dir, or in DataDir where dir is empty, fetching it if it
 // must. It verifies checksums, leaves no half-written file, and tells say what it does and where it looked.
@@ -83,7 +89,7 @@ func Get(ctx context.Context, name, dir string, say func(string)) error {
 			return k.get(ctx, dir, say)
 		}
 	}
-	return fail(name, "no such data set: give %s", names())
+	return fail(name, "no such data set: give %s", strings.Join(Names(), ", "))
 }
 
 // output is a file that is still to be written.

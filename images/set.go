@@ -88,7 +88,7 @@ func load(name, dir string) (*Set, error) {
 	case strings.EqualFold(filepath.Ext(name), ".npz"):
 		return loadNPZ(name)
 	case err == nil:
-		return nil, fail(name, "neither a folder of images nor an .npz file: give one of those or %s", names())
+		return nil, fail(name, "neither a folder of images nor an .npz file: give one of those or %s", strings.Join(Names(), ", "))
 	}
 	return nil, &Error{name, "no such data set: give " + names() + ", a folder with one subfolder of images per class, or an .npz file", err}
 }

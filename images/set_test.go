@@ -37,6 +37,17 @@ func TestMomentsArePerChannel(t *testing.T) {
 	}
 }
 
+func TestNamed(t *testing.T) {
+	for _, i := range List() {
+		if !Named(i.Name) || Named(i.Name+":test") {
+			t.Errorf("%s", i.Name)
+		}
+	}
+	if Named("") || Named("r100") {
+		t.Error("a set that is not listed is named")
+	}
+}
+
 func TestUnknownNamesListTheKnown(t *testing.T) {
 	_, err := Load("imagenet", t.TempDir())
 	wantError(t, err, "imagenet", "cifar10, fashion-mnist, fashion-sample", ".npz")

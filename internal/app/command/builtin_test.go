@@ -17,7 +17,7 @@ import (
 func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 	seen := map[string]string{}
 	for _, spec := range []string{"r2", "r2:2", "r2var", "r100", "r100:7"} {
-		set, err := Load(t.Context(), spec, dataset.Options{})
+		set, err := dataset.Open(t.Context(), spec, dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,16 +18,6 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 )
-
-// builtin are the data sets that come with the program: name, or name:seed.
-var builtin = []struct {
-	name, about string
-	make        func(seed uint64) *dataset.Set
-}{
-	{"r2", "15 points in R², the paper's Figure 1 (0.15 read as a deviation)", func(s uint64) *dataset.Set { return dataset.R2(s, dataset.Deviation) }},
-	{"r2var", "the same with 0.15 read as a variance: not always separable", func(s uint64) *dataset.Set { return dataset.R2(s, dataset.Variance) }},
-	{"r100", "15 sparse points in R¹⁰⁰, the paper's tables", dataset.R100},
-}
 
 // DataList is `bregman data list`.
 type DataList struct {
@@ -64,16 +53,16 @@ func (dataSets) JSON() any {
 		About string `json:"about"`
 	}
 	var out []entry
-	for _, b := range builtin {
-		out = append(out, entry{b.name, b.about})
+	for _, b := range dataset.Builtin {
+		out = append(out, entry{b.Name, b.About})
 	}
 	return map[string]any{"sets": out, "images": images.List()}
 }
 
 func (dataSets) Print(w io.Writer) {
 	fmt.Fprintln(w, "Tables, for fit, margin and path:")
-	for _, b := range builtin {
-		fmt.Fprintf(w, "  %-15s %s\n", b.name, b.about)
+	for _, b := range dataset.Builtin {
+		fmt.Fprintf(w, "  %-15s %s\n", b.Name, b.About)
 	}
 	fmt.Fprint(w, `Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
 .npy or .npz with X and y; each also gzipped. "bregman data get r100 --out r100.svm" writes one.
@@ -133,7 +122,7 @@ func (d *DataInfo) Do(ctx context.Context, _ *Env) (Result, error) {
 		}
 		return imagesInfo{s}, nil
 	}
-	s, err := Load(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
+	s, err := dataset.Open(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
 	if err != nil {
 		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images come so too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
@@ -216,15 +205,11 @@ func (t tableInfo) Print(w io.Writer) {
 
 // isImages says whether a set can only be one of images: by its name, or as a folder.
 func (d *DataInfo) isImages() bool {
-	if namedImages(d.Data) {
+	if images.Named(d.Data) {
 		return true
 	}
 	st, err := os.Stat(d.Data)
 	return err == nil && st.IsDir()
-}
-
-func namedImages(name string) bool {
-	return slices.ContainsFunc(images.List(), func(i images.Info) bool { return i.Name == name })
 }
 
 // imagesInfo is what a set of images holds.
@@ -300,13 +285,15 @@ func (*DataGet) Check() error { return nil }
 
 // Do fetches an image set, or writes a table as svmlight text.
 func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {
-	if namedImages(g.Data) && g.Out == "" {
+	if images.Named(g.Data) && g.Out == "" {
 		return nil, images.Get(ctx, g.Data, g.DataDir, func(s string) { env.Say("%s", s) })
 	}
 	name, _, _ := strings.Cut(g.Data, ":")
-	if set, err := builtIn(g.Data); err != nil {
+	_, err := dataset.Generate(g.Data)
+	if err != nil && !errors.Is(err, dataset.ErrNotBuiltin) {
 		return nil, err
-	} else if _, missing := os.Stat(g.Data); set == nil && !namedImages(name) && g.Data != "-" && missing != nil {
+	}
+	if _, missing := os.Stat(g.Data); err != nil && !images.Named(name) && g.Data != "-" && missing != nil {
 		return nil, fmt.Errorf("%s: no such data set or file: see `bregman data list`", g.Data)
 	}
 	switch {
@@ -318,7 +305,7 @@ func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckOut(g.Out, Input{"data", g.Data}); err != nil {
 		return nil, err
 	}
-	s, err := Load(ctx, g.Data, dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased})
+	s, err := dataset.Open(ctx, g.Data, dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased})
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,8 @@ import (
 // AbsoluteData is a data set's name, or the absolute path of its file or folder: what a run folder keeps, because the
 // run may be resumed from elsewhere.
 func AbsoluteData(name string) string {
-	for _, k := range images.List() {
-		if k.Name == name {
-			return name
-		}
+	if images.Named(name) {
+		return name
 	}
 	return Absolute(name)
 }

@@ -36,12 +36,12 @@ func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*Replay, 
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	set, err := builtIn(f.Data)
+	set, err := dataset.Generate(f.Data)
 	switch {
+	case errors.Is(err, dataset.ErrNotBuiltin):
+		return nil, fmt.Errorf("%s is not a built-in set: only those can be recomputed", f.Data)
 	case err != nil:
 		return nil, err
-	case set == nil:
-		return nil, fmt.Errorf("%s is not a built-in set: only those can be recomputed", f.Data)
 	case f.Bias || f.Loss == "square" || len(f.P) != 1 || f.CV > 0:
 		return nil, errors.New("only classifiers of one p without --bias can be recomputed")
 	case f.Init != "" && f.Init != "zero" && !strings.HasPrefix(f.Init, "normal:"):

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
 )
 
@@ -74,7 +75,7 @@ func TestAReplayIsTheTrajectoryOfTheRun(t *testing.T) {
 			t.Errorf("%s: without the result the replay ends elsewhere, %v", name, err)
 		}
 		stopped := settings
-		w := newFitting(&stopped, &Env{Observer: Quiet()}, must(builtIn(f.Data)))
+		w := newFitting(&stopped, &Env{Observer: Quiet()}, must(dataset.Generate(f.Data)))
 		if err := errors.Join(w.prepare(t.Context()), w.scale()); err != nil {
 			t.Fatal(err)
 		}

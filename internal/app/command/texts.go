@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/settings"
@@ -70,20 +71,11 @@ func byNetwork(of func(nets.Recipe) any) string {
 	return fmt.Sprintf("%s and %v for the others", strings.TrimSuffix(text, ", "), usual)
 }
 
-// imageSets are the names of the image sets.
-func imageSets() []string {
-	var names []string
-	for _, i := range images.List() {
-		names = append(names, i.Name)
-	}
-	return names
-}
-
 // tables are the names of data that are not files: built-in tables, and image sets as tables.
 func tables() []string {
 	var names []string
-	for _, b := range builtin {
-		names = append(names, b.name)
+	for _, b := range dataset.Builtin {
+		names = append(names, b.Name)
 	}
-	return append(names, imageSets()...)
+	return append(names, images.Names()...)
 }

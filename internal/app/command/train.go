@@ -55,7 +55,7 @@ func (*Train) Texts() settings.Texts {
 		Help: map[string]string{
 			"model": "Network: " + settings.Or(nets.Names()) + ".",
 			"data": "Images; by default " + byNetwork(func(r nets.Recipe) any { return r.Data }) + ". " +
-				strings.Join(imageSets(), ", ") + ", a folder with a folder per class, or an npz file.",
+				strings.Join(images.Names(), ", ") + ", a folder with a folder per class, or an npz file.",
 			"p": "Geometries; several run one after another on one compiled step.",
 			"epochs": "Epochs; by default " + byNetwork(func(r nets.Recipe) any { return r.Epochs }) +
 				". The paper trains for 400.",
@@ -92,7 +92,7 @@ func (*Train) Texts() settings.Texts {
 			"precision": Precisions,
 			"unit":      {"one", "init"},
 		},
-		Known: map[string][]string{"data": imageSets(), "engine": engine.Names()},
+		Known: map[string][]string{"data": images.Names(), "engine": engine.Names()},
 	}
 }
 

@@ -220,7 +220,7 @@ func (r *runner) source(ctx context.Context, s *Spec) source {
 	if known, ok := r.sets[key]; ok {
 		return known
 	}
-	set, err := command.Load(ctx, data, dataset.Options{Label: label, ZeroBased: zero == "true"})
+	set, err := dataset.Open(ctx, data, dataset.Options{Label: label, ZeroBased: zero == "true"})
 	if err != nil { // the run says what is wrong
 		return source{name: data}
 	}

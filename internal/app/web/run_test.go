@@ -159,19 +159,19 @@ func TestSettingsAreCheckedAsOnTheCommandLine(t *testing.T) {
 		command  string
 		settings map[string]string
 	}{
-		"above 1":               {"fit", map[string]string{"data": "r2", "p": "0.5"}},
-		"missing setting: data": {"fit", nil},
-		"--gap is about":        {"fit", map[string]string{"data": "r2", "gap": "1e-2", "loss": "square"}},
-		"choose exp":            {"fit", map[string]string{"data": "r2", "loss": "x"}},
-		"is not a setting":      {"fit", map[string]string{"data": "r2", "out": "/tmp/x"}},
-		"choose fit":            {"doctor", nil},
-		"choose auto":           {"train", map[string]string{"engine": "/tmp/evil.so"}},
-		"--data":                {"fit", map[string]string{"data": "/etc/passwd"}},
-		"inside the folder":     {"fit", map[string]string{"data": "../x"}},
-		"no such file":          {"fit", map[string]string{"data": "x.svm"}},
-		"a line break":          {"fit", map[string]string{"data": "r2\n--out=x"}},
-		"is not a whole":        {"fit", map[string]string{"data": "r2", "steps": "1.5"}},
-		"--epochs -1: want at least 1":  {"train", map[string]string{"epochs": "-1"}},
+		"above 1":                      {"fit", map[string]string{"data": "r2", "p": "0.5"}},
+		"missing setting: data":        {"fit", nil},
+		"--gap is about":               {"fit", map[string]string{"data": "r2", "gap": "1e-2", "loss": "square"}},
+		"choose exp":                   {"fit", map[string]string{"data": "r2", "loss": "x"}},
+		"is not a setting":             {"fit", map[string]string{"data": "r2", "out": "/tmp/x"}},
+		"choose fit":                   {"doctor", nil},
+		"choose auto":                  {"train", map[string]string{"engine": "/tmp/evil.so"}},
+		"--data":                       {"fit", map[string]string{"data": "/etc/passwd"}},
+		"inside the folder":            {"fit", map[string]string{"data": "../x"}},
+		"no such file":                 {"fit", map[string]string{"data": "x.svm"}},
+		"a line break":                 {"fit", map[string]string{"data": "r2\n--out=x"}},
+		"is not a whole":               {"fit", map[string]string{"data": "r2", "steps": "1.5"}},
+		"--epochs -1: want at least 1": {"train", map[string]string{"epochs": "-1"}},
 	} {
 		if code, body := start(t, h, c.command, c.settings); code != 400 || !strings.Contains(body, want) {
 			t.Errorf("%v: %d %s, want %q", c, code, body, want)

@@ -1,26 +1,28 @@
-package command
+package dataset
 
 import (
+	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// pictures returns an image set as a table, each pixel a feature from 0 to 1: NAME is its training images, NAME:test its test images, and
-// NAME:4,6 or NAME:test:4,6 those of some classes. It is nil where no set has that name, or a file has.
-func pictures(spec string, opt dataset.Options) (*dataset.Set, error) {
+// errNotImages says that no image set has a name, or that a file has it and goes first.
+var errNotImages = errors.New("not an image set")
+
+// pixels returns an image set as a table, each pixel a feature from 0 to 1: NAME is its training images, NAME:test
+// its test images, and NAME:4,6 or NAME:test:4,6 those of some classes.
+func pixels(spec string, opt Options) (*Set, error) {
 	name, rest, _ := strings.Cut(spec, ":")
-	if !slices.ContainsFunc(images.List(), func(i images.Info) bool { return i.Name == name }) {
-		return nil, nil
+	if !images.Named(name) {
+		return nil, errNotImages
 	}
 	if _, err := os.Stat(spec); err == nil {
-		return nil, nil
+		return nil, errNotImages
 	}
 	set, err := images.Load(name, "")
 	if err != nil {
@@ -38,7 +40,9 @@ func pictures(spec string, opt dataset.Options) (*dataset.Set, error) {
 		for part := range strings.SplitSeq(rest, ",") {
 			c, err := strconv.Atoi(part)
 			if err != nil || c < 0 || c >= len(set.Classes) {
-				return nil, fmt.Errorf("%s: %q is not a class from 0 to %d: write for example %s:test, %s:4,6 or %s:test:4,6", spec, part, len(set.Classes)-1, name, name, name)
+				return nil, &Error{Name: spec, Msg: fmt.Sprintf(
+					"%q is not a class from 0 to %d: write for example %[3]s:test, %[3]s:4,6 or %[3]s:test:4,6",
+					part, len(set.Classes)-1, name)}
 			}
 			keep[c] = true
 		}
@@ -48,7 +52,7 @@ func pictures(spec string, opt dataset.Options) (*dataset.Set, error) {
 	if opt.Bias {
 		width++
 	}
-	out := &dataset.Set{Name: spec, Hash: set.Hash}
+	out := &Set{Name: spec, Hash: set.Hash}
 	n := 0
 	for _, label := range split.Labels {
 		if keep[label] {
