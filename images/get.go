@@ -74,7 +74,6 @@ func Names() []string {
 	return names
 }
 
-
 // Get makes sure that the named set is in the folder dir, or in DataDir where dir is empty, fetching it if it
 // must. It verifies checksums, leaves no half-written file, and tells say what it does and where it looked.
 func Get(ctx context.Context, name, dir string, say func(string)) error {
