@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +24,7 @@ var house = [][]string{
 	{"internal/app/sweep"},
 	{"internal/app/bench"},
 	{"internal/app/command"},
-	{"internal/app/render"},
+	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"},
 
 	{"train"},
 	{"runlog"},
@@ -39,7 +41,8 @@ var house = [][]string{
 }
 
 // light packages never pull in the tensor framework.
-var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "images", "runlog", "internal/app/render"}
+var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "images", "runlog",
+	"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"}
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {
 	line := map[string]int{}
@@ -78,6 +81,32 @@ func TestPackagesImportOnlyFromBelow(t *testing.T) {
 	}
 	if seen < 8 {
 		t.Fatalf("saw %d of our packages: the test is not looking at the project", seen)
+	}
+}
+
+// The root is the library. What the command needs and nobody else should import is in internal/app.
+func TestTheRootShowsTheLibrary(t *testing.T) {
+	besides := []string{"cmd", "internal", "docs", "scripts"}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var library []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(besides, e.Name()) {
+			library = append(library, e.Name())
+		}
+	}
+	if len(library) == 0 || len(library) > 15 {
+		t.Errorf("%d library packages in the root: %v", len(library), library)
+	}
+	for _, p := range listPackages(t) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(p.ImportPath, module+"/"), "/")
+		for _, imp := range p.Imports {
+			if slices.Contains(library, name) && strings.HasPrefix(imp, module+"/internal/app/") {
+				t.Errorf("%s, of the library, imports %s, of the program", p.ImportPath, imp)
+			}
+		}
 	}
 }
 

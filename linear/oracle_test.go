@@ -11,6 +11,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/bench"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -62,7 +63,7 @@ func problem(t testing.TB, name string) linear.Problem {
 func TestDescentAgreesWithATranscriptionOfThePaper(t *testing.T) {
 	prob := problem(t, "r100_s1")
 	_, d := prob.Dims()
-	for _, p := range bench.Ps {
+	for _, p := range numbers.Ps {
 		tol := 1e-9
 		if p > 3 {
 			tol = 1e-6

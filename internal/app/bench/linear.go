@@ -12,6 +12,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
@@ -44,9 +45,6 @@ Example:
   bregman bench linear --time 1s`
 }
 
-// Ps are the geometries that are timed: the paper's.
-var Ps = []float64{1.1, 1.5, 2, 3, 6, 10}
-
 // linearTime is one measurement.
 type linearTime struct {
 	Experiment    string  `json:"experiment"`
@@ -72,7 +70,7 @@ var _ command.Result = linearTimes(nil)
 func (l *Linear) Do(ctx context.Context, _ *command.Env) (command.Result, error) {
 	var out linearTimes
 	for _, e := range Experiments() {
-		for _, p := range Ps {
+		for _, p := range numbers.Ps {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 )
 
 func BenchmarkStep(b *testing.B) {
 	for _, e := range Experiments() {
-		for _, p := range Ps {
+		for _, p := range numbers.Ps {
 			b.Run(fmt.Sprintf("%s/p=%v", e.Name, p), func(b *testing.B) {
 				s, err := e.Start(p)
 				if err != nil {

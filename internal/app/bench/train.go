@@ -27,6 +27,7 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/pool"
@@ -343,7 +344,7 @@ func (t *Train) timeUpdates(e *engine.Engine) (out []updateTime, pass float64, e
 		return nil, 0, err
 	}
 	pass = math.Inf(1)
-	for _, p := range Ps {
+	for _, p := range numbers.Ps {
 		if err := opt.Set(store.RootScope(), "", p, 1e-3); err != nil {
 			return nil, 0, err
 		}

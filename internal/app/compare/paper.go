@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bregman-ml/bregman/internal/app/paper"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -18,15 +18,15 @@ func (r *Run) PaperSays() string {
 	model, _ := r.Settings["model"].(string)
 	switch p := r.P(); {
 	case r.Info.Command == "train" && r.Info.Data == "cifar10":
-		if mean, deviation, ok := paper.PublishedAccuracy(model, p); ok {
-			return fmt.Sprintf("The paper, for this network and p: %.2f ± %.2f %% test accuracy after 400 epochs, five trials.", mean, deviation)
+		if a, ok := numbers.Accuracies(model)[p]; ok {
+			return fmt.Sprintf("The paper, for this network and p: %.2f ± %.2f %% test accuracy after 400 epochs, five trials.", a.Mean, a.Deviation)
 		}
 	case r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:"):
 		return paperPlane
 	case r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r100:"):
-		norms, ok := paper.PublishedNorms(p)
-		if k := slices.Index(paper.Norms, p); ok && k >= 0 {
-			return fmt.Sprintf("The paper, for this p, after a million steps on its own draw of this distribution: norm %.3f in %s at margin 1, the margin being 1/%.3f = %.4f.", norms[k], paper.NormName(p), norms[k], 1/norms[k])
+		norms, ok := numbers.NormsOf(p)
+		if k := slices.Index(numbers.Norms, p); ok && k >= 0 {
+			return fmt.Sprintf("The paper, for this p, after a million steps on its own draw of this distribution: norm %.3f in %s at margin 1, the margin being 1/%.3f = %.4f.", norms[k], numbers.NormName(p), norms[k], 1/norms[k])
 		}
 	}
 	return ""
@@ -59,10 +59,10 @@ func (p *Page) paperAccuracy() render.Table {
 	for _, g := range p.groups {
 		r := g.Curves[0].Run
 		model, _ := r.Settings["model"].(string)
-		if mean, deviation, ok := paper.PublishedAccuracy(model, g.P); ok && r.Info.Command == "train" && r.Info.Data == "cifar10" {
-			theirs := render.Number(mean, 2)
-			theirs.Text += fmt.Sprintf(" ± %.2f", deviation)
-			theirs.Best = paper.PublishedBest(model, g.P)
+		if a, ok := numbers.Accuracies(model)[g.P]; ok && r.Info.Command == "train" && r.Info.Data == "cifar10" {
+			theirs := render.Number(a.Mean, 2)
+			theirs.Text += fmt.Sprintf(" ± %.2f", a.Deviation)
+			theirs.Best = a.Best
 			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), g.final("test_accuracy", endOfCurve), theirs})
 		}
 	}
@@ -79,14 +79,14 @@ func (p *Page) paperAccuracy() render.Table {
 func (p *Page) paperNorms() render.Table {
 	t := render.Table{Title: "Classifiers in R¹⁰⁰, rescaled to margin 1, in eight norms", Header: []string{""},
 		Note: "The theorem: in the limit the classifier of p has the least ℓₚ norm. The paper's rows are its first trial, other draws of the same distribution."}
-	for _, q := range paper.Norms {
-		t.Header = append(t.Header, paper.NormName(q))
+	for _, q := range numbers.Norms {
+		t.Header = append(t.Header, numbers.NormName(q))
 	}
 	row := func(name string, norms []float64, p float64) {
 		cells := []render.Cell{render.Text("%s", name)}
 		for k, v := range norms {
 			c := render.Number(v, 3)
-			c.Mark = paper.Norms[k] == p
+			c.Mark = numbers.Norms[k] == p
 			cells = append(cells, c)
 		}
 		t.Rows = append(t.Rows, cells)
@@ -99,11 +99,11 @@ func (p *Page) paperNorms() render.Table {
 		w := r.Model.Weights[0]
 		scale := margin * mirror.Norm(w, r.P()) // the smallest y⟨x, w⟩
 		var norms []float64
-		for _, q := range paper.Norms {
+		for _, q := range numbers.Norms {
 			norms = append(norms, mirror.Norm(w, q)/scale)
 		}
 		row(fmt.Sprintf("p = %v", r.P()), norms, r.P())
-		if theirs, ok := paper.PublishedNorms(r.P()); ok {
+		if theirs, ok := numbers.NormsOf(r.P()); ok {
 			row(fmt.Sprintf("the paper, p = %v", r.P()), theirs, r.P())
 		}
 	}

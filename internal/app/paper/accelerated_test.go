@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/linear"
 )
 
@@ -12,7 +13,7 @@ func TestAcceleratedFitsKeepTheDiagonalInEveryDataSet(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		prob := problemR100(seed)
 		var rows [][]float64
-		for _, p := range Ps {
+		for _, p := range numbers.Ps {
 			r, err := linear.Fit(t.Context(), prob, linear.Settings{P: p})
 			if err != nil {
 				t.Fatal(err)
@@ -27,7 +28,7 @@ func TestAcceleratedFitsKeepTheDiagonalInEveryDataSet(t *testing.T) {
 			rows = append(rows, atMarginOne(prob, r.W))
 		}
 		if ok := diagonal(rows); slices.Contains(ok, false) {
-			t.Errorf("seed %d: the diagonal holds for %v: %v", seed, Ps, ok)
+			t.Errorf("seed %d: the diagonal holds for %v: %v", seed, numbers.Ps, ok)
 		}
 	}
 }

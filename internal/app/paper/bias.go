@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
@@ -41,13 +42,13 @@ type trial struct {
 func newBias(steps, seeds int, first uint64) *bias {
 	b := &bias{steps: steps, early: steps / 4, exact: map[uint64][][]float64{}, fast: map[uint64][]*fastFit{}}
 	for k := range seeds {
-		b.exact[first+uint64(k)] = make([][]float64, len(Ps))
-		b.fast[first+uint64(k)] = make([]*fastFit, len(Ps))
+		b.exact[first+uint64(k)] = make([][]float64, len(numbers.Ps))
+		b.fast[first+uint64(k)] = make([]*fastFit, len(numbers.Ps))
 	}
 	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
 		for k := range seeds {
 			b.trials = append(b.trials, &trial{Seed: first + uint64(k), Reading: reading,
-				Early: make([][]float64, len(Ps)), Final: make([][]float64, len(Ps))})
+				Early: make([][]float64, len(numbers.Ps)), Final: make([][]float64, len(numbers.Ps))})
 		}
 	}
 	return b
@@ -56,7 +57,7 @@ func newBias(steps, seeds int, first uint64) *bias {
 func (b *bias) tasks() []task {
 	var tasks []task
 	for _, t := range b.trials {
-		for k := range Ps {
+		for k := range numbers.Ps {
 			tasks = append(tasks, task{b.steps, func(ctx context.Context, progress func(int)) (any, error) {
 				return b.run(ctx, t, k, progress)
 			}})
@@ -64,7 +65,7 @@ func (b *bias) tasks() []task {
 	}
 	for _, t := range b.trials[:len(b.trials)/2] {
 		seed, rows := t.Seed, b.exact[t.Seed]
-		for k, p := range Ps {
+		for k, p := range numbers.Ps {
 			tasks = append(tasks, task{1, func(ctx context.Context, progress func(int)) (any, error) {
 				prob := problemR100(seed)
 				s, err := margin.Solve(ctx, prob, p, margin.Settings{})
@@ -93,7 +94,7 @@ func (b *bias) tasks() []task {
 
 // ratios returns for each p the ℓₚ norm of p-GD over the least possible: least, geometric mean and largest over the trials.
 func (b *bias) ratios(reading dataset.Reading) (least, mean, largest []float64) {
-	for k, p := range Ps {
+	for k, p := range numbers.Ps {
 		j := normColumn(p)
 		lo, sum, hi, n := math.Inf(1), 0.0, 0.0, 0.0
 		for _, t := range b.trials {
@@ -111,13 +112,13 @@ func (b *bias) ratios(reading dataset.Reading) (least, mean, largest []float64) 
 func (b *bias) ratioTable() render.Table {
 	t := render.Table{Title: fmt.Sprintf("p-GD after %s steps: its ℓₚ norm at margin 1 over the exact least", render.Thousands(b.steps)), Header: []string{""},
 		Note: "1 would be the limit of the theorem. Geometric mean over the data sets, and the range."}
-	for _, p := range Ps {
+	for _, p := range numbers.Ps {
 		t.Header = append(t.Header, fmt.Sprintf("p = %v", p))
 	}
 	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
 		least, mean, largest := b.ratios(reading)
 		row := []render.Cell{render.Text("w₀ of %v 0.1", reading)}
-		for k := range Ps {
+		for k := range numbers.Ps {
 			cell := render.Text("–") // a run too short to separate every data set
 			if !math.IsNaN(mean[k]) {
 				cell = render.Text("%.3f (%.2f–%.2f)", mean[k], least[k], largest[k])
@@ -151,7 +152,7 @@ func (b *bias) fastRows(seed uint64) [][]float64 {
 
 // fastDiagonals counts for each p the data sets in which the accelerated fit keeps its place on the diagonal.
 func (b *bias) fastDiagonals() (counts []int, of int) {
-	counts = make([]int, len(Ps))
+	counts = make([]int, len(numbers.Ps))
 	for seed := range b.fast {
 		of++
 		for k, ok := range diagonal(b.fastRows(seed)) {
@@ -169,7 +170,7 @@ func (b *bias) fastTable() render.Table {
 		Note: "Iterations to a certified gap of 0.1 %: median and largest."}
 	steps, ratio, holds := []render.Cell{render.Text("iterations")}, []render.Cell{render.Text("ℓₚ norm over the exact least, largest")}, []render.Cell{render.Text("diagonal holds")}
 	counts, of := b.fastDiagonals()
-	for k, p := range Ps {
+	for k, p := range numbers.Ps {
 		t.Header = append(t.Header, fmt.Sprintf("p = %v", p))
 		var taken []int
 		worst := 0.0
@@ -195,7 +196,7 @@ func (b *bias) run(ctx context.Context, t *trial, k int, progress func(int)) (an
 	}
 	prob := linear.Problem{X: dataset.R100(t.Seed).X}
 	_, d := prob.Dims()
-	s, err := linear.Descent{Potential: mirror.Power(Ps[k]), Eta: eta}.Start(prob, start(t.Seed, streamStart100, d, deviation))
+	s, err := linear.Descent{Potential: mirror.Power(numbers.Ps[k]), Eta: eta}.Start(prob, start(t.Seed, streamStart100, d, deviation))
 	if err != nil {
 		return nil, err
 	}
@@ -207,16 +208,16 @@ func (b *bias) run(ctx context.Context, t *trial, k int, progress func(int)) (an
 		return nil, err
 	}
 	t.Final[k] = atMarginOne(prob, s.W)
-	pt := s.Measure(Ps[k], nil)
-	return map[string]any{"experiment": "bias", "p": Ps[k], "seed": t.Seed, "start": t.Reading.String(), "step": s.T, "loss": pt.Loss, "margin": pt.Margin,
+	pt := s.Measure(numbers.Ps[k], nil)
+	return map[string]any{"experiment": "bias", "p": numbers.Ps[k], "seed": t.Seed, "start": t.Reading.String(), "step": s.T, "loss": pt.Loss, "margin": pt.Margin,
 		"norms": finite(t.Final[k])}, nil
 }
 
 // atMarginOne returns the norms of w rescaled to margin 1, NaN where it does not separate the data.
 func atMarginOne(prob linear.Problem, w []float64) []float64 {
 	m, _ := prob.Margin(w)
-	out := make([]float64, len(Norms))
-	for j, p := range Norms {
+	out := make([]float64, len(numbers.Norms))
+	for j, p := range numbers.Norms {
 		if out[j] = mirror.Norm(w, p) / m; m <= 0 {
 			out[j] = math.NaN()
 		}
@@ -237,8 +238,8 @@ func finite(x []float64) []*float64 {
 
 // diagonal returns for each p whether its row is the least in the column of its norm.
 func diagonal(rows [][]float64) []bool {
-	out := make([]bool, len(Ps))
-	for k, p := range Ps {
+	out := make([]bool, len(numbers.Ps))
+	for k, p := range numbers.Ps {
 		j := normColumn(p)
 		out[k] = !math.IsNaN(rows[k][j])
 		for _, r := range rows {
@@ -251,7 +252,7 @@ func diagonal(rows [][]float64) []bool {
 }
 
 func normColumn(p float64) int {
-	for j, q := range Norms {
+	for j, q := range numbers.Norms {
 		if q == p {
 			return j
 		}
@@ -261,7 +262,7 @@ func normColumn(p float64) int {
 
 // frequencies counts over the trials of a reading how often each diagonal entry is its column's least.
 func (b *bias) frequencies(reading dataset.Reading, early bool) (counts []int, of int) {
-	counts = make([]int, len(Ps))
+	counts = make([]int, len(numbers.Ps))
 	for _, t := range b.trials {
 		if t.Reading != reading {
 			continue
@@ -283,8 +284,8 @@ func (b *bias) frequencies(reading dataset.Reading, early bool) (counts []int, o
 func (b *bias) frequencyTable() render.Table {
 	t := render.Table{Title: "How often p-GD has the smallest ℓₚ norm of the six classifiers", Header: []string{"w₀ ~ N(0, 0.1·I), steps"},
 		Note: "The paper's own two trials: yes for every p but 1.1 (by its marks), and by its digits no for p = 6 in trial 1."}
-	for _, p := range Ps {
-		t.Header = append(t.Header, fmt.Sprintf("%s: p = %v", normName(p), p))
+	for _, p := range numbers.Ps {
+		t.Header = append(t.Header, fmt.Sprintf("%s: p = %v", numbers.NormName(p), p))
 	}
 	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
 		for _, early := range []bool{true, false} {
@@ -306,7 +307,7 @@ func (b *bias) frequencyTable() render.Table {
 		row = append(row, render.Cell{Text: fmt.Sprintf("%d of %d", c, of), Value: float64(c), Best: c == of})
 	}
 	t.Rows = append(t.Rows, row)
-	for k, rows := range publishedNorms() {
+	for k, rows := range numbers.R100() {
 		row := []render.Cell{render.Text("paper, trial %d, by its digits", k+1)}
 		for _, ok := range diagonal(rows) {
 			row = append(row, render.Text("%s", map[bool]string{true: "yes", false: "no"}[ok]))
@@ -319,14 +320,14 @@ func (b *bias) frequencyTable() render.Table {
 // normsTable is a 6 × 8 table, the least of each column bold and the diagonal marked.
 func normsTable(title, note string, rows [][]float64, digits int) render.Table {
 	t := render.Table{Title: title, Note: note, Header: []string{""}}
-	for _, p := range Norms {
-		t.Header = append(t.Header, normName(p))
+	for _, p := range numbers.Norms {
+		t.Header = append(t.Header, numbers.NormName(p))
 	}
-	for k, p := range Ps {
+	for k, p := range numbers.Ps {
 		row := []render.Cell{render.Text("p = %v", p)}
 		for j, v := range rows[k] {
 			c := render.Number(v, digits)
-			c.Mark = Norms[j] == p
+			c.Mark = numbers.Norms[j] == p
 			row = append(row, c)
 		}
 		t.Rows = append(t.Rows, row)
@@ -337,16 +338,16 @@ func normsTable(title, note string, rows [][]float64, digits int) render.Table {
 
 // relative is the geometric mean over the trials of a reading of each entry divided by its column's least.
 func (b *bias) relative(reading dataset.Reading) [][]float64 {
-	sum, n := make([][]float64, len(Ps)), 0.0
+	sum, n := make([][]float64, len(numbers.Ps)), 0.0
 	for k := range sum {
-		sum[k] = make([]float64, len(Norms))
+		sum[k] = make([]float64, len(numbers.Norms))
 	}
 	for _, t := range b.trials {
 		if t.Reading != reading {
 			continue
 		}
 		n++
-		for j := range Norms {
+		for j := range numbers.Norms {
 			least := math.Inf(1)
 			for _, r := range t.Final {
 				least = min(least, r[j])
@@ -367,15 +368,15 @@ func (b *bias) relative(reading dataset.Reading) [][]float64 {
 // all is every number, for CSV.
 func (b *bias) all() render.Table {
 	t := render.Table{Header: []string{"start", "seed", "steps", "p"}}
-	for _, p := range Norms {
-		t.Header = append(t.Header, normName(p))
+	for _, p := range numbers.Norms {
+		t.Header = append(t.Header, numbers.NormName(p))
 	}
 	for _, tr := range b.trials {
 		for _, m := range []struct {
 			steps int
 			rows  [][]float64
 		}{{b.early, tr.Early}, {b.steps, tr.Final}} {
-			for k, p := range Ps {
+			for k, p := range numbers.Ps {
 				row := []render.Cell{render.Text("%v", tr.Reading), render.Text("%d", tr.Seed), render.Text("%d", m.steps), render.Text("%v", p)}
 				for _, v := range m.rows[k] {
 					row = append(row, render.Short(v, 6))

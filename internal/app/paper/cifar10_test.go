@@ -12,6 +12,7 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
@@ -19,32 +20,10 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-func TestThePublishedAccuraciesAreAllThere(t *testing.T) {
-	all := publishedAccuracy()
-	for _, net := range []string{"vgg11", "resnet18", "mobilenetv2", "regnetx200"} {
-		best := 0.0
-		for _, p := range Ps {
-			a, ok := all[net][p]
-			if !ok || a.mean < 88 || a.mean > 95 || !(a.deviation > 0) {
-				t.Errorf("%s, p = %v: %v", net, p, a)
-			}
-			best = max(best, a.mean)
-		}
-		if all[net][3].mean != best {
-			t.Errorf("%s: the paper's best is p = 3, with %v of %v", net, all[net][3].mean, best)
-		}
-		for _, p := range Ps { // on ResNet-18 the paper marks three
-			if want := p == 3 || net == "resnet18" && (p == 2 || p == 6); all[net][p].bold != want {
-				t.Errorf("%s, p = %v: marked as best %v, want %v", net, p, all[net][p].bold, want)
-			}
-		}
-	}
-}
-
 // results are made-up runs of ResNet-18 on CIFAR-10.
 func results(trials int, test map[float64][]float64) (*networks, *group) {
 	g := newGroup("resnet18", "learning rate 0.1", map[string]string{"epochs": "60"})
-	for _, p := range Ps {
+	for _, p := range numbers.Ps {
 		for seed, a := range test[p] {
 			g.add(command.TrainResult{P: p, Seed: uint64(seed), LR: 0.1, TestAccuracy: a / 100})
 			g.studies[p] = append(g.studies[p], train.Study{P: p})
@@ -55,12 +34,12 @@ func results(trials int, test map[float64][]float64) (*networks, *group) {
 
 func TestMeanAndDeviationByHand(t *testing.T) {
 	_, g := results(2, map[float64][]float64{2: {90, 92}})
-	if a := g.over(2, testAccuracy); math.Abs(a.mean-91) > 1e-9 || math.Abs(a.deviation-math.Sqrt2) > 1e-9 {
+	if a := g.over(2, testAccuracy); math.Abs(a.Mean-91) > 1e-9 || math.Abs(a.Deviation-math.Sqrt2) > 1e-9 {
 		t.Errorf("%v, want 91 ± √2", a)
 	}
 	_, g = results(1, map[float64][]float64{2: {90}})
-	if a := g.over(2, testAccuracy); !math.IsNaN(a.deviation) || strings.Contains(a.cell().Text, "±") {
-		t.Errorf("one trial has no deviation: %v, %q", a, a.cell().Text)
+	if a := g.over(2, testAccuracy); !math.IsNaN(a.Deviation) || strings.Contains(spread(a.Mean, a.Deviation).Text, "±") {
+		t.Errorf("one trial has no deviation: %v, %q", a, spread(a.Mean, a.Deviation).Text)
 	}
 }
 

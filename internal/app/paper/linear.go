@@ -10,6 +10,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
@@ -154,14 +155,14 @@ func (r *linearResults) findings() []string {
 		counts, of := r.bias.frequencies(reading, false)
 		var parts []string
 		for i, c := range counts {
-			parts = append(parts, fmt.Sprintf("%d (p = %v)", c, Ps[i]))
+			parts = append(parts, fmt.Sprintf("%d (p = %v)", c, numbers.Ps[i]))
 		}
 		out = append(out, fmt.Sprintf("R¹⁰⁰ with 0.1 read as a %v: of %d data sets, p-GD has the smallest ℓₚ norm in %s.", reading, of, strings.Join(parts, ", ")))
 	}
 	counts, sets := r.bias.fastDiagonals()
 	var kept []string
 	for i, c := range counts {
-		kept = append(kept, fmt.Sprintf("%d (p = %v)", c, Ps[i]))
+		kept = append(kept, fmt.Sprintf("%d (p = %v)", c, numbers.Ps[i]))
 	}
 	out = append(out, fmt.Sprintf("R¹⁰⁰ with the accelerated method from w = 0, to a certified gap of 0.1 %%: of %d data sets, the diagonal holds in %s.", sets, strings.Join(kept, ", ")))
 	all, of := r.bias.exactDiagonals()
@@ -169,7 +170,7 @@ func (r *linearResults) findings() []string {
 	var still []string
 	for k, v := range mean {
 		if !math.IsNaN(v) {
-			still = append(still, fmt.Sprintf("%.2f (p = %v)", v, Ps[k]))
+			still = append(still, fmt.Sprintf("%.2f (p = %v)", v, numbers.Ps[k]))
 		}
 	}
 	out = append(out, fmt.Sprintf("Solved exactly, the diagonal holds in %d of %d data sets. With w₀ of deviation 0.1 the norm of p-GD is still %s times the least possible.",
@@ -216,6 +217,6 @@ func (r *linearResults) JSON() any {
 	for _, row := range r.bias.trials[0].Final {
 		norms = append(norms, finite(row))
 	}
-	return map[string]any{"run": r.run.Dir, "seconds": r.seconds, "figure1": figs, "p": Ps, "diagonal": freq, "norms": norms,
+	return map[string]any{"run": r.run.Dir, "seconds": r.seconds, "figure1": figs, "p": numbers.Ps, "diagonal": freq, "norms": norms,
 		"accelerated_norms": r.bias.fastRows(r.bias.trials[0].Seed), "regression": reg}
 }

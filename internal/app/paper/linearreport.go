@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -75,7 +76,7 @@ func (r *linearResults) writeBias(doc *render.Document) error {
 	doc.AddTables(render.Named{Name: "diagonal", Table: r.bias.frequencyTable()})
 	first := r.bias.trials[0]
 	other := r.bias.trials[len(r.bias.trials)/2]
-	published := publishedNorms()
+	published := numbers.R100()
 	for _, pair := range [][2]render.Named{
 		{{Name: "norms_deviation", Table: r.trialTable(first)}, {Name: "paper_trial1", Table: normsTable("The paper, trial 1", "", published[0], 3)}},
 		{{Name: "norms_variance", Table: r.trialTable(other)}, {Name: "paper_trial2", Table: normsTable("The paper, trial 2", "", published[1], 3)}},

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // published returns the paper's accuracies for a group: nil where it has none. Other images than CIFAR-10 and the variants have none.
-func (r *networks) published(g *group) map[float64]accuracy {
+func (r *networks) published(g *group) map[float64]numbers.Accuracy {
 	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum"} {
 		if v := g.settings[key]; v != "" && v != "0" {
 			return nil
@@ -24,26 +25,25 @@ func (r *networks) published(g *group) map[float64]accuracy {
 	if r.set != "cifar10" || g.settings["init"] != "" || g.settings["unit"] != "" {
 		return nil
 	}
-	return publishedAccuracy()[g.model]
+	return numbers.Accuracies(g.model)
 }
 
 // over is the mean and the deviation of a number of the runs of p.
-func (g *group) over(p float64, of func(command.TrainResult) float64) accuracy {
+func (g *group) over(p float64, of func(command.TrainResult) float64) sweep.Sample {
 	var all []float64
 	for _, x := range g.runs[p] {
 		all = append(all, of(x))
 	}
-	s := sweep.SampleOf(all)
-	return accuracy{mean: s.Mean, deviation: s.Deviation}
+	return sweep.SampleOf(all)
 }
 
 func testAccuracy(x command.TrainResult) float64 { return 100 * x.TestAccuracy }
 
-// cell writes mean ± deviation.
-func (a accuracy) cell() render.Cell {
-	c := render.Number(a.mean, 2)
-	if !math.IsNaN(a.deviation) {
-		c.Text += fmt.Sprintf(" ± %.2f", a.deviation)
+// spread writes mean ± deviation.
+func spread(mean, deviation float64) render.Cell {
+	c := render.Number(mean, 2)
+	if !math.IsNaN(deviation) {
+		c.Text += fmt.Sprintf(" ± %.2f", deviation)
 	}
 	return c
 }
@@ -59,7 +59,7 @@ func (r *networks) accuracyTable(g *group) render.Table {
 	published := 0
 	for _, p := range g.ps {
 		if len(g.runs[p]) > 0 {
-			means = append(means, g.over(p, testAccuracy).mean)
+			means = append(means, g.over(p, testAccuracy).Mean)
 		}
 		if _, ok := paper[p]; ok {
 			published++
@@ -73,7 +73,11 @@ func (r *networks) accuracyTable(g *group) render.Table {
 		t.Note += " In the paper's column, what the paper marks as best."
 	}
 	for _, p := range g.ps {
-		test, theirs := g.over(p, testAccuracy).cell(), render.Text("–")
+		cell := func(of func(command.TrainResult) float64) render.Cell {
+			s := g.over(p, of)
+			return spread(s.Mean, s.Deviation)
+		}
+		test, theirs := cell(testAccuracy), render.Text("–")
 		test.Best = test.Value == best
 		if n := g.failed[p]; n > 0 {
 			test.Text += fmt.Sprintf(" (%d diverged)", n)
@@ -82,12 +86,14 @@ func (r *networks) accuracyTable(g *group) render.Table {
 			test.Text += fmt.Sprintf(" (%d not done)", n)
 		}
 		if a, ok := paper[p]; ok {
-			theirs = a.cell()
-			theirs.Best = a.bold && published > 1
+			theirs = spread(a.Mean, a.Deviation)
+			theirs.Best = a.Best && published > 1
 		}
 		loss := g.over(p, func(x command.TrainResult) float64 { return x.Loss })
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs, g.over(p, func(x command.TrainResult) float64 { return 100 * x.FlipAccuracy }).cell(),
-			g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).cell(), render.Short(loss.mean, 3), render.Short(g.over(p, func(x command.TrainResult) float64 { return x.LR }).mean, 3)})
+		rate := g.over(p, func(x command.TrainResult) float64 { return x.LR })
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs,
+			cell(func(x command.TrainResult) float64 { return 100 * x.FlipAccuracy }),
+			cell(func(x command.TrainResult) float64 { return 100 * x.Accuracy }), render.Short(loss.Mean, 3), render.Short(rate.Mean, 3)})
 	}
 	if paper == nil {
 		dropColumn(&t, 2)
@@ -142,8 +148,8 @@ func (r *networks) compare(g *group) []compared {
 		y, both := paper[c.q]
 		chance := math.NaN()
 		if ok && both {
-			c.known, c.theirs = true, x.mean-y.mean
-			chance = sweep.Welch(sweep.Sample{N: publishedTrials, Mean: x.mean, Deviation: x.deviation}, sweep.Sample{N: publishedTrials, Mean: y.mean, Deviation: y.deviation})
+			c.known, c.theirs = true, x.Mean-y.Mean
+			chance = sweep.Welch(sweep.Sample{N: numbers.Trials, Mean: x.Mean, Deviation: x.Deviation}, sweep.Sample{N: numbers.Trials, Mean: y.Mean, Deviation: y.Deviation})
 		}
 		out, theirs = append(out, c), append(theirs, chance)
 	}
@@ -208,14 +214,14 @@ func (r *networks) findings() []string {
 		}
 		best, soFar := math.NaN(), ""
 		for _, p := range g.ps {
-			if m := g.over(p, testAccuracy).mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, testAccuracy).mean {
+			if m := g.over(p, testAccuracy).Mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, testAccuracy).Mean {
 				best = p
 			}
 			if g.missing[p] > 0 {
 				soFar = " so far"
 			}
 		}
-		mean := g.over(best, testAccuracy).mean
+		mean := g.over(best, testAccuracy).Mean
 		if len(g.runs) < 2 {
 			out = append(out, fmt.Sprintf("%s, %s: test accuracy %.2f %% with p = %v, the only one that has a result: nothing is compared.", g.model, g.title, mean, best))
 			continue
@@ -233,11 +239,11 @@ func (r *networks) besideThePaper(g *group) string {
 	}
 	var top []string
 	highest := 0.0
-	for _, p := range Ps {
-		if paper[p].bold {
+	for _, p := range numbers.Ps {
+		if paper[p].Best {
 			top = append(top, fmt.Sprint(p))
 		}
-		highest = max(highest, paper[p].mean)
+		highest = max(highest, paper[p].Mean)
 	}
 	counts := map[string]int{}
 	for _, c := range r.compare(g) {
@@ -506,7 +512,7 @@ func (r *networks) accuracyFigures() []render.Figure {
 			single := render.Series{Style: render.Crosses, Color: mean.Color}
 			for _, p := range g.ps {
 				if len(g.runs[p]) > 0 {
-					mean.X, mean.Y = append(mean.X, p), append(mean.Y, g.over(p, testAccuracy).mean)
+					mean.X, mean.Y = append(mean.X, p), append(mean.Y, g.over(p, testAccuracy).Mean)
 				}
 				if len(g.runs[p]) > 1 {
 					for _, t := range g.runs[p] {
@@ -525,7 +531,7 @@ func (r *networks) accuracyFigures() []render.Figure {
 				var px, py []float64
 				for _, p := range g.ps {
 					if a, ok := paper[p]; ok {
-						px, py = append(px, p), append(py, a.mean)
+						px, py = append(px, p), append(py, a.Mean)
 					}
 				}
 				f.Series = append(f.Series, render.Series{Name: "the paper, 400 epochs", X: px, Y: py, Style: render.Dashed})
@@ -586,11 +592,11 @@ func (r *networks) JSON(o sweep.Outcome) any {
 				continue
 			}
 			a := g.over(p, testAccuracy)
-			row := map[string]any{"p": p, "test_accuracy": a.mean, "deviation": finite([]float64{a.deviation})[0], "trials": len(g.runs[p]), "diverged": g.failed[p], "not_done": g.missing[p],
-				"train_accuracy": g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).mean, "train_loss": g.over(p, func(x command.TrainResult) float64 { return x.Loss }).mean,
-				"lr": g.over(p, func(x command.TrainResult) float64 { return x.LR }).mean}
+			row := map[string]any{"p": p, "test_accuracy": a.Mean, "deviation": finite([]float64{a.Deviation})[0], "trials": len(g.runs[p]), "diverged": g.failed[p], "not_done": g.missing[p],
+				"train_accuracy": g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).Mean, "train_loss": g.over(p, func(x command.TrainResult) float64 { return x.Loss }).Mean,
+				"lr": g.over(p, func(x command.TrainResult) float64 { return x.LR }).Mean}
 			if theirs, ok := r.published(g)[p]; ok {
-				row["paper"], row["paper_deviation"] = theirs.mean, theirs.deviation
+				row["paper"], row["paper_deviation"] = theirs.Mean, theirs.Deviation
 			}
 			rows = append(rows, row)
 		}

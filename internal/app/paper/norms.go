@@ -11,6 +11,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/linear"
@@ -71,7 +72,7 @@ func newNorms(f sweep.Folder, plan *sweep.Plan) (sweep.View, error) {
 			return nil, fmt.Errorf("report = %q: %v: %w", normsReport, s, err)
 		}
 		var all []float64
-		for _, q := range Norms {
+		for _, q := range numbers.Norms {
 			all = append(all, mirror.Norm(w, q)*norm/mirror.Norm(w, p)) // the result has ‖w‖ₚ at margin 1
 		}
 		row.seeds, row.norms = append(row.seeds, s.Seed), append(row.norms, all)
@@ -125,7 +126,7 @@ func (r *norms) row(s *sweep.Spec, p float64) *normRow {
 
 // mean is over the trials that separate the data.
 func (x *normRow) mean() []float64 {
-	out := make([]float64, len(Norms))
+	out := make([]float64, len(numbers.Norms))
 	for j := range out {
 		var all []float64
 		for _, t := range x.norms {
@@ -147,7 +148,7 @@ func (g *normGroup) several() bool {
 
 // least counts the data sets in which the classifier of p has the least ℓₚ norm of all rows, of those that all rows have.
 func (g *normGroup) least(x *normRow) (n, of int) {
-	j := slices.Index(Norms, x.p)
+	j := slices.Index(numbers.Norms, x.p)
 	if j < 0 || !g.several() {
 		return 0, 0
 	}
@@ -177,8 +178,8 @@ func (r *norms) table(g *normGroup) render.Table {
 	if g.title != "" {
 		t.Title += ", " + g.title
 	}
-	for _, p := range Norms {
-		t.Header = append(t.Header, normName(p))
+	for _, p := range numbers.Norms {
+		t.Header = append(t.Header, numbers.NormName(p))
 	}
 	for _, x := range g.rows {
 		name := fmt.Sprintf("p = %v", x.p)
@@ -191,7 +192,7 @@ func (r *norms) table(g *normGroup) render.Table {
 		row := []render.Cell{render.Text("%s", name)}
 		for j, v := range x.mean() {
 			c := render.Number(v, 3)
-			c.Mark = Norms[j] == x.p
+			c.Mark = numbers.Norms[j] == x.p
 			row = append(row, c)
 		}
 		t.Rows = append(t.Rows, row)
@@ -215,8 +216,8 @@ func (r *norms) table(g *normGroup) render.Table {
 // all is every number, for CSV.
 func (r *norms) all() render.Table {
 	t := render.Table{Header: []string{"settings", "p", "seed"}}
-	for _, p := range Norms {
-		t.Header = append(t.Header, normName(p))
+	for _, p := range numbers.Norms {
+		t.Header = append(t.Header, numbers.NormName(p))
 	}
 	for _, g := range r.groups {
 		for _, x := range g.rows {
@@ -256,7 +257,7 @@ func (r *norms) Write(run *runlog.Run) error {
 	}
 	if strings.HasPrefix(r.plan.Runs[0].Settings["data"], "r100") {
 		doc.Section("The paper")
-		published := publishedNorms()
+		published := numbers.R100()
 		first := normsTable("The paper, trial 1", "One data set, p-GD.", published[0], 3)
 		doc.AddTables(render.Named{Name: "paper_trial1", Table: first},
 			render.Named{Name: "paper_trial2", Table: normsTable("The paper, trial 2", "", published[1], 3)})
@@ -287,7 +288,7 @@ func (r *norms) JSON(o sweep.Outcome) any {
 		for _, x := range g.rows {
 			means := map[string]*float64{}
 			for j, v := range finite(x.mean()) {
-				means[strings.ToLower(strings.Replace(fmt.Sprint("l", Norms[j]), "+", "", 1))] = v
+				means[strings.ToLower(strings.Replace(fmt.Sprint("l", numbers.Norms[j]), "+", "", 1))] = v
 			}
 			n, of := g.least(x)
 			rows = append(rows, map[string]any{"settings": g.title, "p": command.Exponent(x.p), "trials": len(x.norms), "not_done": x.missing, "not_separated": x.without, "norms": means, "own_least": n, "own_least_of": of})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/margin"
 )
@@ -56,7 +57,7 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 	}
 	rows := view.(*norms).groups[0].rows
 	for k, q := range []float64{1.5, 2, 6} {
-		want := make([]float64, len(Norms))
+		want := make([]float64, len(numbers.Norms))
 		for seed := uint64(1); seed <= 2; seed++ {
 			prob := problemR100(seed)
 			s, err := margin.Solve(t.Context(), prob, q, margin.Settings{})
@@ -69,7 +70,7 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 		}
 		for j, got := range rows[k].mean() {
 			if rows[k].p != q || math.Abs(got-want[j]) > 1e-6*want[j] {
-				t.Errorf("p = %v, norm %v: %v, want %v", rows[k].p, Norms[j], got, want[j])
+				t.Errorf("p = %v, norm %v: %v, want %v", rows[k].p, numbers.Norms[j], got, want[j])
 			}
 		}
 		if n, of := view.(*norms).groups[0].least(rows[k]); n != 2 || of != 2 {
@@ -79,11 +80,11 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 	if head := strings.Fields(strings.Split(out, "\n")[1]); !slices.Equal(head[:8], []string{"ℓ₁", "ℓ₁.₁", "ℓ₁.₅", "ℓ₂", "ℓ₃", "ℓ₆", "ℓ₁₀", "ℓ∞"}) {
 		t.Errorf("%q in\n%s", head, out)
 	}
-	if n := strings.Count(out, "*"); n != len(Norms) { // one best a column
+	if n := strings.Count(out, "*"); n != len(numbers.Norms) { // one best a column
 		t.Errorf("%d stars in\n%s", n, out)
 	}
 	md := string(view.(*norms).table(view.(*norms).groups[0]).Markdown())
-	if strings.Count(md, "**") != 2+2*len(Norms) {
+	if strings.Count(md, "**") != 2+2*len(numbers.Norms) {
 		t.Error(md)
 	}
 	html, err := os.ReadFile(filepath.Join(f.Dir, "report.html"))
@@ -131,7 +132,7 @@ func TestTheOnlyRowOfNormsHasNoLeast(t *testing.T) {
 		}
 		g := view.(*norms).groups[0]
 		table := view.(*norms).table(g)
-		if n, of := g.least(g.rows[0]); n != 0 || of != 0 || strings.Contains(table.Text(), "*") || strings.Contains(table.Note, "least") || len(table.Header) != 1+len(Norms) {
+		if n, of := g.least(g.rows[0]); n != 0 || of != 0 || strings.Contains(table.Text(), "*") || strings.Contains(table.Note, "least") || len(table.Header) != 1+len(numbers.Norms) {
 			t.Errorf("%d of %d\n%s\n%s", n, of, table.Text(), table.Note)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
@@ -166,7 +167,7 @@ func (r *regression) table() render.Table {
 		}
 	}
 	for _, p := range regressionPs[:4] {
-		t.Header = append(t.Header, normName(p))
+		t.Header = append(t.Header, numbers.NormName(p))
 	}
 	t.Header = append(t.Header, "residual", "gap")
 	for _, f := range r.fits {

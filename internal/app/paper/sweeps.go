@@ -1,10 +1,13 @@
 package paper
 
 import (
+	"bytes"
 	"embed"
+	"fmt"
 	"path"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 )
 
@@ -25,7 +28,18 @@ func Sweeps() map[string][]byte {
 		}
 		out[strings.TrimSuffix(e.Name(), ".toml")] = data
 	}
+	out["cifar10"] = append(out["cifar10"], publishedRows()...)
 	return out
+}
+
+// publishedRows are the paper's accuracies as a sweep file has them, in percent.
+func publishedRows() []byte {
+	var b bytes.Buffer
+	for _, r := range numbers.CIFAR10() {
+		fmt.Fprintf(&b, "\n[[published]]\nmodel = %q\np = %v\nmean = %.2f\ndeviation = %.2f\n",
+			r.Model, r.P, r.Mean, r.Deviation)
+	}
+	return b.Bytes()
 }
 
 // The reports that a sweep file may ask for.

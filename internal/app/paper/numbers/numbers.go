@@ -1,0 +1,120 @@
+// Package numbers holds the paper's published tables: test accuracies on CIFAR-10, and norms of linear classifiers in
+// R¹⁰⁰.
+package numbers
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Ps are the six geometries of the paper's experiments.
+var Ps = []float64{1.1, 1.5, 2, 3, 6, 10}
+
+// Norms are the eight norms its tables measure each classifier in.
+var Norms = []float64{1, 1.1, 1.5, 2, 3, 6, 10, math.Inf(1)}
+
+var (
+	//go:embed linear_trial1.csv
+	trial1 string
+	//go:embed linear_trial2.csv
+	trial2 string
+	//go:embed cifar10_accuracy.csv
+	cifar10 string
+)
+
+// Trials is over how many runs the paper's accuracies are.
+const Trials = 5
+
+// Accuracy is a mean and a standard deviation over trials, in percent.
+type Accuracy struct {
+	Mean, Deviation float64
+	Best            bool // the paper marks it as the best of its network, or as one of several
+}
+
+// Row is a row of the CIFAR-10 table: the test accuracy of a network, by its name here, after 400 epochs.
+type Row struct {
+	Model string
+	P     float64
+	Accuracy
+}
+
+// CIFAR10 is the table of test accuracies on CIFAR-10, network after network.
+var CIFAR10 = sync.OnceValue(func() []Row {
+	var out []Row
+	for _, r := range records(cifar10) {
+		out = append(out, Row{Model: strings.TrimSuffix(r[1], "mf"), P: number(r[0]),
+			Accuracy: Accuracy{Mean: number(r[2]), Deviation: number(r[3]), Best: r[4] == "yes"}})
+	}
+	return out
+})
+
+// Accuracies returns the test accuracies of a network on CIFAR-10 by p, nil where the paper has none.
+func Accuracies(model string) map[float64]Accuracy {
+	var out map[float64]Accuracy
+	for _, r := range CIFAR10() {
+		if r.Model != model {
+			continue
+		}
+		if out == nil {
+			out = map[float64]Accuracy{}
+		}
+		out[r.P] = r.Accuracy
+	}
+	return out
+}
+
+// R100 is the two tables of the R¹⁰⁰ experiment, one per trial: a row per p of Ps and a column per norm of Norms, of
+// the classifier of p at margin 1.
+var R100 = sync.OnceValue(func() [2][][]float64 {
+	var out [2][][]float64
+	for k, text := range []string{trial1, trial2} {
+		for _, r := range records(text) {
+			var row []float64
+			for _, cell := range r[1:] {
+				row = append(row, number(cell))
+			}
+			out[k] = append(out[k], row)
+		}
+	}
+	return out
+})
+
+// NormsOf returns a row of the first table in R¹⁰⁰: the classifier of p at margin 1, in Norms.
+func NormsOf(p float64) ([]float64, bool) {
+	if k := slices.Index(Ps, p); k >= 0 {
+		return R100()[0][k], true
+	}
+	return nil, false
+}
+
+// NormName writes a norm as the paper does.
+func NormName(p float64) string {
+	if math.IsInf(p, 1) {
+		return "ℓ∞"
+	}
+	sub := strings.NewReplacer("0", "₀", "1", "₁", "2", "₂", "3", "₃", "6", "₆", "5", "₅")
+	return "ℓ" + sub.Replace(strconv.FormatFloat(p, 'g', -1, 64))
+}
+
+// records are the rows of an embedded table, without its header.
+func records(text string) [][]string {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		panic(err)
+	}
+	return rows[1:]
+}
+
+// number reads a cell of an embedded table.
+func number(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
