@@ -29,9 +29,13 @@ var Builtin = []Generator{
 // ErrNotBuiltin says that there is no built-in set of a name, or that a file has that name and goes first.
 var ErrNotBuiltin = errors.New("not a built-in set")
 
-// IsBuiltin says whether a built-in set has that name.
-func IsBuiltin(name string) bool {
-	return slices.ContainsFunc(Builtin, func(g Generator) bool { return g.Name == name })
+// BuiltinNames lists the names of the built-in sets.
+func BuiltinNames() []string {
+	names := make([]string, len(Builtin))
+	for i, g := range Builtin {
+		names[i] = g.Name
+	}
+	return names
 }
 
 // Generate makes the built-in set NAME or NAME:SEED; the seed is 1 if there is none. Its hash is that of the file

@@ -72,10 +72,4 @@ func byNetwork(of func(nets.Recipe) any) string {
 }
 
 // tables are the names of data that are not files: built-in tables, and image sets as tables.
-func tables() []string {
-	var names []string
-	for _, b := range dataset.Builtin {
-		names = append(names, b.Name)
-	}
-	return append(names, images.Names()...)
-}
+func tables() []string { return append(dataset.BuiltinNames(), images.Names()...) }

@@ -366,8 +366,11 @@ func Changed(s any) []Value {
 			continue
 		}
 		text, usual := format(v.FieldByIndex(f.index)), f.Default
-		if f.Kind == Switch && usual == "" {
+		switch {
+		case f.Kind == Switch && usual == "":
 			usual = "false"
+		case f.Kind == Number && usual == "":
+			usual = "0"
 		}
 		if !equalText(text, usual) {
 			out = append(out, Value{f, text})

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/nets"
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// page returns a page of docs/.
+func page(t *testing.T, name string) document {
+	t.Helper()
+	for _, d := range documents(t) {
+		if filepath.Base(d.path) == name && filepath.Base(filepath.Dir(d.path)) == "docs" {
+			return d
+		}
+	}
+	t.Fatalf("docs/%s is not there", name)
+	return document{}
+}
+
+// flag is what a name may follow.
+var flag = regexp.MustCompile(`^--[a-z-]+ `)
+
+// named are the words that stand alone as code in a page's text, or after a flag: `pgd` and `--method pgd` name pgd.
+func (d document) named() map[string]bool {
+	words := map[string]bool{}
+	for _, span := range inline.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
+		words[flag.ReplaceAllString(span[1], "")] = true
+	}
+	return words
+}
+
+func TestEveryNameOfARegistryIsOnItsPage(t *testing.T) {
+	for _, r := range []struct {
+		what, page string
+		names      []string
+	}{
+		{"network", "networks.md", nets.Names()},
+		{"schedule", "networks.md", optim.ScheduleNames()},
+		{"image set", "networks.md", images.Names()},
+		{"image set", "files.md", images.Names()},
+		{"table", "files.md", dataset.BuiltinNames()},
+		{"loss", "linear.md", linear.LossNames()},
+		{"method", "linear.md", linear.MethodNames()},
+		{"engine", "engines.md", engine.Names()},
+	} {
+		if len(r.names) < 2 {
+			t.Errorf("the names of each %s are %q", r.what, r.names)
+		}
+		named := page(t, r.page).named()
+		for _, name := range r.names {
+			if !named[name] {
+				t.Errorf("docs/%s does not name the %s %s", r.page, r.what, name)
+			}
+		}
+	}
+}
+
+// A recipe names an image set and a schedule, of packages that its own does not import.
+func TestTheRecipesNameWhatIsThere(t *testing.T) {
+	for _, n := range nets.All {
+		if !slices.Contains(images.Names(), n.Recipe.Data) {
+			t.Errorf("%s: the images %q are none of %s", n.Name, n.Recipe.Data, strings.Join(images.Names(), ", "))
+		}
+		if _, err := optim.ScheduleByName(n.Recipe.Schedule); err != nil {
+			t.Errorf("%s: %v", n.Name, err)
+		}
+	}
+}
