@@ -1,0 +1,403 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// How close numbers are on another machine. -golden.exact wants them to be the same.
+const (
+	linearRel, linearAbs   = 1e-9, 1e-9
+	networkRel, networkAbs = 1e-4, 1e-4
+)
+
+// ignoredKeys are those whose values depend on the machine, the moment or the version, or are prose: in JSON, and as
+// columns of CSV. The keys must be there. One that begins with "$." counts at the top of a document only.
+var ignoredKeys = map[string]bool{
+	// Times.
+	"seconds": true, "total_seconds": true, "img_per_second": true, "elapsed": true, "started": true, "finished": true,
+	"img/s": true,
+	// The version, the machine and the place.
+	"version": true, "machine": true, "root": true, "Where": true, "Here": true, "data_dir": true,
+	"$.id":   true,               // of a plan: the version is in it
+	"offset": true, "size": true, // of files with times in them
+	// Where a rounding error is largest.
+	"worst": true, "worst case": true,
+	// Prose, which may be improved.
+	"About": true, "How": true, "about": true, "claim": true, "quantity": true, "slip": true, "help": true, "error": true,
+}
+
+// addedKeys are those that came after 67def19, in JSON that it wrote too.
+var addedKeys = map[string]bool{
+	"data_hash": true, // run.json: also of built-in data
+	"separable": true, // the result of fit: whether that is proved
+	"none":      true, // the result of fit: why the margin is soft
+	"label":     true, // the result of fit: the column of labels
+	"beyond":    true, // verify: the paper does not make this statement
+	"trials":    true, // a group of /api/compare
+}
+
+// droppedKeys are those that 67def19 wrote and nobody read.
+var droppedKeys = map[string]bool{
+	"out": true, // run.json of a sweep's run: always empty
+}
+
+// changedKeys have other values than with 67def19.
+var changedKeys = map[string]bool{
+	"iterations": true, "nonzero": true, "weight": true, // of the exact solver, whose proofs are tighter
+	"norms":       true, // of exact limits: for large p the proof leaves small weights open
+	"evaluations": true, // of a study: how they are counted
+	"name":        true, // of a statement: its number in the paper
+	"statement":   true,
+	"fields":      true, // of a form: a setting was added
+}
+
+// changedFiles have other numbers or words than with 67def19.
+var changedFiles = map[string]bool{
+	"reproduce-linear/exact.csv":          true, // as the norms above
+	"reproduce-linear/relative_exact.csv": true,
+	"reproduce-linear/figure1.csv":        true, // the bounds have better names
+	"api/weights-fit":                     true, // the angle is to the limit of another proof
+}
+
+// comparison compares what the program under test says and leaves with golden files.
+type comparison struct {
+	t        *testing.T
+	set      string
+	name     string // of the case
+	at       string // the file
+	rel, abs float64
+	shape    bool // keys only
+	resumed  bool // the run went on: it says so in run.json
+	faults   int
+}
+
+// fault reports a difference, of which the first few are enough.
+func (c *comparison) fault(format string, args ...any) {
+	c.t.Helper()
+	if c.faults++; c.faults <= 8 {
+		c.t.Errorf("%s: %s", c.at, fmt.Sprintf(format, args...))
+	}
+}
+
+// dated is the date and time in the name of a run folder.
+var dated = regexp.MustCompile(`\d{8}-\d{6}-`)
+
+// undated is a text with all such dates the same, as in the golden files.
+func undated(text string) string { return dated.ReplaceAllString(text, "20260101-000000-") }
+
+// dataFolder is where the golden commands find their data.
+var dataFolder = regexp.MustCompile(`^(/.*|OUT|\.\.)/data/`)
+
+// plain is a text without dates and absolute paths.
+func plain(text string) string { return dataFolder.ReplaceAllString(undated(text), "data/") }
+
+// found is a file, in whose path the date may be another.
+func (c *comparison) found(dir, name string) string {
+	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+		return filepath.Join(dir, name)
+	}
+	pattern := strings.ReplaceAll(name, "20260101-000000-", "[0-9]*-[0-9]*-")
+	all, _ := filepath.Glob(filepath.Join(dir, pattern))
+	if len(all) != 1 {
+		c.fault("%d such files", len(all))
+		return ""
+	}
+	return all[0]
+}
+
+// folders compares every file of a golden case with that of the program under test.
+func (c *comparison) folders(got, want string) {
+	c.t.Helper()
+	err := filepath.WalkDir(want, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(want, file)
+		if err != nil || name == "args" || name == "files.txt" || strings.Contains(name, "checkpoints") {
+			return err
+		}
+		if c.old() && changedFiles[c.name+"/"+filepath.Base(name)] {
+			return nil
+		}
+		c.at, c.faults = name, 0
+		mine := c.found(got, name)
+		if mine == "" {
+			return nil
+		}
+		g, err := os.ReadFile(mine)
+		if err != nil {
+			return err
+		}
+		w, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		switch ext := filepath.Ext(name); {
+		case ext == ".jsonl":
+			c.lines(g, w)
+		case ext == ".csv", name == "stdout" && !bytes.HasPrefix(w, []byte("{")):
+			c.csv(g, w)
+		case ext == ".json", name == "stdout":
+			c.json(g, w)
+		case !*goldenExact || c.old(): // weights: their norms are in the metrics
+		case !bytes.Equal(g, w):
+			c.fault("differs")
+		}
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// lines compares files of one JSON object a line.
+func (c *comparison) lines(got, want []byte) {
+	c.t.Helper()
+	g, w := bytes.Split(bytes.TrimSpace(got), []byte("\n")), bytes.Split(bytes.TrimSpace(want), []byte("\n"))
+	if c.resumed && len(g) == len(w)+1 {
+		g = dropOne(g, w, stepOf)
+	}
+	if len(g) != len(w) {
+		c.fault("%d lines, want %d", len(g), len(w))
+		return
+	}
+	if c.name == "reproduce-linear" { // its fits end in any order
+		slices.SortStableFunc(g, byLabels)
+		slices.SortStableFunc(w, byLabels)
+	}
+	for i := range g {
+		if len(g[i])+len(w[i]) > 0 {
+			c.json(g[i], w[i])
+		}
+	}
+}
+
+// stepOf is the step that a line of metrics is of, -1 if it has none.
+func stepOf(line []byte) int {
+	l := struct{ Step int }{-1}
+	json.Unmarshal(line, &l) // else it is compared as it stands
+	return l.Step
+}
+
+// dropOne removes the point of the step at which a fit was interrupted: it stays in the trace.
+func dropOne[T any](got, want []T, step func(T) int) []T {
+	for i := range got {
+		at := step(got[i])
+		if at >= 0 && !slices.ContainsFunc(want, func(w T) bool { return step(w) == at }) {
+			return slices.Delete(slices.Clone(got), i, i+1)
+		}
+	}
+	return got
+}
+
+// byLabels orders lines by what they are of, not by what was measured.
+func byLabels(a, b []byte) int {
+	label := func(line []byte) string {
+		var l struct {
+			Experiment string
+			P          float64
+			Seed       int
+		}
+		json.Unmarshal(line, &l) // else it is compared as it stands
+		return fmt.Sprintf("%s %g %d", l.Experiment, l.P, l.Seed)
+	}
+	return strings.Compare(label(a), label(b))
+}
+
+// json compares two documents: keys, numbers and texts.
+func (c *comparison) json(got, want []byte) {
+	c.t.Helper()
+	var g, w any
+	if err := json.Unmarshal(got, &g); err != nil {
+		c.fault("%v in %.200s", err, got)
+		return
+	}
+	if err := json.Unmarshal(want, &w); err != nil {
+		c.t.Fatal(err)
+	}
+	c.value("$", g, w)
+}
+
+func (c *comparison) value(at string, got, want any) {
+	c.t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		got, ok := got.(map[string]any)
+		if !ok {
+			c.fault("%s: not an object", at)
+			return
+		}
+		c.object(at, got, want)
+	case []any:
+		got, ok := got.([]any)
+		if !ok || len(got) != len(want) && !c.shape {
+			c.fault("%s: %d elements, want %d", at, len(got), len(want))
+			return
+		}
+		for i := range min(len(got), len(want)) {
+			c.value(fmt.Sprintf("%s[%d]", at, i), got[i], want[i])
+		}
+	case float64:
+		if got, ok := got.(float64); !c.shape && (!ok || !c.close(got, want)) {
+			c.fault("%s: %v, want %v", at, got, want)
+		}
+	case string:
+		if got, ok := got.(string); !c.shape && (!ok || plain(got) != plain(want)) {
+			c.fault("%s: %q, want %q", at, got, want)
+		}
+	default:
+		if !c.shape && got != want {
+			c.fault("%s: %v, want %v", at, got, want)
+		}
+	}
+}
+
+func (c *comparison) object(at string, got, want map[string]any) {
+	c.t.Helper()
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[key]; !ok && !c.mayAdd(key) {
+			c.fault("%s: a new key %s", at, key)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		g, ok := got[key]
+		if !ok && c.old() && droppedKeys[key] {
+			continue
+		}
+		if !ok {
+			c.fault("%s: no key %s", at, key)
+		} else if !ignoredKeys[key] && !ignoredKeys[at+"."+key] && !(c.old() && changedKeys[key]) {
+			c.value(at+"."+key, g, want[key])
+		}
+	}
+}
+
+// old says whether the golden files are those of an earlier program than today's keys are from.
+func (c *comparison) old() bool { return c.set != goldenLast }
+
+// mayAdd says whether a key may be there that the golden file lacks.
+func (c *comparison) mayAdd(key string) bool {
+	return c.old() && addedKeys[key] || c.resumed && filepath.Base(c.at) == "run.json" && key == "resumed"
+}
+
+// close says whether two numbers are the same, or as close as on another machine.
+func (c *comparison) close(got, want float64) bool {
+	if *goldenExact && !c.old() {
+		return got == want
+	}
+	return math.Abs(got-want) <= c.abs+c.rel*math.Max(math.Abs(got), math.Abs(want))
+}
+
+// csv compares tables by their cells.
+func (c *comparison) csv(got, want []byte) {
+	c.t.Helper()
+	g, err := csv.NewReader(bytes.NewReader(got)).ReadAll()
+	if err != nil {
+		c.fault("%v", err)
+		return
+	}
+	w, err := csv.NewReader(bytes.NewReader(want)).ReadAll()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if c.resumed && len(g) == len(w)+1 {
+		column := slices.Index(w[0], "step")
+		g = dropOne(g, w, func(row []string) int {
+			if column < 0 {
+				return -1
+			}
+			n, err := strconv.Atoi(row[column])
+			if err != nil {
+				return -1
+			}
+			return n
+		})
+	}
+	if len(g) != len(w) || len(g) > 0 && !slices.Equal(g[0], w[0]) {
+		c.fault("%d rows of %q, want %d of %q", len(g), g[:min(1, len(g))], len(w), w[:min(1, len(w))])
+		return
+	}
+	for i := range w {
+		for k := range w[i] {
+			if ignoredKeys[w[0][k]] || c.old() && changedKeys[w[0][k]] || plain(g[i][k]) == plain(w[i][k]) {
+				continue
+			}
+			if c.resumed && w[0][k] == "gap" && g[i][k] == "" && w[i][k] == "+Inf" {
+				continue // JSON has no infinity, so that a fit that went on has lost those of its first part
+			}
+			a, errA := strconv.ParseFloat(g[i][k], 64)
+			b, errB := strconv.ParseFloat(w[i][k], 64)
+			if errA != nil || errB != nil || !c.close(a, b) {
+				c.fault("row %d, %s: %q, want %q", i, w[0][k], g[i][k], w[i][k])
+			}
+		}
+	}
+}
+
+// sameFiles compares the names of all files that a command left with those recorded.
+func sameFiles(t *testing.T, got, want string) {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(got, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && e.Name() == "queue" { // of the NATS server
+			return filepath.SkipDir
+		}
+		name, err := filepath.Rel(got, file)
+		if err == nil && !e.IsDir() && !slices.Contains([]string{"args", "stdout", "files.txt"}, name) {
+			names = append(names, undated(filepath.ToSlash(name)))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := os.ReadFile(filepath.Join(want, "files.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, w := certain(names), certain(strings.Fields(string(recorded)))
+	for _, name := range g {
+		if !slices.Contains(w, name) {
+			t.Errorf("a new file %s", name)
+		}
+	}
+	for _, name := range w {
+		if !slices.Contains(g, name) {
+			t.Errorf("no file %s", name)
+		}
+	}
+}
+
+// certain are the names that do not depend on the moment. Checkpoints on the way are written as time passes.
+func certain(names []string) []string {
+	var out []string
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		name = regexp.MustCompile(`events\.out\.tfevents.*`).ReplaceAllString(name, "events.out.tfevents")
+		dir, file := path.Split(name)
+		if file == "fit.safetensors" {
+			continue
+		}
+		if n := len(out); n > 0 && path.Base(dir) == "checkpoints" && path.Dir(out[n-1]) == path.Clean(dir) {
+			out = out[:n-1] // only the last one is certain
+		}
+		out = append(out, name)
+	}
+	return out
+}
