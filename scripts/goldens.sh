@@ -200,8 +200,8 @@ for c in */args; do
     (cd "$c" && find . -type f ! -name args ! -name stdout ! -name files.txt -printf '%P\n' |
         sed -E 's/[0-9]{8}-[0-9]{6}-/20260101-000000-/; s/(events.out.tfevents).*/\1/' | sort >files.txt)
 done
-find . \( -name '*.png' -o -name '*.svg' -o -name '*.html' -o -name '*.tex' -o -name '*.md' -o -name '*.npz' -o -name log.txt \
-    -o -name .lock -o -name 'events.out.*' -o -name '*histograms.csv' \) ! -path './data/*' -delete
+bulky='.*\.(png|svg|html|tex|md|npz)|.*/(log\.txt|\.lock|events\.out\..*|[^/]*histograms\.csv)'
+find . -regextype posix-extended -regex "$bulky" ! -path './data/*' -delete
 find . -name weights.safetensors ! -path './train-long/*' -delete
 for c in */runs; do
     case $c in *-stopped/*) ;; *) find "$c" -name checkpoints -exec rm -r {} + ;; esac

@@ -70,7 +70,8 @@ func (c goldenCase) reads() bool { return strings.Contains(strings.Join(c.args, 
 
 // network says whether the command trains networks.
 func (c goldenCase) network() bool {
-	return !strings.HasPrefix(c.name, "plan-") && (strings.Contains(c.name, "train") || strings.Contains(c.name, "cifar10"))
+	return !strings.HasPrefix(c.name, "plan-") &&
+		(strings.Contains(c.name, "train") || strings.Contains(c.name, "cifar10"))
 }
 
 // slow says whether the command takes a second or more.
@@ -91,7 +92,8 @@ func (c goldenCase) skipSlow(t *testing.T) {
 
 // compared is how its numbers are compared.
 func (c goldenCase) compared(t *testing.T) *comparison {
-	k := &comparison{t: t, set: c.set, name: c.name, rel: linearRel, abs: linearAbs, shape: c.name == "doctor"}
+	k := &comparison{t: t, set: c.set, name: c.name, rel: linearRel, abs: linearAbs}
+	k.shape = c.name == "doctor" || !sameKernels
 	if c.network() {
 		k.rel, k.abs = networkRel, networkAbs
 	}
@@ -364,7 +366,8 @@ func TestTheDashboardShowsRunsOfEarlierPrograms(t *testing.T) {
 				if set != goldenLast && changedFiles["api/"+name] {
 					continue
 				}
-				k := &comparison{t: t, set: set, at: path, rel: linearRel, abs: linearAbs}
+				k := &comparison{t: t, set: set, at: path, rel: linearRel, abs: linearAbs,
+					shape: !sameKernels}
 				k.json(get(t, address+path), []byte(read(t, filepath.Join(dir, "api", name+".json"))))
 			}
 			for _, page := range []string{"", "run?id=" + filepath.Base(runs[0])} {
