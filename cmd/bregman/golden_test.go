@@ -79,14 +79,11 @@ func (c goldenCase) slow() bool {
 	return c.network() || slices.Contains([]string{"fit-long", "verify"}, c.name)
 }
 
-// skipSlow skips what takes long in a short test, and networks under the race detector.
+// skipSlow skips what takes long in a short test.
 func (c goldenCase) skipSlow(t *testing.T) {
 	t.Helper()
 	if c.slow() && testing.Short() {
 		t.Skip("takes a second or more")
-	}
-	if c.network() && raceDetector {
-		t.Skip("GoMLX's engine in Go fails the pointer checks that come with the race detector")
 	}
 }
 
@@ -133,9 +130,13 @@ func golden(t *testing.T, set string) string {
 	return dir
 }
 
-// alone keeps the settings of who runs the tests out of them.
+// alone keeps the settings of who runs the tests out of them. What is said does not depend on the race detector, which
+// makes hundreds of commands slow.
 func alone(t *testing.T) {
 	t.Helper()
+	if raceDetector {
+		t.Skip("other tests look for races")
+	}
 	for _, name := range []string{"NATS_URL", "NATS_CREDS", "NATS_NKEY", "NATS_USER", "BREGMAN_TOKEN"} {
 		t.Setenv(name, "")
 		os.Unsetenv(name)
