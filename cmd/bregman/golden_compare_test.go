@@ -58,15 +58,15 @@ var addedKeys = map[string]bool{
 	"trials":    true, // a group of /api/compare
 }
 
-// droppedKeys are those that 67def19 wrote and nobody read.
+// droppedKeys are those that 67def19 wrote and today's program does not.
 var droppedKeys = map[string]bool{
-	"out": true, // run.json of a sweep's run: always empty
+	"out": true, // run.json of a sweep's run: in a folder that is renamed once the run is done
 }
 
 // changedKeys have other values than with 67def19.
 var changedKeys = map[string]bool{
-	"iterations": true, "nonzero": true, "weight": true, // of the exact solver, whose proofs are tighter
-	"norms":       true, // of exact limits: for large p the proof leaves small weights open
+	"iterations": true, "nonzero": true, "weight": true, // of the exact solver, which has changed
+	"norms":       true, // of exact limits, by that solver
 	"evaluations": true, // of a study: how they are counted
 	"name":        true, // of a statement: its number in the paper
 	"statement":   true,
@@ -78,7 +78,7 @@ var changedFiles = map[string]bool{
 	"reproduce-linear/exact.csv":          true, // as the norms above
 	"reproduce-linear/relative_exact.csv": true,
 	"reproduce-linear/figure1.csv":        true, // the bounds have better names
-	"api/weights-fit":                     true, // the angle is to the limit of another proof
+	"api/weights-fit":                     true, // another choice of points
 }
 
 // comparison compares what the program under test says and leaves with golden files.
