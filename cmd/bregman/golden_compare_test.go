@@ -58,6 +58,11 @@ var addedKeys = map[string]bool{
 	"trials":    true, // a group of /api/compare
 }
 
+// newKeys are those that came after both sets.
+var newKeys = map[string]bool{
+	"results_version": true, // a plan: what programs must share to work on it
+}
+
 // droppedKeys are those that 67def19 wrote and today's program does not.
 var droppedKeys = map[string]bool{
 	"out": true, // run.json of a sweep's run: in a folder that is renamed once the run is done
@@ -302,7 +307,7 @@ func (c *comparison) old() bool { return c.set != goldenLast }
 
 // mayAdd says whether a key may be there that the golden file lacks.
 func (c *comparison) mayAdd(key string) bool {
-	return c.old() && addedKeys[key] || c.resumed && filepath.Base(c.at) == "run.json" && key == "resumed"
+	return newKeys[key] || c.old() && addedKeys[key] || c.resumed && filepath.Base(c.at) == "run.json" && key == "resumed"
 }
 
 // close says whether two numbers are the same, or as close as on another machine.

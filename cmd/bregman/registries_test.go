@@ -27,14 +27,14 @@ func page(t *testing.T, name string) document {
 	return document{}
 }
 
-// flag is what a name may follow.
-var flag = regexp.MustCompile(`^--[a-z-]+ `)
+// afterFlag is what a name may follow.
+var afterFlag = regexp.MustCompile(`^--[a-z-]+ `)
 
 // named are the words that stand alone as code in a page's text, or after a flag: `pgd` and `--method pgd` name pgd.
 func (d document) named() map[string]bool {
 	words := map[string]bool{}
 	for _, span := range inline.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
-		words[flag.ReplaceAllString(span[1], "")] = true
+		words[afterFlag.ReplaceAllString(span[1], "")] = true
 	}
 	return words
 }

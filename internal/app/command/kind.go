@@ -41,6 +41,16 @@ func KindByName(name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("%q: choose %s", name, settings.Or(names))
 }
 
+// Role is what a key of run.json is for. A key means the same in every command.
+func Role(key string) settings.Role {
+	for _, k := range Kinds {
+		if f, ok := settings.Find(k.New(), key); ok {
+			return f.Role
+		}
+	}
+	return settings.Result
+}
+
 // Parse returns the command with these settings, resolved and checked.
 func (k Kind) Parse(values map[string]string) (Command, error) {
 	c := k.New()

@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -64,8 +66,9 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		own := "" // what a short name may not tell
 		for _, d := range differ {
 			v := d.Values[i]
-			if slices.Contains([]string{"p", "seed", "trials", "version", "engine", "engine used", "no_study"}, d.Name) || off(d.Name, v) {
-				own += "\x00" // p is the curve's
+			apart := []string{"p", "version", "engine used", "no_study"} // p is the curve's; the others change no numbers
+			if command.Role(d.Name) != settings.Result || slices.Contains(apart, d.Name) || off(d.Name, v) {
+				own += "\x00"
 				continue
 			}
 			own += v + "\x00"

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
@@ -236,7 +237,7 @@ func Differences(runs []*Run) []Difference {
 	add("command", func(r *Run) string { return r.Info.Command })
 	mixed := slices.ContainsFunc(runs, func(r *Run) bool { return r.Info.Command != runs[0].Info.Command })
 	for n := range names {
-		if n == "runs" || n == "out" || n == "data_dir" {
+		if role := command.Role(n); role == settings.Output || role == settings.Place && n != "engine" { // which may round otherwise
 			continue
 		}
 		if mixed && slices.ContainsFunc(runs, func(r *Run) bool { _, has := r.Settings[n]; return !has }) {
