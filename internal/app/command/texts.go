@@ -46,7 +46,8 @@ func scheduleHelp() string {
 	for _, s := range optim.Schedules {
 		all = append(all, fmt.Sprintf("%s (%s)", s.Name, s.About))
 	}
-	return settings.Or(all) + "."
+	return "The rate over the run: " + settings.Or(all) + "; by default " +
+		byNetwork(func(r nets.Recipe) any { return r.Schedule }) + "."
 }
 
 // byNetwork says what the recipes have: "15 for cnn and 60 for the others".

@@ -28,7 +28,7 @@ type Train struct {
 	Epochs      int           `json:"epochs" live:""`
 	Batch       int           `json:"batch"`
 	LR          settings.Rate `name:"lr" default:"recipe" json:"lr" live:""`
-	Schedule    string        `default:"triangular" json:"schedule"`
+	Schedule    string        `placeholder:"NAME" json:"schedule"`
 	Peak        float64       `default:"0.2083333" json:"peak" live:""`
 	Seed        uint64        `default:"1" json:"seed" role:"seed"`
 	Trials      int           `default:"1" json:"trials" role:"trials"`
@@ -133,6 +133,7 @@ func (t *Train) Resolve() (Command, error) {
 	one := *t
 	one.Data = cmp.Or(t.Data, net.Recipe.Data)
 	one.Epochs, one.Batch = cmp.Or(t.Epochs, net.Recipe.Epochs), cmp.Or(t.Batch, net.Recipe.Batch)
+	one.Schedule = cmp.Or(t.Schedule, net.Recipe.Schedule)
 	switch {
 	case t.LR == settings.Recipe && t.Adaptive != 0: // its steps are of another size
 		one.LR = settings.Auto

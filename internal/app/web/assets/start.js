@@ -49,7 +49,7 @@ export async function showStart(params) {
     const id = 'set-' + field.name, about = { id, name: field.name, 'aria-describedby': id + '-help' };
     const help = h('p', { class: 'help', id: id + '-help' }, field.help);
     if (field.kind === 'flag') return h('div', {}, h('label', { for: id }, h('input', { type: 'checkbox', ...about }), ' ' + field.name), help);
-    const el = field.kind === 'choice' ? h('select', about, field.choices.map(c => h('option', { value: c, selected: c === field.default }, c)))
+    const el = field.kind === 'choice' ? h('select', about, (field.default ? field.choices : ['', ...field.choices]).map(c => h('option', { value: c, selected: c === field.default }, c || 'default')))
       : h('input', { type: 'text', inputmode: field.kind === 'number' ? 'decimal' : null, autocomplete: 'off', spellcheck: 'false', placeholder: field.placeholder || field.default || null, value: field.default, required: field.required, ...about });
     return h('div', {}, h('label', { for: id }, field.name + (field.required ? ' (needed)' : '')), el, help);
   }
