@@ -28,6 +28,7 @@ var house = [][]string{
 
 	{"train"},
 	{"runlog"},
+	{"fit"},
 	{"margin"},
 	{"linear"},
 	{"dataset"},
@@ -41,7 +42,7 @@ var house = [][]string{
 }
 
 // light packages never pull in the tensor framework.
-var light = []string{"mirror", "matrix", "linear", "margin", "dataset", "images", "runlog",
+var light = []string{"mirror", "matrix", "linear", "margin", "fit", "dataset", "images", "runlog",
 	"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"}
 
 func TestPackagesImportOnlyFromBelow(t *testing.T) {

@@ -430,44 +430,6 @@ func TestSettingsThatContradictAreRefused(t *testing.T) {
 	}
 }
 
-func TestScalersGiveOneScaleAndGoWithTheModel(t *testing.T) {
-	dense, sparse := random(6, 50, 6)
-	for name, x := range map[string]matrix.Matrix{"dense": dense.X, "sparse": sparse.X} {
-		for _, kind := range []string{"std", "max"} {
-			raw := matrix.Select(x, span(50))
-			s, err := NewScaler(kind, x, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			scaled := matrix.Select(x, span(50))
-			if err := s.Apply(scaled); err != nil {
-				t.Fatal(err)
-			}
-			again, _ := NewScaler(kind, scaled, false)
-			for j, f := range again.Factor {
-				if math.Abs(f-1) > 1e-9 || again.Center != nil && math.Abs(again.Center[j]) > 1e-12 {
-					t.Errorf("%s %s: feature %d still has factor %v", name, kind, j, f)
-				}
-			}
-			m := Model{Loss: "exp", Classes: []float64{-1, 1}, Weights: [][]float64{{1, -2, 3, 0.5, -1, 0.1}}}
-			_, want, _ := m.Predict(scaled)
-			m.Scale = s
-			data, _ := m.Encode()
-			back, err := DecodeModel(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, got, err := back.Predict(raw)
-			for i := range got[0] {
-				// A sum of six products with entries of about 1: rounding of 1e-15.
-				if err != nil || math.Abs(got[0][i]-want[0][i]) > 1e-12 {
-					t.Fatalf("%s %s: score %v, want %v (%v)", name, kind, got[0][i], want[0][i], err)
-				}
-			}
-		}
-	}
-}
-
 func BenchmarkAccelerated(b *testing.B) {
 	prob, _ := random(1, 100, 500)
 	for _, p := range []float64{1.1, 2, 10} {

@@ -56,6 +56,16 @@ func Select(m Matrix, rows []int) Matrix {
 	return b.Build(d)
 }
 
+// Clone returns a copy.
+func Clone(m Matrix) Matrix {
+	n, _ := m.Dims()
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return Select(m, rows)
+}
+
 // ScaleColumns replaces every entry by (x − center[j])·factor[j], in place. A nil center is 0, and must be for a sparse matrix, which
 // would not stay sparse.
 func ScaleColumns(m Matrix, center, factor []float64) {

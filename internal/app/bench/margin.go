@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
@@ -208,7 +209,7 @@ func (t *marginTask) run(ctx context.Context, file, dir string) error {
 	if err != nil {
 		return err
 	}
-	model, err := linear.DecodeModel(data)
+	model, err := fit.DecodeModel(data)
 	if err != nil {
 		return err
 	}

@@ -1,20 +1,23 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
-	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -87,7 +90,7 @@ func (*Fit) Texts() settings.Texts {
 		Choices: map[string][]string{
 			"loss":   linear.LossNames(),
 			"method": append([]string{"auto"}, linear.MethodNames()...),
-			"scale":  append([]string{"none"}, linear.Scalings...),
+			"scale":  append([]string{"none"}, fit.Scalings...),
 		},
 		Known: map[string][]string{"data": tables(), "test": tables(), "init": {"zero", "normal"}},
 	}
@@ -109,36 +112,36 @@ above the least possible its objective can be. More than two labels are fitted o
 
 // FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null where the data is not separated.
 type FitResult struct {
-	P             float64   `json:"p"`
-	Method        string    `json:"method"`
-	LossName      string    `json:"loss_name"`
-	LR            float64   `json:"lr"`
-	L2            float64   `json:"l2,omitempty"`
-	LP            float64   `json:"lp,omitempty"` // the lambda that was used
-	Soft          float64   `json:"soft,omitempty"`
-	Label         string    `json:"label,omitempty"` // the column of labels, if the data have names
-	N             int       `json:"n"`
-	D             int       `json:"d"`
-	Steps         int       `json:"steps"`
-	Loss          *float64  `json:"loss"`                // null where it overflows
-	Objective     *float64  `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
-	Excess        *float64  `json:"excess,omitempty"`    // with L2 or LP: the objective is at most this far above the least possible
-	Margin        *float64  `json:"margin"`              // γ(w)/‖w‖ₚ
-	Norm          *float64  `json:"norm"`                // ‖w‖ₚ after rescaling to margin 1
-	Lower         *float64  `json:"lower"`
-	Upper         *float64  `json:"upper"`
-	Gap           *float64  `json:"gap"`
-	Separable     *bool     `json:"separable,omitempty"` // proved either way, of each class against the rest; absent: not known
-	None          string    `json:"none,omitempty"`      // why the margin is soft, or none was found
-	Nonzero       int       `json:"nonzero"`             // weights above a thousandth of the largest, the mean over weight vectors
-	TrainAccuracy *float64  `json:"train_accuracy"`
-	TestAccuracy  *float64  `json:"test_accuracy,omitempty"`
-	TestLoss      *float64  `json:"test_loss,omitempty"` // of a regression
-	CV            []CVScore `json:"cv,omitempty"`
-	Seconds       float64   `json:"seconds"`
-	TotalSeconds  float64   `json:"total_seconds"`
-	Run           string    `json:"run,omitempty"`
-	Model         string    `json:"model,omitempty"`
+	P             float64     `json:"p"`
+	Method        string      `json:"method"`
+	LossName      string      `json:"loss_name"`
+	LR            float64     `json:"lr"`
+	L2            float64     `json:"l2,omitempty"`
+	LP            float64     `json:"lp,omitempty"` // the lambda that was used
+	Soft          float64     `json:"soft,omitempty"`
+	Label         string      `json:"label,omitempty"` // the column of labels, if the data have names
+	N             int         `json:"n"`
+	D             int         `json:"d"`
+	Steps         int         `json:"steps"`
+	Loss          *float64    `json:"loss"`                // null where it overflows
+	Objective     *float64    `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
+	Excess        *float64    `json:"excess,omitempty"`    // with L2 or LP: the objective is at most this far above the least possible
+	Margin        *float64    `json:"margin"`              // γ(w)/‖w‖ₚ
+	Norm          *float64    `json:"norm"`                // ‖w‖ₚ after rescaling to margin 1
+	Lower         *float64    `json:"lower"`
+	Upper         *float64    `json:"upper"`
+	Gap           *float64    `json:"gap"`
+	Separable     *bool       `json:"separable,omitempty"` // proved either way, of each class against the rest; absent: not known
+	None          string      `json:"none,omitempty"`      // why the margin is soft, or none was found
+	Nonzero       int         `json:"nonzero"`             // weights above a thousandth of the largest, the mean over weight vectors
+	TrainAccuracy *float64    `json:"train_accuracy"`
+	TestAccuracy  *float64    `json:"test_accuracy,omitempty"`
+	TestLoss      *float64    `json:"test_loss,omitempty"` // of a regression
+	CV            []fit.Score `json:"cv,omitempty"`
+	Seconds       float64     `json:"seconds"`
+	TotalSeconds  float64     `json:"total_seconds"`
+	Run           string      `json:"run,omitempty"`
+	Model         string      `json:"model,omitempty"`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -212,20 +215,33 @@ func (f *Fit) Check() error {
 	return nil
 }
 
-// penalised says whether there is a penalty.
+// penalised reports whether there is a penalty.
 func (f *Fit) penalised() bool { return f.L2 > 0 || len(f.LP) > 0 }
 
 // method is the method that auto stands for.
 func (f *Fit) method() linear.Method {
-	switch {
-	case f.Method != "auto" && f.Method != "":
-		return linear.Method(f.Method)
-	case f.penalised():
-		return linear.Newton
-	case f.Loss != "exp" || f.LR != 0 || f.Batch != 0 || f.Init != "zero" && f.Init != "":
-		return linear.PGD
+	var start []float64
+	if f.Init != "zero" && f.Init != "" {
+		start = []float64{}
 	}
-	return linear.Accelerated
+	return f.settings(start).ChosenMethod()
+}
+
+// settings are those of the library. The matrix is the command's own: it is scaled in place.
+func (f *Fit) settings(start []float64) fit.Settings {
+	loss, _ := linear.LossByName(f.Loss) // nil means the exponential one
+	s := fit.Settings{P: f.P, Lambda: f.LP, Folds: f.CV, Loss: loss, Bias: f.Bias, Soft: f.Soft, Gap: f.Gap, Steps: int(f.Steps),
+		Eta: f.LR, Batch: f.Batch, Seed: f.Seed, Start: start, InPlace: true}
+	if f.L2 > 0 {
+		s.Lambda = []float64{f.L2}
+	}
+	if f.Method != "auto" {
+		s.Method = linear.Method(f.Method)
+	}
+	if f.Scale != "none" {
+		s.Scale = f.Scale
+	}
+	return s
 }
 
 // checkOutputs returns an error if the model or the run folder could not be written, or would replace what is read.
@@ -265,36 +281,20 @@ func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 	if err := f.checkOutputs(); err != nil {
 		return nil, err
 	}
-	set, err := loadToLearn(ctx, f.Data,
-		dataset.Options{Label: f.Label, Bias: f.Bias, Float32: f.Float32, ZeroBased: f.ZeroBased})
-	if err != nil {
+	w := &fitting{Fit: f, env: env}
+	if err := w.load(ctx); err != nil {
 		return nil, err
 	}
-	w := newFitting(f, env, set)
-	if err := w.prepare(ctx); err != nil {
+	if err := w.open(old); err != nil {
 		return nil, err
 	}
-	if old != nil {
-		err = w.takeUp(old)
-	} else if f.Runs != "" {
-		name := strings.TrimSuffix(filepath.Base(set.Name), filepath.Ext(set.Name))
-		if f.CV > 0 {
-			name = "fit-cv-" + name
-		} else {
-			name = fmt.Sprintf("fit-p%v-%s", f.P[0], name)
-		}
-		w.run, err = runlog.Create(f.Runs, name, runlog.Info{Command: "fit", Settings: f, Seed: f.Seed,
-			Data: set.Name, DataHash: set.Hash, Engine: "go", Version: env.Version})
-	}
-	if err != nil {
-		return nil, err
-	}
-	if w.run != nil {
-		w.run.Say = env.Say
-	}
-	err = w.fit(ctx)
+	bar := &stages{env: env}
+	w.lib.Hooks = w.hooks(bar)
+	result, err := fit.Train(ctx, w.set, w.lib)
+	bar.end()
 	var out *Fitted
-	if err == nil || ctx.Err() != nil {
+	if err = withFlags(err); result != nil && (err == nil || ctx.Err() != nil) {
+		w.result = result
 		var late error
 		if out, late = w.finish(begin); err == nil {
 			err = late
@@ -309,98 +309,176 @@ func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 	return out, err
 }
 
-// prepare turns labels into problems, one per weight vector, and settings into numbers.
-func (w *fitting) prepare(ctx context.Context) error {
-	if w.loss.Residual() {
-		w.targets = [][]float64{w.set.Y}
-	} else {
-		w.classes = w.set.Classes()
-		if n := len(w.set.Y); len(w.classes) > max(20, n/4) {
-			return fmt.Errorf("%s: %d different labels for %d examples look like targets of a regression: use --loss square", w.set.Name, len(w.classes), n)
-		}
-		w.targets = targets(w.set.Y, w.classes)
-		if len(w.classes) == 1 && w.classes[0] != 1 {
-			w.env.Say("all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive", w.classes[0])
-		}
+// fitting is a fit that runs.
+type fitting struct {
+	*Fit
+	env    *Env
+	set    *dataset.Set
+	test   *dataset.Set // nil: none
+	lib    fit.Settings
+	run    *runlog.Run // nil: none
+	result *fit.Result
+	sum    FitResult
+	out    File // the model that --out asks for
+}
+
+// load reads the data and the start, and checks the settings against them.
+func (w *fitting) load(ctx context.Context) (err error) {
+	w.set, err = loadToLearn(ctx, w.Data,
+		dataset.Options{Label: w.Label, Bias: w.Bias, Float32: w.Float32, ZeroBased: w.ZeroBased})
+	if err != nil {
+		return err
 	}
-	n, d := w.set.X.Dims()
-	if least, most := lengths(w.set.X); (w.Scale == "none" || w.Scale == "") && (!(most < 1e150) || least < 1e-150) {
-		return fmt.Errorf("%s: the lengths of the examples go from %.2g to %.2g, beyond what can be computed with: scale the data (--scale max)", w.set.Name, least, most)
-	}
-	if w.Batch > n {
-		return fmt.Errorf("--batch %d: the data has only %s", w.Batch, render.Count(n, "example"))
-	}
-	if w.CV > n {
-		return fmt.Errorf("--cv %d: the data has only %s", w.CV, render.Count(n, "example"))
-	}
-	if _, dense := w.set.X.(*matrix.Dense); dense && w.Scale == "std" && len(w.classes) == 1 {
-		return errors.New("--scale std centres the features, and with one label no weights make centred examples all positive: use --scale max")
-	}
-	if w.CV > 0 && len(w.classes) < 2 {
-		return errors.New("--cv chooses by accuracy, which needs two classes")
-	}
-	w.model = linear.Model{Loss: w.Loss, Method: string(w.method()), Bias: w.Bias, Classes: w.classes,
-		Features: w.set.Features, ZeroBased: w.ZeroBased, Weights: [][]float64{make([]float64, d)}}
-	var err error
-	if w.Test != "" { // now: nobody wants to hear of a wrong name after an hour
-		if w.test, err = loadFor(ctx, w.model, w.Test, dataset.Options{Label: w.Label}); err != nil {
+	_, d := w.set.X.Dims()
+	var start []float64
+	if w.Init != "zero" && w.Init != "" {
+		if start, err = startAt(w.Init, d, w.Seed); err != nil {
 			return err
 		}
-		if _, td := w.test.X.Dims(); td != d {
-			return fmt.Errorf("%s has %s%s, %s has %d", w.test.Name, render.Count(td, "feature"), counted(w.test), w.set.Name, d)
-		}
 	}
-	w.model.Weights = nil
-	if w.Init != "zero" && w.Init != "" {
-		w.w0, err = startAt(w.Init, d, w.Seed)
+	w.lib = w.settings(start)
+	if err := withFlags(fit.Check(w.set, w.lib)); err != nil {
+		return err
+	}
+	if w.Test == "" {
+		return nil
+	}
+	like := fit.Model{Bias: w.Bias, Features: w.set.Features, ZeroBased: w.ZeroBased, Weights: [][]float64{make([]float64, d)}}
+	if w.test, err = loadFor(ctx, like, w.Test, dataset.Options{Label: w.Label}); err != nil { // now, not after an hour
+		return err
+	}
+	if _, td := w.test.X.Dims(); td != d {
+		return fmt.Errorf("%s has %s%s, %s has %d", w.test.Name, render.Count(td, "feature"), counted(w.test), w.set.Name, d)
+	}
+	return nil
+}
+
+// open makes the run folder, or takes that of the run to resume.
+func (w *fitting) open(old *stoppedFit) (err error) {
+	if old != nil {
+		err = w.takeUp(old)
+	} else if w.Runs != "" {
+		name := strings.TrimSuffix(filepath.Base(w.set.Name), filepath.Ext(w.set.Name))
+		if w.CV > 0 {
+			name = "fit-cv-" + name
+		} else {
+			name = fmt.Sprintf("fit-p%v-%s", w.P[0], name)
+		}
+		w.run, err = runlog.Create(w.Runs, name, runlog.Info{Command: "fit", Settings: w.Fit, Seed: w.Seed,
+			Data: w.set.Name, DataHash: w.set.Hash, Engine: "go", Version: w.env.Version})
+	}
+	if w.run != nil {
+		w.run.Say = w.env.Say
 	}
 	return err
 }
 
-// lengths are the least and the largest of the largest magnitudes of the rows that are not 0.
-func lengths(x matrix.Matrix) (least, most float64) {
-	n, _ := x.Dims()
-	least = math.Inf(1)
-	for i := range n {
-		_, values := x.Row(i)
-		var size float64
-		for _, v := range values {
-			size = max(size, math.Abs(v))
-		}
-		if size > 0 {
-			least, most = min(least, size), max(most, size)
-		}
+// hooks write the run folder and tell the user how the fit goes.
+func (w *fitting) hooks(bar *stages) fit.Hooks {
+	h := fit.Hooks{Say: func(r fit.Remark) { w.env.Say("%s%s", r.Text, advice[r.Kind]) }, Progress: bar.set}
+	if w.run == nil {
+		return h
 	}
-	return least, most
+	h.Point = func(class *float64, pt linear.Point) error { return w.run.Append(metric{class, pt}) }
+	h.Score = func(s fit.CellScore) error {
+		if len(w.LP) == 0 {
+			s.Lambda = 0 // of --l2, which is not one of several
+		}
+		return w.run.Append(cvLine{&s})
+	}
+	h.Save = func(c fit.Checkpoint) { w.run.Save(checkpointName, c.Encode()) }
+	return h
 }
 
-// targets returns the labels ±1 of each weight vector; nil stands for absorbed ones.
-func targets(labels, classes []float64) [][]float64 {
+// advice is what the command line adds to a remark.
+var advice = map[fit.RemarkKind]string{
+	fit.Softened:       "; see --soft, and --loss logistic --lp",
+	fit.SoftTooSmall:   ": try a larger --soft",
+	fit.NoMargin:       "; see --loss logistic --lp",
+	fit.FoldsSoft:      "; see also --loss logistic --lp",
+	fit.NotProved:      ": more --steps, a larger lambda or --scale std may help",
+	fit.LossNotFalling: ": try another --lr, --method or --p",
+	fit.NotConverged:   "; try more --steps, another --lr, or --scale std",
+}
+
+// withFlags says in an error of the library which flags help.
+func withFlags(err error) error {
+	var setting *fit.SettingError
+	var uneven *fit.UnevenError
 	switch {
-	case len(classes) == 1:
-		return [][]float64{nil}
-	case len(classes) == 2 && classes[0] == -1 && classes[1] == 1:
-		return [][]float64{labels}
-	case len(classes) == 2:
-		return [][]float64{against(labels, classes[1])}
+	case errors.As(err, &setting):
+		return settings.At(setting.Setting, fmt.Errorf("--%w", err))
+	case errors.As(err, &uneven):
+		return fmt.Errorf("%s: %s: %s: %s", uneven.Set.Name, uneven.Text, uneven.Features(), scaleFlags)
 	}
-	var out [][]float64
-	for _, c := range classes {
-		out = append(out, against(labels, c))
-	}
-	return out
+	return err
 }
 
-// against returns +1 for the examples of class c and −1 for the rest.
-func against(labels []float64, c float64) []float64 {
-	y := make([]float64, len(labels))
-	for i, v := range labels {
-		y[i] = -1
-		if v == c {
-			y[i] = 1
-		}
+// scaleFlags is what to do about features of very different scales.
+const scaleFlags = "fit with --scale max, or with --scale std --bias, or rescale it in the file"
+
+// stages shows the stages of a fit, each with a bar.
+type stages struct {
+	env  Observer
+	name string
+	bar  Bar
+}
+
+func (s *stages) set(stage string, share float64, note string) {
+	if stage != s.name {
+		s.end()
+		s.name, s.bar = stage, s.env.Bar(stage, 0, 1000)
 	}
-	return y
+	s.bar.Set(int64(1000*share), note)
+}
+
+func (s *stages) end() {
+	if s.bar != nil {
+		s.bar.End()
+	}
+}
+
+// metric is a line of metrics.jsonl.
+type metric struct {
+	class *float64
+	pt    linear.Point
+}
+
+func (m metric) MarshalJSON() ([]byte, error) {
+	b, err := m.pt.MarshalJSON()
+	if err != nil || m.class == nil {
+		return b, err
+	}
+	return append(fmt.Appendf(nil, `{"class":%v,`, *m.class), bytes.TrimPrefix(b, []byte("{"))...), nil
+}
+
+// cvLine is a line of metrics.jsonl about a cell of cross-validation; a resumed run reads it back.
+type cvLine struct {
+	CV *fit.CellScore `json:"cv"`
+}
+
+// startAt reads --init.
+func startAt(spec string, d int, seed uint64) ([]float64, error) {
+	w := make([]float64, d)
+	if dev, ok := strings.CutPrefix(spec, "normal:"); ok {
+		s, err := strconv.ParseFloat(dev, 64)
+		if err != nil || !(s >= 0) || math.IsInf(s, 1) {
+			return nil, fmt.Errorf("--init %s: want normal:DEVIATION, for example normal:0.1", spec)
+		}
+		rng := rand.New(rand.NewPCG(seed, 0x77656967687473)) // "weights": a stream of its own
+		for j := range w {
+			w[j] = s * rng.NormFloat64()
+		}
+		return w, nil
+	}
+	rows, err := dataset.ReadWeights(spec)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--init: %w (or write zero, or normal:DEVIATION)", err)
+	case len(rows) != 1 || len(rows[0]) != d:
+		return nil, fmt.Errorf("--init %s: %d × %d weights, the data has %d features", spec, len(rows), len(rows[0]), d)
+	}
+	return rows[0], nil
 }
 
 func must[T any](v T, err error) T {

@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/settings"
-	"github.com/bregman-ml/bregman/linear"
 )
 
 // fitted runs a fit with the defaults of the command line and returns its result, what it said and its model.
-func fitted(t *testing.T, f Fit) (FitResult, string, *linear.Model, error) {
+func fitted(t *testing.T, f Fit) (FitResult, string, *fit.Model, error) {
 	t.Helper()
 	f = withDefaults(f)
 	f.JSON, f.Out = true, filepath.Join(t.TempDir(), "model.json")
@@ -36,7 +36,7 @@ func fitted(t *testing.T, f Fit) (FitResult, string, *linear.Model, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := linear.DecodeModel(data)
+	m, err := fit.DecodeModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestASoftMarginThatIsNotPositiveSaysSo(t *testing.T) {
 func TestCentredExamplesOfOneLabelAreRefused(t *testing.T) {
 	data := table(t, "a,b,label", 3, func(i int) string { return []string{"0,1,0", "1,0,0", "0,1,0"}[i] })
 	_, _, _, err := fitted(t, Fit{Data: data, Scale: "std", P: []float64{3}})
-	if err == nil || !strings.Contains(err.Error(), "--scale max") {
+	if err == nil || !strings.Contains(err.Error(), "use max") {
 		t.Error(err)
 	}
 }

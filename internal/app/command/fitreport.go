@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/render"
-	"github.com/bregman-ml/bregman/linear"
 )
 
 // Fitted is the result of a fit.
@@ -42,120 +42,98 @@ func (f *Fitted) Print(w io.Writer) {
 
 // finish writes the model, measures accuracies and writes the report. What can go wrong comes last.
 func (w *fitting) finish(begin time.Time) (*Fitted, error) {
-	n, d := w.set.X.Dims()
-	r := &w.result
-	r.P, r.Method, r.LossName, r.L2, r.Soft, r.N, r.D, r.Seconds, r.CV = w.p, string(w.method()), w.Loss, w.L2, w.soft, n, d, w.seconds, w.cv
-	if len(w.LP) > 0 {
-		r.LP = w.lambda
-	}
-	if w.exact != "" {
-		r.Method += ", then " + w.exact
-	}
-	r.None = w.none
-	if yes, no := true, false; w.refuted {
-		r.Separable = &no
-	} else if w.soft == 0 && !w.penalised() && !w.loss.Residual() && len(w.fits) == len(w.targets) && w.positive() {
-		r.Separable = &yes
-	}
-	r.Label = w.set.Label
-	w.measure()
+	w.sum = w.summary()
 	var failed error
-	if len(w.model.Weights) == len(w.targets) {
-		r.Nonzero = nonzero(w.model.Weights)
+	if w.result.Whole() {
+		w.sum.Nonzero = w.result.Model.Nonzero()
 		failed = w.writeModel()
 		if err := w.accuracies(); err != nil {
 			return nil, err
 		}
 	}
-	r.TotalSeconds = time.Since(begin).Seconds()
+	w.sum.TotalSeconds = time.Since(begin).Seconds()
 	if w.run != nil {
-		r.Run = w.run.Dir
+		w.sum.Run = w.run.Dir
 	}
-	out := &Fitted{*r, w.out, w.largest(w.Top)}
+	out := &Fitted{w.sum, w.out, w.largest(w.Top)}
 	if w.run == nil {
 		return out, failed
 	}
 	return out, errors.Join(failed, w.writeReport())
 }
 
-// measure takes the fits into the result. Of several weight vectors the worst margin and gap count, where every one separates its classes.
-func (w *fitting) measure() {
-	r := &w.result
-	var loss, objective, excess float64
-	c := linear.Certificate{Lower: math.Inf(1), Upper: math.Inf(1)}
-	gap := 0.0
-	for _, f := range w.fits {
-		loss += f.Loss / float64(len(w.targets))
-		objective += f.Objective / float64(len(w.targets))
-		excess += f.Excess / float64(len(w.targets))
-		r.Steps, r.LR = max(r.Steps, f.Steps), f.Eta
-		if f.Lower < c.Lower || math.IsNaN(f.Lower) {
-			c = f.Certificate
+// summary is the result as it is printed and stored, without what is measured last.
+func (w *fitting) summary() FitResult {
+	n, d := w.set.X.Dims()
+	f := w.result
+	r := FitResult{P: f.Attempt.P, Method: f.Model.Method, LossName: w.Loss, L2: w.L2, Soft: f.Attempt.Soft, N: n, D: d,
+		Seconds: f.Seconds, CV: f.CV, None: f.None, Separable: f.Separable, Label: w.set.Label, Steps: f.Steps, LR: f.Eta}
+	if len(w.LP) > 0 {
+		r.LP = f.Attempt.Lambda
+	}
+	if w.L2 > 0 { // which is not one of several
+		for k := range r.CV {
+			r.CV[k].Lambda = 0
 		}
-		gap = max(gap, f.Gap())
 	}
-	if loss-loss == 0 {
-		r.Loss = &loss
+	if f.Exact != "" {
+		r.Method += ", then " + f.Exact
 	}
-	if objective-objective == 0 && w.penalised() {
-		r.Objective = &objective
+	r.Loss = finiteOrNil(f.Loss)
+	if w.penalised() {
+		r.Objective, r.Excess = finiteOrNil(f.Objective), finiteOrNil(f.Excess)
 	}
-	if excess-excess == 0 && w.penalised() {
-		r.Excess = &excess
+	if f.Separated {
+		c, norm, gap := f.Certificate, 1/f.Certificate.Lower, f.Gap
+		r.Margin, r.Norm, r.Lower = &c.Lower, &norm, &c.Lower
+		if !math.IsInf(gap, 1) {
+			r.Upper, r.Gap = &c.Upper, &gap
+		}
 	}
-	if len(w.fits) < len(w.targets) || w.loss.Residual() || !(c.Lower > 0) || math.IsInf(c.Lower, 1) || math.IsInf(1/c.Lower, 1) {
-		return
-	}
-	norm := 1 / c.Lower
-	r.Margin, r.Norm, r.Lower = &c.Lower, &norm, &c.Lower
-	if !math.IsInf(gap, 1) {
-		r.Upper, r.Gap = &c.Upper, &gap
-	}
+	return r
 }
 
-// positive reports whether every fit has a positive margin.
-func (w *fitting) positive() bool {
-	for _, f := range w.fits {
-		if !(f.Lower > 0) {
-			return false
-		}
+// finiteOrNil is nil for what JSON has no number for.
+func finiteOrNil(v float64) *float64 {
+	if v-v != 0 {
+		return nil
 	}
-	return true
+	return &v
 }
 
 // largest lists the largest weights, with the names of their features or their numbers, counted as in the file.
 func (w *fitting) largest(most int) render.Table {
 	t := render.Table{Title: "Largest weights", Header: []string{"feature", "weight"}}
-	if len(w.model.Weights) > 1 {
+	if len(w.result.Model.Weights) > 1 {
 		t.Header = []string{"feature", "class", "weight"}
 	}
-	if len(w.model.Weights) < len(w.targets) {
+	if !w.result.Whole() {
 		return t
 	}
 	type place struct{ k, j int }
 	var at []place
-	for k, v := range w.model.Weights {
+	for k, v := range w.result.Model.Weights {
 		for j := range v {
 			if v[j] != 0 {
 				at = append(at, place{k, j})
 			}
 		}
 	}
-	weight := func(p place) float64 { return w.model.Weights[p.k][p.j] }
+	weight := func(p place) float64 { return w.result.Model.Weights[p.k][p.j] }
 	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(math.Abs(weight(b)), math.Abs(weight(a))) })
 	for _, p := range at[:min(most, len(at))] {
 		name := strconv.Itoa(p.j + 1)
 		if w.set.ZeroBased {
 			name = strconv.Itoa(p.j)
 		}
-		if w.model.Features != nil {
-			name = w.model.Features[p.j]
-		} else if w.Bias && p.j == w.model.Dim()-1 {
+		if w.result.Model.Features != nil {
+			name = w.result.Model.Features[p.j]
+		} else if w.Bias && p.j == w.result.Model.Dim()-1 {
 			name = "bias"
 		}
 		row := []render.Cell{render.Text("%s", name)}
-		if len(w.model.Weights) > 1 {
-			row = append(row, render.Text("%v", w.classes[p.k]))
+		if len(w.result.Model.Weights) > 1 {
+			row = append(row, render.Text("%v", w.result.Model.Classes[p.k]))
 		}
 		t.Rows = append(t.Rows, append(row, render.Short(weight(p), 5)))
 	}
@@ -163,23 +141,24 @@ func (w *fitting) largest(most int) render.Table {
 }
 
 func (w *fitting) accuracies() error {
-	r := &w.result
-	scaled := w.model
+	r, model := &w.sum, w.result.Model
+	scaled := model
 	scaled.Scale = nil // the training data went through it already
 	labels, _, err := scaled.Predict(w.set.X)
 	if err != nil {
 		return err
 	}
-	if !w.loss.Residual() {
-		r.TrainAccuracy, _ = accuracy(w.model, labels, w.set)
+	regression := w.lib.Loss.Residual()
+	if !regression {
+		r.TrainAccuracy, _ = accuracy(model, labels, w.set)
 	}
 	if w.test == nil {
 		return nil
 	}
-	if labels, _, err = w.model.Predict(w.test.X); err != nil {
+	if labels, _, err = model.Predict(w.test.X); err != nil {
 		return err
 	}
-	if w.loss.Residual() {
+	if regression {
 		var sum float64
 		for i, v := range labels {
 			sum += (v - w.test.Y[i]) * (v - w.test.Y[i]) / 2
@@ -188,7 +167,7 @@ func (w *fitting) accuracies() error {
 		r.TestLoss = &sum
 		return nil
 	}
-	r.TestAccuracy, err = accuracy(w.model, labels, w.test)
+	r.TestAccuracy, err = accuracy(model, labels, w.test)
 	if err != nil {
 		w.env.Say("no test accuracy: %v", err)
 	}
@@ -197,7 +176,7 @@ func (w *fitting) accuracies() error {
 
 // accuracy is the share of right labels. A model of absorbed labels is right where the score is positive. Labels the model
 // has never seen, and a single one where it knows two, make no accuracy.
-func accuracy(m linear.Model, labels []float64, set *dataset.Set) (*float64, error) {
+func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error) {
 	classes := set.Classes()
 	if len(m.Classes) > 1 {
 		if len(classes) == 1 {
@@ -220,7 +199,7 @@ func accuracy(m linear.Model, labels []float64, set *dataset.Set) (*float64, err
 }
 
 func (w *fitting) writeModel() error {
-	data, err := w.model.Encode()
+	data, err := w.result.Model.Encode()
 	if err != nil {
 		return err
 	}
@@ -228,7 +207,7 @@ func (w *fitting) writeModel() error {
 		err := w.run.WriteFile("model.json", data)
 		switch {
 		case err == nil:
-			w.result.Model = w.run.Path("model.json")
+			w.sum.Model = w.run.Path("model.json")
 		case w.Out == "":
 			return err
 		default: // it may be on another disk
@@ -239,13 +218,13 @@ func (w *fitting) writeModel() error {
 		return nil
 	}
 	if strings.EqualFold(filepath.Ext(w.Out), ".npy") {
-		data = dataset.EncodeWeights(w.model.Weights)
+		data = dataset.EncodeWeights(w.result.Model.Weights)
 	}
 	w.out = NewFile(w.Out, data)
 	if err := w.out.Save(); err != nil {
 		return err
 	}
-	w.result.Model = w.Out
+	w.sum.Model = w.Out
 	return nil
 }
 
@@ -381,25 +360,25 @@ func grid(values []float64) string {
 
 // writeReport writes tables, figures and report.html into the run folder.
 func (w *fitting) writeReport() error {
-	doc := render.NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.p), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
+	doc := render.NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.sum.P), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
 	t := render.Table{Header: []string{"result", ""}}
-	for _, row := range w.result.rows() {
+	for _, row := range w.sum.rows() {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
 	}
 	settings := w.settingsTable()
 	doc.Section("Result")
 	doc.Tables(t, settings)
-	if err := w.run.WriteJSON(resultFile, w.result); err != nil {
+	if err := w.run.WriteJSON(resultFile, w.sum); err != nil {
 		w.run.Lost(resultFile, err)
 	}
-	if w.cv != nil {
+	if w.sum.CV != nil {
 		doc.Section("Cross-validation")
-		tables := []render.Named{{Name: "cv", Table: w.result.cvTable()}}
-		if len(w.result.lambdas()) > 1 {
-			tables = append(tables, render.Named{Name: "cv-lambda", Table: w.result.cvGrid()})
+		tables := []render.Named{{Name: "cv", Table: w.sum.cvTable()}}
+		if len(w.sum.lambdas()) > 1 {
+			tables = append(tables, render.Named{Name: "cv-lambda", Table: w.sum.cvGrid()})
 		}
 		doc.AddTables(tables...)
-		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.result.cvFigures()...); err != nil {
+		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.sum.cvFigures()...); err != nil {
 			return err
 		}
 	}
@@ -412,23 +391,23 @@ func (w *fitting) writeReport() error {
 	loss := render.Figure{Title: "Loss", X: "step", Y: "mean loss", LogX: true, LogY: true}
 	norm := render.Figure{Title: "Norm of the weights", X: "step", Y: "p-norm of w", LogX: true}
 	margin := render.Figure{Title: "Margin of the direction", X: "step", Y: "margin of w over its p-norm", LogX: true}
-	for k, tr := range w.fits {
+	for k, tr := range w.result.Fits {
 		var at, l, m, no []float64
 		for _, pt := range tr.Points {
 			at, l, m, no = append(at, float64(pt.Step)), append(l, pt.Loss), append(m, pt.Margin), append(no, pt.Norm)
 			trace.Rows = append(trace.Rows, []render.Cell{render.Text("%d", k), render.Text("%d", pt.Step), render.Short(pt.Loss, 8),
 				render.Short(pt.Margin, 8), render.Short(pt.Norm, 8), render.Short(pt.Gap, 4)})
 		}
-		c, name := render.Color(w.p), ""
-		if len(w.fits) > 1 { // one curve a class
-			c, name = render.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.fits)-1), 2)), fmt.Sprintf("class %v", w.classes[k])
+		c, name := render.Color(w.sum.P), ""
+		if len(w.result.Fits) > 1 { // one curve a class
+			c, name = render.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.result.Fits)-1), 2)), fmt.Sprintf("class %v", w.result.Model.Classes[k])
 		}
 		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c})
 		norm.Series = append(norm.Series, render.Series{X: at, Y: no, Color: c})
 		margin.Series = append(margin.Series, render.Series{X: at, Y: m, Color: c})
 	}
 	figs := []render.Figure{loss, norm}
-	if !w.loss.Residual() {
+	if !w.lib.Loss.Residual() {
 		figs = append(figs, margin)
 	}
 	if err := doc.AddFigure("trace", "Measured at logarithmically spaced steps.", figs...); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
-	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/matrix"
 )
 
@@ -33,7 +33,7 @@ func counted(set *dataset.Set) string {
 
 // loadFor reads data for a model. Columns are matched by name if both have names. Sparse text is as wide as the
 // model and counts its columns as the model does.
-func loadFor(ctx context.Context, m linear.Model, spec string, opt dataset.Options) (*dataset.Set, error) {
+func loadFor(ctx context.Context, m fit.Model, spec string, opt dataset.Options) (*dataset.Set, error) {
 	opt.Bias, opt.Cols, opt.ZeroBased = m.Bias, m.Dim(), m.ZeroBased
 	set, err := dataset.Open(ctx, spec, opt)
 	if err != nil || m.Features == nil || set.Features == nil || slices.Equal(m.Features, set.Features) {

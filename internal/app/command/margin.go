@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
@@ -151,7 +152,7 @@ func (m *Margin) Do(ctx context.Context, env *Env) (Result, error) {
 		} else if err != nil {
 			if short != nil && short.Scale != nil && short.Cause == nil {
 				err = fmt.Errorf("not decided in float64: no positive margin was found (it is at most %.3g), and %s",
-					short.Upper, scaleAdvice(short.Scale, set))
+					short.Upper, (&fit.UnevenError{Set: set, Scale: short.Scale}).Features()+": "+scaleFlags)
 			}
 			failed = errors.Join(failed, fmt.Errorf("%s: p = %v: %w", set.Name, p, err))
 			break

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
-	"github.com/bregman-ml/bregman/linear"
 )
 
 // Predict is `bregman predict`: apply a model to data.
@@ -165,31 +165,31 @@ func finite(v []float64) []any {
 }
 
 // load reads a model, or npy weights.
-func (p *Predict) load() (linear.Model, error) {
+func (p *Predict) load() (fit.Model, error) {
 	if strings.EqualFold(filepath.Ext(p.Model), ".npy") {
 		w, err := dataset.ReadWeights(p.Model)
 		if err != nil {
-			return linear.Model{}, err
+			return fit.Model{}, err
 		}
 		if len(w) > 1 {
-			return linear.Model{}, fmt.Errorf("%s: %d weight vectors, and no classes to go with them: use the JSON model", p.Model, len(w))
+			return fit.Model{}, fmt.Errorf("%s: %d weight vectors, and no classes to go with them: use the JSON model", p.Model, len(w))
 		}
-		return linear.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias, ZeroBased: p.ZeroBased}, nil
+		return fit.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias, ZeroBased: p.ZeroBased}, nil
 	}
 	if st, err := os.Stat(p.Model); err == nil && st.IsDir() {
-		return linear.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes", p.Model)
+		return fit.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes", p.Model)
 	}
 	if strings.EqualFold(filepath.Ext(p.Model), ".safetensors") {
-		return linear.Model{}, fmt.Errorf("%s holds the weights of a network: predict applies the models that fit writes", p.Model)
+		return fit.Model{}, fmt.Errorf("%s holds the weights of a network: predict applies the models that fit writes", p.Model)
 	}
 	data, err := os.ReadFile(p.Model)
 	if errors.Is(err, os.ErrNotExist) {
-		return linear.Model{}, fmt.Errorf("%s: no such model: fit writes one with --out", p.Model)
+		return fit.Model{}, fmt.Errorf("%s: no such model: fit writes one with --out", p.Model)
 	}
 	if err != nil {
-		return linear.Model{}, err
+		return fit.Model{}, err
 	}
-	m, err := linear.DecodeModel(data)
+	m, err := fit.DecodeModel(data)
 	if err != nil {
 		return m, fmt.Errorf("%s: %w", p.Model, err)
 	}

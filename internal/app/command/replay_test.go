@@ -3,14 +3,12 @@ package command
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/bregman-ml/bregman/dataset"
-	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/fit"
 )
 
 // A replay has the weights that a fit stopped at each of its points returns, and ends with those of the run.
@@ -53,7 +51,7 @@ func TestAReplayIsTheTrajectoryOfTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := linear.DecodeModel(data)
+		model, err := fit.DecodeModel(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,26 +71,6 @@ func TestAReplayIsTheTrajectoryOfTheRun(t *testing.T) {
 		unknown, err := settings.Replay(t.Context(), 0, 0, int(settings.Steps)) // as of a run without a result
 		if err != nil || !slices.Equal(unknown.W[len(unknown.W)-1], model.Weights[0]) {
 			t.Errorf("%s: without the result the replay ends elsewhere, %v", name, err)
-		}
-		stopped := settings
-		w := newFitting(&stopped, &Env{Observer: Quiet()}, must(dataset.Generate(f.Data)))
-		if err := errors.Join(w.prepare(t.Context()), w.scale()); err != nil {
-			t.Fatal(err)
-		}
-		w.LR, w.soft = result.LR, result.Soft
-		prob := linear.Problem{X: w.set.X, Y: w.targets[0]}
-		for k := 0; k < last; k += 1 + last/8 {
-			set := w.settings(prob)
-			if set.Steps = r.Points[k].Step; set.Steps == 0 {
-				continue
-			}
-			fit, err := linear.Fit(t.Context(), prob, set)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if !slices.Equal(fit.W, r.W[k]) {
-				t.Errorf("%s: step %d has %v, a fit that stops there %v", name, set.Steps, r.W[k], fit.W)
-			}
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
-	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -29,7 +29,7 @@ type Run struct {
 	Log      *runlog.Log
 	Result   map[string]any // tables/result.json
 	Study    *train.Study   // of a network
-	Model    *linear.Model  // of a fit
+	Model    *fit.Model     // of a fit
 	Trouble  []string
 }
 
@@ -80,7 +80,7 @@ func ReadHead(f *runlog.Folder, id string) (*Run, error) {
 		r.Study = s
 	}
 	if data, err := f.ReadFile("model.json", maxModel); err == nil {
-		if m, err := linear.DecodeModel(data); err == nil {
+		if m, err := fit.DecodeModel(data); err == nil {
 			r.Model = &m
 		} else {
 			r.trouble(err)

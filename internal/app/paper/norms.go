@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
-	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -89,7 +89,7 @@ func weights(dir string) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := linear.DecodeModel(data)
+	m, err := fit.DecodeModel(data)
 	if err == nil && len(m.Weights) != 1 {
 		err = fmt.Errorf("%d weight vectors: a margin is between two classes", len(m.Weights))
 	}

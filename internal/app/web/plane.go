@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -27,15 +28,15 @@ func replayable(f command.Fit) bool {
 // replays keeps the newest few.
 type replays struct {
 	mu   sync.Mutex
-	made map[string]*command.Replay
+	made map[string]*fit.Trajectory
 	keys []string
 }
 
 // replayTime is how long one may take.
 const replayTime = 15 * time.Second
 
-func (r *replays) get(ctx context.Context, fit command.Fit, lr, soft float64, steps int) (*command.Replay, error) {
-	data, err := json.Marshal(fit)
+func (r *replays) get(ctx context.Context, f command.Fit, lr, soft float64, steps int) (*fit.Trajectory, error) {
+	data, err := json.Marshal(f)
 	if err != nil {
 		return nil, err
 	}
@@ -47,12 +48,12 @@ func (r *replays) get(ctx context.Context, fit command.Fit, lr, soft float64, st
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayTime)
 	defer cancel()
-	made, err := fit.Replay(ctx, lr, soft, steps)
+	made, err := f.Replay(ctx, lr, soft, steps)
 	if err != nil {
 		return nil, err
 	}
 	if r.made == nil {
-		r.made = map[string]*command.Replay{}
+		r.made = map[string]*fit.Trajectory{}
 	}
 	r.made[key] = made
 	if r.keys = append(r.keys, key); len(r.keys) > 16 {
@@ -111,7 +112,7 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 }
 
 // way puts a replay into an answer.
-func way(out map[string]any, r *command.Replay, p float64) {
+func way(out map[string]any, r *fit.Trajectory, p float64) {
 	var step, margin, divergence, angle numbers
 	for _, pt := range r.Points {
 		step, margin = append(step, float64(pt.Step)), append(margin, pt.Margin)
@@ -135,7 +136,7 @@ func way(out map[string]any, r *command.Replay, p float64) {
 const bins = 40
 
 // spread is the histogram of |w|/‖w‖ₚ at each step.
-func spread(r *command.Replay, p float64) *heat {
+func spread(r *fit.Trajectory, p float64) *heat {
 	h := &heat{Over: "step", Label: "|w| / ‖w‖"}
 	var sizes [][]float64
 	for k, w := range r.W {

@@ -1,11 +1,13 @@
-package linear
+package fit
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 )
 
@@ -80,7 +82,7 @@ func DecodeModel(data []byte) (Model, error) {
 	case len(m.Classes) <= 2 && len(m.Weights) != 1, len(m.Classes) > 2 && len(m.Weights) != len(m.Classes):
 		return m, fmt.Errorf("the model has %d weight vectors for %d classes", len(m.Weights), len(m.Classes))
 	}
-	if (len(m.Classes) == 0) != (m.Loss == Square{}.String()) || !slices.IsSorted(m.Classes) {
+	if (len(m.Classes) == 0) != (m.Loss == linear.Square{}.String()) || !slices.IsSorted(m.Classes) {
 		return m, fmt.Errorf("the model's classes %v do not go with its loss %q, or are not in order", m.Classes, m.Loss)
 	}
 	for _, w := range m.Weights {
@@ -99,6 +101,23 @@ func DecodeModel(data []byte) (Model, error) {
 
 // Dim returns the number of weights per vector.
 func (m Model) Dim() int { return len(m.Weights[0]) }
+
+// Nonzero returns the number of weights above a thousandth of the largest, the mean over weight vectors.
+func (m Model) Nonzero() int {
+	var count float64
+	for _, w := range m.Weights {
+		var top float64
+		for _, v := range w {
+			top = max(top, math.Abs(v))
+		}
+		for _, v := range w {
+			if math.Abs(v) > 1e-3*top {
+				count++
+			}
+		}
+	}
+	return int(math.Round(count / float64(max(len(m.Weights), 1))))
+}
 
 // Predict returns for each row of x, as it was before any scaling, a label, or a value for a regression, and the scores ⟨x, w⟩ of each weight vector.
 // With one class only, whose labels were absorbed, the label is the sign of the score.
