@@ -42,6 +42,15 @@ type Set struct {
 
 func (s *Set) size() int { return s.Height * s.Width * s.Channels }
 
+// NewSet makes a set of images in memory. Labels count from 0, as the names of their classes do.
+func NewSet(name string, height, width, channels int, classes []string, train, test Split) (*Set, error) {
+	s := &Set{Name: name, Height: height, Width: width, Channels: channels, Classes: classes, Train: train, Test: test}
+	if height < 1 || width < 1 || channels < 1 {
+		return nil, fail(name, "images of %d × %d × %d: want height, width and channels", height, width, channels)
+	}
+	return s, s.finish()
+}
+
 // DataDir is the folder where data sets live: $BREGMAN_DATA or else bregman in the user's cache folder.
 func DataDir() string {
 	if dir := os.Getenv("BREGMAN_DATA"); dir != "" {

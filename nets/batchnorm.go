@@ -9,7 +9,7 @@ const (
 	normMomentum = 0.1 // of the running statistics
 )
 
-// norm is batch normalisation of the last axis,
+// Norm is batch normalisation of the last axis,
 //
 //	y = (x - mean)/√(var + ε)·weight + bias.
 //
@@ -22,13 +22,13 @@ const (
 // free, and it keeps the difference from cancelling once the running mean is
 // near the mean. All of it is in the wide type: the conversions fuse with the
 // pass over x, whereas sums of bfloat16, which the gradient has too, lose digits.
-func (b *builder) norm(name string, x *Node) *Node {
-	b = b.in(name)
+func (b *Builder) Norm(name string, x *Node) *Node {
+	b = b.In(name)
 	c := channels(x)
-	weight := b.variable("weight", c).NodeValue(x)
-	bias := b.variable("bias", c).NodeValue(x)
-	runningMean := b.variable("running_mean", c).SetTrainable(false)
-	runningVar := b.variable("running_var", c).SetTrainable(false)
+	weight := b.Variable("weight", c).NodeValue(x)
+	bias := b.Variable("bias", c).NodeValue(x)
+	runningMean := b.Variable("running_mean", c).SetTrainable(false)
+	runningVar := b.Variable("running_var", c).SetTrainable(false)
 
 	shift := StopGradient(runningMean.NodeValue(x))
 	d := Sub(to(b.wide, x), Reshape(shift, 1, 1, 1, c))

@@ -7,8 +7,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// builder is a place in the tree of variables and the types to compute in.
-type builder struct {
+// Builder is a place in the tree of a network's variables, with the types to compute in. Its methods add layers, whose
+// variables have the names that PyTorch gives them.
+type Builder struct {
 	scope    *model.Scope
 	root     string       // the scope given to Logits: weights are drawn by their path below it
 	narrow   dtypes.DType // of activations
@@ -17,8 +18,8 @@ type builder struct {
 	features **Node // where head leaves what the last layer sees, if anywhere
 }
 
-// in goes down the tree of variables.
-func (b *builder) in(names ...string) *builder {
+// In goes down the tree of variables.
+func (b *Builder) In(names ...string) *Builder {
 	down := *b
 	for _, name := range names {
 		// At, not In: evaluation visits the scopes that training has visited.
@@ -27,7 +28,9 @@ func (b *builder) in(names ...string) *builder {
 	return &down
 }
 
-func (b *builder) variable(name string, dims ...int) *model.Variable {
+// Variable is one of this place, made at the first call: "weight" and "bias" of a layer, "running_mean" and "running_var" of
+// batch norm. Init knows these names.
+func (b *Builder) Variable(name string, dims ...int) *model.Variable {
 	v := b.scope.VariableWithShape(name, shapes.Make(b.wide, dims...))
 	if !v.HasValue() {
 		if err := draw(b.root, v, fanIn(b.scope, v), 0); err != nil {
@@ -46,53 +49,53 @@ func to(dtype dtypes.DType, x *Node) *Node {
 }
 
 // kernel is a weight [side, side, in, out] in the type of x.
-func (b *builder) kernel(x *Node, side, in, out int) *Node {
-	return to(b.narrow, b.variable("weight", side, side, in, out).NodeValue(x))
+func (b *Builder) kernel(x *Node, side, in, out int) *Node {
+	return to(b.narrow, b.Variable("weight", side, side, in, out).NodeValue(x))
 }
 
-// conv is a side×side convolution without bias; side is odd, and a padding of
+// Conv is a side×side convolution without bias; side is odd, and a padding of
 // (side-1)/2 zeros keeps the size for stride 1.
-func (b *builder) conv(name string, x *Node, side, out, stride int) *Node {
-	return convolve(x, b.in(name).kernel(x, side, channels(x), out), stride)
+func (b *Builder) Conv(name string, x *Node, side, out, stride int) *Node {
+	return convolve(x, b.In(name).kernel(x, side, channels(x), out), stride)
 }
 
-// convBias is conv plus a bias per channel, added in the wide type because its
+// ConvBias is conv plus a bias per channel, added in the wide type because its
 // gradient sums over the batch and all pixels.
-func (b *builder) convBias(name string, x *Node, side, out, stride int) *Node {
-	y := b.conv(name, x, side, out, stride)
-	bias := b.in(name).variable("bias", out).NodeValue(x)
+func (b *Builder) ConvBias(name string, x *Node, side, out, stride int) *Node {
+	y := b.Conv(name, x, side, out, stride)
+	bias := b.In(name).Variable("bias", out).NodeValue(x)
 	return to(b.narrow, Add(to(b.wide, y), Reshape(bias, 1, 1, 1, out)))
 }
 
-// groupConv is a convolution of groups of width channels, each to itself.
-func (b *builder) groupConv(name string, x *Node, side, width, stride int) *Node {
+// GroupConv is a convolution of groups of width channels, each to itself.
+func (b *Builder) GroupConv(name string, x *Node, side, width, stride int) *Node {
 	c := channels(x)
-	kernel := b.in(name).kernel(x, side, width, c)
+	kernel := b.In(name).kernel(x, side, width, c)
 	if hasGroups(x) {
 		return grouped(x, kernel, c/width, stride)
 	}
 	return convolve(x, blockDiagonal(kernel, c/width), stride)
 }
 
-// depthConv convolves every channel with a kernel of its own.
-func (b *builder) depthConv(name string, x *Node, side, stride int) *Node {
-	kernel := b.in(name).variable("weight", side, side, 1, channels(x)).NodeValue(x)
+// DepthConv convolves every channel with a kernel of its own.
+func (b *Builder) DepthConv(name string, x *Node, side, stride int) *Node {
+	kernel := b.In(name).Variable("weight", side, side, 1, channels(x)).NodeValue(x)
 	if hasGroups(x) {
 		return grouped(x, to(x.DType(), kernel), channels(x), stride)
 	}
 	return depthwise(x, kernel, stride)
 }
 
-// head averages over all pixels and applies a linear layer. It stays in the
+// Head averages over all pixels and applies a linear layer. It stays in the
 // wide type: its cost is nothing, and the logits are what the loss sees.
-func (b *builder) head(name string, x *Node, classes int) *Node {
+func (b *Builder) Head(name string, x *Node, classes int) *Node {
 	features := ReduceMean(to(b.wide, x), 1, 2)
 	if b.features != nil {
 		*b.features = features
 	}
-	b = b.in(name)
-	weight := b.variable("weight", channels(x), classes).NodeValue(x)
-	bias := b.variable("bias", classes).NodeValue(x)
+	b = b.In(name)
+	weight := b.Variable("weight", channels(x), classes).NodeValue(x)
+	bias := b.Variable("bias", classes).NodeValue(x)
 	return Add(MatMul(features, weight), Reshape(bias, 1, classes))
 }
 
@@ -170,8 +173,8 @@ func maxPool(x *Node) *Node {
 	return Max(Max(at(0, 0), at(0, 1)), Max(at(1, 0), at(1, 1)))
 }
 
-// relu has gradient 0 at 0, as PyTorch's has; GoMLX's Max has 1 there.
-func relu(x *Node) *Node {
+// ReLU has gradient 0 at 0, as PyTorch's has; GoMLX's Max has 1 there.
+func ReLU(x *Node) *Node {
 	zero := ZerosLike(x)
 	return Where(GreaterThan(x, zero), x, zero)
 }

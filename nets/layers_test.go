@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-func at64(scope *model.Scope, training bool) *builder {
-	return &builder{scope: scope, root: scope.Scope(), narrow: dtypes.Float64, wide: dtypes.Float64, training: training}
+func at64(scope *model.Scope, training bool) *Builder {
+	return &Builder{scope: scope, root: scope.Scope(), narrow: dtypes.Float64, wide: dtypes.Float64, training: training}
 }
 
 // naiveConv is the definition of a 3×3 convolution in groups with padding 1.
@@ -85,7 +85,7 @@ func TestGradientOfBatchNorm(t *testing.T) {
 			x.flat[i] += 2 // a mean that is not the running one
 		}
 		checkGradient(t, func(scope *model.Scope, x []*Node) *Node {
-			return weighted(Square(at64(scope, training).norm("bn", x[0])))
+			return weighted(Square(at64(scope, training).Norm("bn", x[0])))
 		}, x)
 	}
 }
@@ -93,7 +93,7 @@ func TestGradientOfBatchNorm(t *testing.T) {
 func TestGradientOfBiasPoolAndHead(t *testing.T) {
 	checkGradient(t, func(scope *model.Scope, x []*Node) *Node {
 		b := at64(scope, true)
-		return weighted(Square(b.head("linear", maxPool(b.convBias("conv", x[0], 3, 4, 1)), 3)))
+		return weighted(Square(b.Head("linear", maxPool(b.ConvBias("conv", x[0], 3, 4, 1)), 3)))
 	}, random(1, 2, 5, 4, 3))
 }
 
@@ -119,9 +119,9 @@ func TestMaxPoolTakesTheLargestOfFour(t *testing.T) {
 
 func TestReLUHasNoSlopeAtZero(t *testing.T) {
 	x := array{[]float64{-2, 0, 3}, []int{3}}
-	slope := func(x []*Node) *Node { return Gradient(ReduceAllSum(relu(x[0])), x[0])[0] }
+	slope := func(x []*Node) *Node { return Gradient(ReduceAllSum(ReLU(x[0])), x[0])[0] }
 	close(t, "slope", eval(t, slope, x), []float64{0, 0, 1}, 0)
-	close(t, "relu", eval(t, func(x []*Node) *Node { return relu(x[0]) }, x), []float64{0, 0, 3}, 0)
+	close(t, "relu", eval(t, func(x []*Node) *Node { return ReLU(x[0]) }, x), []float64{0, 0, 3}, 0)
 }
 
 // One channel with the values 1, 2, 3, 6: mean 3, variance 3.5 (biased), 14/3 (unbiased).
@@ -130,7 +130,7 @@ func TestBatchNormKeepsRunningStatistics(t *testing.T) {
 	scope := store.Scope("/model")
 	exec := func(training bool) func(x array) []float64 {
 		e := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) *Node {
-			return at64(scope, training).norm("bn", x)
+			return at64(scope, training).Norm("bn", x)
 		})
 		return func(x array) []float64 { return flat(t, e.MustCall(x.tensor())[0]) }
 	}
@@ -170,7 +170,7 @@ func TestBatchNormSurvivesALargeMean(t *testing.T) {
 	exec := model.MustNewExec(testBackend(t), store, func(_ *model.Scope, x *Node) *Node {
 		b := at64(scope, true)
 		b.narrow, b.wide = dtypes.Float32, dtypes.Float32
-		return b.norm("bn", ConvertDType(x, dtypes.Float32))
+		return b.Norm("bn", ConvertDType(x, dtypes.Float32))
 	})
 	x := array{make([]float64, 64), []int{64, 1, 1, 1}}
 	want := make([]float64, 64)

@@ -8,7 +8,7 @@ import (
 
 // mobileNetV2 is that of Sandler et al. (2018) with the strides for small
 // pictures and ReLU in place of ReLU6.
-func mobileNetV2(b *builder, x *Node, classes int) *Node {
+func mobileNetV2(b *Builder, x *Node, classes int) *Node {
 	stages := []struct{ expansion, width, blocks, stride int }{
 		{1, 16, 1, 1},
 		{6, 24, 2, 1},
@@ -18,7 +18,7 @@ func mobileNetV2(b *builder, x *Node, classes int) *Node {
 		{6, 160, 3, 2},
 		{6, 320, 1, 1},
 	}
-	x = relu(b.norm("bn1", b.conv("conv1", x, 3, 32, 1)))
+	x = ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, 32, 1)))
 	layer := 0
 	for _, s := range stages {
 		for block := range s.blocks {
@@ -26,20 +26,20 @@ func mobileNetV2(b *builder, x *Node, classes int) *Node {
 			if block == 0 {
 				stride = s.stride
 			}
-			x = invertedResidual(b.in("layers", strconv.Itoa(layer)), x, s.expansion, s.width, stride)
+			x = invertedResidual(b.In("layers", strconv.Itoa(layer)), x, s.expansion, s.width, stride)
 			layer++
 		}
 	}
-	x = relu(b.norm("bn2", b.conv("conv2", x, 1, 1280, 1)))
-	return b.head("linear", x, classes)
+	x = ReLU(b.Norm("bn2", b.Conv("conv2", x, 1, 1280, 1)))
+	return b.Head("linear", x, classes)
 }
 
 // invertedResidual widens, convolves each channel by itself, and narrows; there
 // is no nonlinearity after the narrow end.
-func invertedResidual(b *builder, x *Node, expansion, width, stride int) *Node {
-	y := relu(b.norm("bn1", b.conv("conv1", x, 1, expansion*channels(x), 1)))
-	y = relu(b.norm("bn2", b.depthConv("conv2", y, 3, stride)))
-	y = b.norm("bn3", b.conv("conv3", y, 1, width, 1))
+func invertedResidual(b *Builder, x *Node, expansion, width, stride int) *Node {
+	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 1, expansion*channels(x), 1)))
+	y = ReLU(b.Norm("bn2", b.DepthConv("conv2", y, 3, stride)))
+	y = b.Norm("bn3", b.Conv("conv3", y, 1, width, 1))
 	if stride > 1 {
 		return y
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Net is a network that can be built. Get one from [ByName] or [All].
+// Net is a network that can be built. Get one from [ByName] or [All], or make one with [New].
 type Net struct {
 	Name   string
 	About  string // one line for a list of networks
@@ -30,7 +30,7 @@ type Net struct {
 	Recipe Recipe
 	H200   float64 // images a second on one H200, measured without the study; 0: not measured
 
-	build func(b *builder, images *Node, classes int) *Node
+	build func(b *Builder, images *Node, classes int) *Node
 }
 
 // Recipe is how a network is trained where nothing else is said.
@@ -63,6 +63,13 @@ var All = []Net{
 		Name: "vgg11", About: "VGG-11 with batch norm: plain convolutions and max pools, 9.2 M parameters",
 		Params: 9_231_114, build: vgg11, Recipe: paper, H200: 200_000,
 	},
+}
+
+// New makes a network from the function that builds its graph: of pictures [batch, height, width, channels] it returns
+// logits [batch, classes], most simply by [Builder.Head]. Variables that the builder makes are drawn from a run's seed
+// and saved with it.
+func New(name string, build func(b *Builder, pictures *Node, classes int) *Node) Net {
+	return Net{Name: name, build: build}
 }
 
 // Names lists the networks in alphabetical order.
@@ -103,9 +110,9 @@ func (n Net) Features(scope *model.Scope, images *Node, classes int) (logits, fe
 	return n.build(b, images, classes), features
 }
 
-func newBuilder(scope *model.Scope, images *Node, training bool) *builder {
+func newBuilder(scope *model.Scope, images *Node, training bool) *Builder {
 	images.AssertRank(4)
-	b := &builder{scope: scope, root: scope.Scope(), narrow: images.DType(), wide: dtypes.Float32, training: training}
+	b := &Builder{scope: scope, root: scope.Scope(), narrow: images.DType(), wide: dtypes.Float32, training: training}
 	if b.narrow == dtypes.Float64 {
 		b.wide = dtypes.Float64
 	}

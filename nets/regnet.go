@@ -9,30 +9,30 @@ import (
 
 // regNetX200 is RegNetX-200MF of Radosavovic et al. (2020) with the stem and
 // strides for small pictures.
-func regNetX200(b *builder, x *Node, classes int) *Node {
+func regNetX200(b *Builder, x *Node, classes int) *Node {
 	stages := []struct{ blocks, width, stride int }{
 		{1, 24, 1},
 		{1, 56, 1},
 		{4, 152, 2},
 		{7, 368, 2},
 	}
-	x = relu(b.norm("bn1", b.conv("conv1", x, 3, 64, 1)))
+	x = ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, 64, 1)))
 	for i, s := range stages {
 		for block := range s.blocks {
 			stride := 1
 			if block == 0 {
 				stride = s.stride
 			}
-			x = groupedBottleneck(b.in(fmt.Sprintf("layer%d", i+1), strconv.Itoa(block)), x, s.width, stride)
+			x = groupedBottleneck(b.In(fmt.Sprintf("layer%d", i+1), strconv.Itoa(block)), x, s.width, stride)
 		}
 	}
-	return b.head("linear", x, classes)
+	return b.Head("linear", x, classes)
 }
 
-func groupedBottleneck(b *builder, x *Node, width, stride int) *Node {
+func groupedBottleneck(b *Builder, x *Node, width, stride int) *Node {
 	const groupWidth = 8
-	y := relu(b.norm("bn1", b.conv("conv1", x, 1, width, 1)))
-	y = relu(b.norm("bn2", b.groupConv("conv2", y, 3, groupWidth, stride)))
-	y = b.norm("bn3", b.conv("conv3", y, 1, width, 1))
-	return relu(Add(y, b.shortcut(x, width, stride)))
+	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 1, width, 1)))
+	y = ReLU(b.Norm("bn2", b.GroupConv("conv2", y, 3, groupWidth, stride)))
+	y = b.Norm("bn3", b.Conv("conv3", y, 1, width, 1))
+	return ReLU(Add(y, b.shortcut(x, width, stride)))
 }

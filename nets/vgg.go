@@ -8,7 +8,7 @@ import (
 
 // vgg11 is configuration A of Simonyan and Zisserman (2014) with batch norm and
 // one linear layer. Layers are counted as PyTorch's Sequential counts them.
-func vgg11(b *builder, x *Node, classes int) *Node {
+func vgg11(b *Builder, x *Node, classes int) *Node {
 	const pool = 0
 	layer := 0
 	for _, width := range []int{64, pool, 128, pool, 256, 256, pool, 512, 512, pool, 512, 512, pool} {
@@ -17,10 +17,10 @@ func vgg11(b *builder, x *Node, classes int) *Node {
 			layer++
 			continue
 		}
-		features := b.in("features")
-		x = features.convBias(strconv.Itoa(layer), x, 3, width, 1)
-		x = relu(features.norm(strconv.Itoa(layer+1), x))
+		features := b.In("features")
+		x = features.ConvBias(strconv.Itoa(layer), x, 3, width, 1)
+		x = ReLU(features.Norm(strconv.Itoa(layer+1), x))
 		layer += 3
 	}
-	return b.head("classifier", x, classes)
+	return b.Head("classifier", x, classes)
 }

@@ -19,6 +19,12 @@ type Potential struct {
 	inverse   func(z, param *Node) *Node
 }
 
+// NewPotential makes a potential from its mirror map z = ∇ψ(w) and the inverse of that, coordinate by coordinate. Both
+// get the parameter, a positive scalar variable of the store, which a run may change without another compilation.
+func NewPotential(name, parameter string, value float64, mirror, inverse func(x, param *Node) *Node) Potential {
+	return Potential{name, parameter, value, mirror, inverse}
+}
+
 func (p Potential) isPower() bool { return p.name == "power" }
 
 // check says whether v can be the potential's parameter.

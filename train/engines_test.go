@@ -28,7 +28,7 @@ func apart(t *testing.T, set *images.Set, p float64, seed uint64) (shares map[st
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Run{P: p, LR: 0.1, Seed: seed, Epochs: 1, Schedule: optim.Triangular(x.PerEpoch, x.PerEpoch/4)}
+		r := Plan{P: p, LR: 0.1, Seed: seed, Epochs: 1, Schedule: optim.Triangular(x.PerEpoch, x.PerEpoch/4)}
 		if err := x.Start(r); err != nil {
 			t.Fatal(err)
 		}

@@ -43,9 +43,9 @@ const (
 
 // SearchRate makes runs with learning rates around first and chooses: of the kind of coarse, whose epochs and schedule are short, for the decade, and of fine for
 // the rest. show is called after each. The session is left in disorder: Start comes next.
-func (x *Session) SearchRate(ctx context.Context, coarse, fine Run, first float64, show func(TriedRate)) (RateSearch, error) {
+func (x *Session) SearchRate(ctx context.Context, coarse, fine Plan, first float64, show func(TriedRate)) (RateSearch, error) {
 	s := RateSearch{P: fine.P, Epochs: fine.Epochs}
-	look := func(r Run) func(rate float64) (float64, error) {
+	look := func(r Plan) func(rate float64) (float64, error) {
 		return func(rate float64) (float64, error) {
 			r.LR = rate
 			loss, err := x.short(ctx, r)
@@ -71,7 +71,7 @@ func (x *Session) SearchRate(ctx context.Context, coarse, fine Run, first float6
 }
 
 // short is the loss in the last epoch of a run.
-func (x *Session) short(ctx context.Context, r Run) (float64, error) {
+func (x *Session) short(ctx context.Context, r Plan) (float64, error) {
 	if err := x.Start(r); err != nil {
 		return 0, err
 	}

@@ -23,7 +23,7 @@ import (
 
 // Settings are what is compiled into a session.
 type Settings struct {
-	Net       string
+	Net       nets.Net
 	Batch     int
 	Precision string // bf16 or float32: of the network's arithmetic; weights and statistics are float32
 	Augment   bool   // flip, shift by up to 2 pixels, cut out 4 × 4
@@ -43,6 +43,7 @@ type Session struct {
 	engine   *engine.Engine
 	dtype    dtypes.DType
 	start    []Layer // the weights that the run began with; nil: not known
+	began    string  // their hash
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
 	Params   int // trainable parameters
@@ -63,17 +64,14 @@ const (
 
 // New puts the data on the engine and compiles the step and the evaluation.
 func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
-	net, err := nets.ByName(s.Net)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}
 	if s.Augment && min(set.Height, set.Width) <= cutout {
 		return nil, fmt.Errorf("pictures of %d × %d are too small to cut a square of %d × %d out: train without augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
 	}
-	x := &Session{engine: e, set: set, settings: s, net: net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(evaluated(e.Name), set.Test.Len())}
+	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(evaluated(e.Name), set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
 		x.dtype = dtypes.BFloat16

@@ -14,6 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/safetensors"
+	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/optim"
 )
 
@@ -47,7 +48,7 @@ func session(t *testing.T, set *images.Set, s Settings) *Session {
 	return x
 }
 
-func epochs(t *testing.T, x *Session, r Run, from, to int) (last Epoch) {
+func epochs(t *testing.T, x *Session, r Plan, from, to int) (last Epoch) {
 	t.Helper()
 	var err error
 	for e := from; e < to; e++ {
@@ -71,10 +72,19 @@ func weights(t *testing.T, x *Session) string {
 	return string(b)
 }
 
-var quick = Settings{Net: "cnn", Batch: 20, Precision: "float32", Augment: true}
+// cnn is the small network.
+func cnn() nets.Net {
+	n, err := nets.ByName("cnn")
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
 
-func quickRun(x *Session, p float64) Run {
-	return Run{P: p, LR: 0.5, Seed: 3, Epochs: 4, Schedule: optim.Triangular(4*x.PerEpoch, x.PerEpoch)}
+var quick = Settings{Net: cnn(), Batch: 20, Precision: "float32", Augment: true}
+
+func quickRun(x *Session, p float64) Plan {
+	return Plan{P: p, LR: 0.5, Seed: 3, Epochs: 4, Schedule: optim.Triangular(4*x.PerEpoch, x.PerEpoch)}
 }
 
 func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {

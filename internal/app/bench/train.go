@@ -201,12 +201,12 @@ func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (tra
 		return m, err
 	}
 	steps := max(2, 2_500_000/net.Params) // a small network takes many, or else starting and ending an epoch would count
-	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: name, Batch: t.Batch, Precision: "float32", Augment: true,
+	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: net, Batch: t.Batch, Precision: "float32", Augment: true,
 		Optimizer: optim.Mirror().Schedule(optim.Constant())})
 	if err != nil {
 		return m, err
 	}
-	run := train.Run{P: t.P, LR: 1e-3, Seed: 1, Epochs: 1, Schedule: optim.Constant()}
+	run := train.Plan{P: t.P, LR: 1e-3, Seed: 1, Epochs: 1, Schedule: optim.Constant()}
 	if err := x.Start(run); err != nil {
 		return m, err
 	}

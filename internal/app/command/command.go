@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/settings"
@@ -48,6 +49,8 @@ type Env struct {
 	Observer
 	Version string       // of the program
 	Engines *engine.Pool // opened once a process
+
+	SaveEvery time.Duration // how much work a killed run may lose; 0: 15 seconds
 }
 
 // Observer hears how the work goes. Say may be called by several goroutines.

@@ -13,6 +13,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // checkpointName is the file of a run folder that a stopped fit resumes from.
@@ -140,7 +141,7 @@ func (w *fitting) takeUp(s *stoppedFit) error {
 		s.state.Points = s.trace[len(s.state.Finished)]
 		w.lib.Resume = s.state
 		if s.state.Unchecked {
-			w.env.Say("%s%s", filepath.Join(s.dir, filepath.FromSlash(checkpointName)), noChecksum)
+			w.env.Say("%s%s", filepath.Join(s.dir, filepath.FromSlash(checkpointName)), train.NoChecksum)
 		}
 		w.env.Say("resuming after step %d", s.state.State.Step)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // blocked is a run folder with a file in the place of a folder or a file.
@@ -37,33 +38,14 @@ func TestATensorBoardFileThatCannotBeWrittenIsOneWarning(t *testing.T) {
 	inside.Dir = run.Path("place")
 	said := 0
 	inside.Say = func(string, ...any) { said++ }
-	b := newBoard(&inside)
-	b.add(epochLine{})
-	b.add(epochLine{})
-	b.close()
+	b := train.NewEvents(&inside)
+	b.Epoch(train.Record{})
+	b.Epoch(train.Record{})
+	b.Close()
 	if said != 1 {
 		t.Errorf("%d warnings", said)
 	}
 	if err := run.Finish(nil, false); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestOldCheckpointsMakeRoomAndTheNewestStays(t *testing.T) {
-	dir := t.TempDir()
-	run := &runlog.Run{Dir: dir}
-	for _, name := range []string{"epoch-00009", "epoch-00010", "epoch-00011"} {
-		if err := run.WriteFile("checkpoints/"+name+".safetensors", nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := dropCheckpoints(dir, 1); n != 2 {
-		t.Errorf("%d were removed", n)
-	}
-	if left := checkpoints(dir); len(left) != 1 || left[0].epoch != 11 {
-		t.Errorf("left: %v", left)
-	}
-	if n := dropCheckpoints(dir, 1); n != 0 {
-		t.Errorf("%d more were removed", n)
 	}
 }

@@ -309,7 +309,7 @@ func (w *Trainer) compile() error {
 	w.env.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", w.Model, w.set.Name, w.set.Train.Len(),
 		w.set.Test.Len(), w.Precision, w.engine.Name)
 	begin := time.Now()
-	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.Model, Batch: w.Batch, Precision: w.Precision,
+	w.session, err = train.New(w.engine, w.set, train.Settings{Net: must(nets.ByName(w.Model)), Batch: w.Batch, Precision: w.Precision,
 		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch)})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,13 @@ func edit(t *testing.T, dir string, change func(info map[string]any)) {
 	}
 }
 
+// checkpoints lists those of a run folder, the newest first.
+func checkpoints(dir string) []string {
+	all, _ := filepath.Glob(filepath.Join(dir, "checkpoints", "epoch-*.safetensors"))
+	slices.Reverse(all)
+	return all
+}
+
 func resume(t *testing.T, dir string, change ...func(*Train)) (*spoken, error) {
 	t.Helper()
 	settings := Train{Engine: "cpu", Resume: dir, Printed: Printed{JSON: true}, P: []float64{2}, Trials: 1, Runs: "runs"}
@@ -178,10 +186,10 @@ func geometryOf(t *testing.T, dir string) string {
 	return string(out)
 }
 
-func linesOf(t *testing.T, dir string) (out []epochLine) {
+func linesOf(t *testing.T, dir string) (out []train.Record) {
 	t.Helper()
 	if err := runlog.ReadMetrics(dir, func(b json.RawMessage) error {
-		var l epochLine
+		var l train.Record
 		err := json.Unmarshal(b, &l)
 		out = append(out, l)
 		return err
@@ -305,22 +313,22 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 		return errors.Join(err, safetensors.Encode(&b, f), os.WriteFile(path, b.Bytes(), 0o666))
 	}
 	for what, c := range map[string]struct {
-		harm func(dir string, all []saved) error
+		harm func(dir string, all []string) error
 		said string
 	}{
-		"nothing":               {func(string, []saved) error { return nil }, "resuming after epoch"},
-		"the newest checkpoint": {func(_ string, all []saved) error { return damage(all[0].path) }, "skipped: "},
-		"a bit of the newest":   {func(_ string, all []saved) error { return flip(all[0].path) }, "resuming after epoch 1 of"},
-		"the checksums":         {func(_ string, all []saved) error { return older(all[0].path) }, "has no checksum"},
-		"all checkpoints":       {func(_ string, all []saved) error { return errors.Join(damage(all[0].path), damage(all[1].path)) }, "starting again"},
-		"no checkpoints":        {func(dir string, _ []saved) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, "starting again"},
-		"the last line": {func(dir string, _ []saved) error {
+		"nothing":               {func(string, []string) error { return nil }, "resuming after epoch"},
+		"the newest checkpoint": {func(_ string, all []string) error { return damage(all[0]) }, "skipped: "},
+		"a bit of the newest":   {func(_ string, all []string) error { return flip(all[0]) }, "resuming after epoch 1 of"},
+		"the checksums":         {func(_ string, all []string) error { return older(all[0]) }, "has no checksum"},
+		"all checkpoints":       {func(_ string, all []string) error { return errors.Join(damage(all[0]), damage(all[1])) }, "starting again"},
+		"no checkpoints":        {func(dir string, _ []string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, "starting again"},
+		"the last line": {func(dir string, _ []string) error {
 			path := filepath.Join(dir, "metrics.jsonl")
 			b, err := os.ReadFile(path)
 			lines := bytes.SplitAfter(b, []byte("\n"))
 			return errors.Join(err, os.WriteFile(path, bytes.Join(lines[:len(lines)-2], nil), 0o666))
 		}, "has no line of epoch"},
-		"a line in the middle": {func(dir string, _ []saved) error {
+		"a line in the middle": {func(dir string, _ []string) error {
 			path := filepath.Join(dir, "metrics.jsonl")
 			b, err := os.ReadFile(path)
 			lines := bytes.SplitAfter(b, []byte("\n"))
@@ -334,7 +342,7 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 		s.Runs = filepath.Join(t.TempDir(), "runs")
 		dir, _ := stop(t, s)
 		all := checkpoints(dir)
-		if len(all) != 2 || all[1].epoch != 1 { // after the first epoch, and when it was interrupted
+		if len(all) != 2 || !strings.HasSuffix(all[1], "epoch-00001.safetensors") { // after the first epoch, and when it was interrupted
 			t.Fatalf("%s: checkpoints %v", what, all)
 		}
 		if err := c.harm(dir, all); err != nil {
@@ -371,7 +379,7 @@ func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 	edit(t, dir, func(info map[string]any) { info["status"] = runlog.Interrupted })
 	lines := linesOf(t, dir)
 	last := lines[1]
-	last.Score, last.Geometry, last.Untold = train.Score{}, train.Geometry{}, true
+	last.Score, last.Geometry, last.Unevaluated = train.Score{}, train.Geometry{}, true
 	a, _ := json.Marshal(lines[0])
 	b, _ := json.Marshal(last)
 	if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), fmt.Appendf(nil, "%s\n%s\n", a, b), 0o666); err != nil {
@@ -380,7 +388,7 @@ func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 	if _, err := resume(t, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := linesOf(t, dir); len(got) != 2 || got[1].Untold || geometryOf(t, dir) != geometry {
+	if got := linesOf(t, dir); len(got) != 2 || got[1].Unevaluated || geometryOf(t, dir) != geometry {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -422,7 +430,7 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 	}
 	// The epoch is finished and kept, its evaluation is not waited for.
 	b, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil || bytes.Count(b, []byte("\n")) != 4 || bytes.Count(b, []byte(`"unevaluated":true`)) != 1 || checkpoints(dir)[0].epoch != 4 {
+	if err != nil || bytes.Count(b, []byte("\n")) != 4 || bytes.Count(b, []byte(`"unevaluated":true`)) != 1 || !strings.HasSuffix(checkpoints(dir)[0], "epoch-00004.safetensors") {
 		t.Errorf("metrics %s, %v", b, err)
 	}
 }
@@ -495,7 +503,7 @@ func TestTimesOfARunThatGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bytes.SplitAfter(data, []byte("\n"))
-	var last epochLine
+	var last train.Record
 	if err := json.Unmarshal(lines[5], &last); err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -31,7 +29,6 @@ type Trainer struct {
 	session *train.Session
 	init    *train.Init
 	rates   map[float64]train.RateSearch // by p
-	began   string                       // tells the weights that the run under way began with
 	whole   bool                         // a run whose numbers cannot be written fails
 	results []TrainResult
 	left    []string // commands that make what an interrupt or a full disk left
@@ -159,12 +156,9 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 			run.Lost(rateFile, err)
 		}
 	}
-	plan := w.plan(p, seed, float64(one.LR))
-	err = w.session.Start(plan)
-	w.began = w.session.StartHash()
-	if err == nil {
-		err = w.run(ctx, run, plan, 0, nil, &r)
-	}
+	err = w.observed(run, w.plan(p, seed, float64(one.LR)), &r, func(plan train.Plan, o train.Observer) (train.Result, error) {
+		return w.session.Run(ctx, plan, run, o)
+	})
 	return r, run.Finish(err, ctx.Err() != nil)
 }
 
@@ -185,8 +179,27 @@ func (w *Trainer) named(err error, p float64, seed uint64) error {
 	return fmt.Errorf("p = %v, seed %d: %w%s", p, seed, err, more)
 }
 
-func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Run {
-	return train.Run{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init}
+// plan is the run of p and seed.
+func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Plan {
+	every := w.env.SaveEvery
+	if every == 0 {
+		every = saveEvery
+	}
+	return train.Plan{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init,
+		Study: !w.NoStudy, Fingerprint: w.fingerprint(), SaveEvery: every}
+}
+
+// saveEvery is how much work a killed run may lose, beside the epoch that runs.
+const saveEvery = 15 * time.Second
+
+// fingerprint is what a checkpoint depends on beside p, learning rate, seed and epochs.
+func (w *Trainer) fingerprint() map[string]string {
+	out := map[string]string{"data_hash": w.set.Hash}
+	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay", "adaptive",
+		"no_augment", "unit"} {
+		out[key] = settings.Get(w.Train, key)
+	}
+	return out
 }
 
 // resultFile is where a run keeps its result, and rateFile the search that chose its learning rate.
@@ -211,7 +224,7 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	if t, ok := w.rates[p]; ok {
 		return &t, nil
 	}
-	short := func(epochs int) train.Run {
+	short := func(epochs int) train.Plan {
 		t := *w.Train
 		t.Epochs = epochs
 		run := w.plan(p, w.Seed, 0)
@@ -320,155 +333,71 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// CheckpointEvery is how much work a killed run may lose, beside the epoch under way.
-var CheckpointEvery = 15 * time.Second
-
-// run trains from the epoch after the given one, which has the last of these lines, to the end, writes everything a run leaves, and fills in the result.
-func (w *Trainer) run(ctx context.Context, run *runlog.Run, r train.Run, done int, lines []epochLine, out *TrainResult) error {
-	board := newBoard(run)
-	defer board.close()
-	bar := w.env.Bar(fmt.Sprintf("p = %v, seed %d", r.P, r.Seed), int64(done*w.session.PerEpoch), int64(w.Epochs*w.session.PerEpoch))
-	endBar := sync.OnceFunc(bar.End)
-	defer endBar()
-	begin, saved := time.Now(), time.Time{}
-	before := 0.0 // seconds of the legs before this one
-	for _, l := range lines {
-		before = max(before+l.Seconds, l.Elapsed)
-	}
-	heard, warned, largest, note := false, false, w.session.StartLargest(), ""
-	for epoch := done; epoch < w.Epochs; epoch++ {
-		e, err := w.session.Train(w.unlessShort(ctx, lines), r, epoch, func(steps int) {
-			bar.Set(int64(epoch*w.session.PerEpoch+steps), note)
-			if ctx.Err() != nil && !heard {
-				heard = true
-				w.env.Say("finishing this epoch; Ctrl-C again to stop now")
-			}
-		})
-		if err != nil {
-			return err
-		}
-		line := epochLine{Epoch: e}
-		if line.Score, line.Geometry, err = w.session.Measure(ctx, r.P); err != nil {
-			if ctx.Err() == nil {
-				return err
-			}
-			line.Score, line.Geometry, line.Untold = train.Score{}, train.Geometry{}, true
-		}
-		line.Elapsed = before + time.Since(begin).Seconds()
-		lines = append(lines, line)
-		if err := run.Append(line.record()); err != nil {
-			return err
-		}
-		if text := jump(largest, lines); text != "" && !warned {
-			warned = true
-			w.env.Say("p = %v, seed %d: %s", r.P, r.Seed, text)
-		}
-		if !line.Untold {
-			note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", e.Loss, 100*line.Score.Accuracy, render.Thousands(int(e.Rate)))
-			board.add(line)
-		}
-		if time.Since(saved) > CheckpointEvery || e.Seconds > shortEpoch || epoch+1 == w.Epochs || ctx.Err() != nil {
-			w.checkpoint(run, r, epoch+1)
-			saved = time.Now()
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	endBar()
-	return w.finish(ctx, run, r, lines, before+time.Since(begin).Seconds(), out)
-}
-
-// shortEpoch is how many seconds an interrupted run may take to finish its epoch, so that nothing of it is lost.
-const shortEpoch = 5
-
-// unlessShort returns a context that an interrupt does not end, where epochs are short.
-func (w *Trainer) unlessShort(ctx context.Context, lines []epochLine) context.Context {
-	if n := len(lines); n > 0 && lines[n-1].Seconds <= shortEpoch {
-		return context.WithoutCancel(ctx)
-	}
-	return ctx
-}
-
-// checkpoint writes the state after an epoch, with what it belongs to, and keeps the newest two. Training continues
-// without one that cannot be written: those before it stay.
-func (w *Trainer) checkpoint(run *runlog.Run, r train.Run, epoch int) {
-	about := w.about(r)
-	about["epoch"], about["start"] = strconv.Itoa(epoch), w.began
-	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
-	err := run.Sync() // a checkpoint presumes its metrics
-	if err == nil {
-		err = w.save(run, name, true, about)
-	}
-	if err != nil {
-		run.Lost(name, err)
-		return
-	}
-	dropCheckpoints(run.Dir, 2)
-}
-
-// save writes the session. If the disk does not take it, all checkpoints but the newest make room for another attempt.
-func (w *Trainer) save(run *runlog.Run, name string, training bool, about map[string]string) error {
-	err := w.session.Save(run.Path(name), training, about)
-	if err != nil && dropCheckpoints(run.Dir, 1) > 0 {
-		err = w.session.Save(run.Path(name), training, about)
-	}
-	return err
-}
-
-// dropCheckpoints removes all but the newest checkpoints of a run folder, and returns how many.
-func dropCheckpoints(dir string, keep int) int {
-	all := checkpoints(dir)
-	dropped := 0
-	for _, old := range all[min(keep, len(all)):] {
-		if os.Remove(old.path) == nil {
-			dropped++
-		}
-	}
-	return dropped
-}
-
-// about is what a checkpoint of a run depends on, in words.
-func (w *Trainer) about(r train.Run) map[string]string {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	return map[string]string{"model": w.Model, "data_hash": w.set.Hash, "p": number(r.P), "lr": number(r.LR), "seed": strconv.FormatUint(r.Seed, 10), "epochs": strconv.Itoa(w.Epochs),
-		"batch": strconv.Itoa(w.Batch), "schedule": w.Schedule, "peak": number(w.Peak), "momentum": number(w.Momentum), "dual_decay": number(w.DualDecay),
-		"weight_decay": number(w.WeightDecay), "adaptive": number(w.Adaptive), "no_augment": strconv.FormatBool(w.NoAugment), "unit": w.Unit}
-}
-
-func (w *Trainer) finish(ctx context.Context, run *runlog.Run, plan train.Run, lines []epochLine, seconds float64, out *TrainResult) error {
-	last := lines[len(lines)-1]
-	flip, err := w.session.Evaluate(ctx, true)
+// observed does the work of a run: it shows how it goes, fills in the result and writes the report.
+func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
+	work func(train.Plan, train.Observer) (train.Result, error)) error {
+	events := train.NewEvents(run)
+	defer events.Close()
+	shown := &trainBars{env: w.env, plan: plan, perEpoch: w.session.PerEpoch}
+	out, err := work(plan, train.Observers{shown, events})
+	shown.end()
 	if err != nil {
 		return err
 	}
-	r := TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy, TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy,
-		FlipAccuracy: flip.Accuracy, Seconds: seconds, Run: run.Dir, Warning: jump(w.session.StartLargest(), lines)}
-	var rates []float64
-	for _, l := range lines {
-		rates = append(rates, l.Rate)
-	}
-	slices.Sort(rates)
-	r.ImgPerSecond = rates[len(rates)/2]
-	about := map[string]string{"model": w.Model, "p": fmt.Sprint(plan.P)}
-	if err := w.save(run, "weights.safetensors", false, about); err != nil {
-		return err
-	}
-	var study *train.Study
-	if !w.NoStudy {
-		bar := w.env.Bar(fmt.Sprintf("p = %v, seed %d: study of the weights", plan.P, plan.Seed), 0, 1000)
-		s, err := w.session.Study(ctx, plan.P, last.Score.Accuracy, func(share float64) { bar.Set(int64(1000*share), "") })
-		bar.End()
-		if err != nil {
-			return err
-		}
-		study = &s
-		if err := w.keep(run, studyFile, s); err != nil {
+	last := out.Last()
+	*r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy,
+		TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
+		Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning}
+	if out.Study != nil {
+		if err := w.keep(run, studyFile, out.Study); err != nil {
 			return err
 		}
 	}
-	*out = r
-	return w.report(run, r, lines, study)
+	return w.report(run, *r, out.Records, out.Study)
+}
+
+// trainBars shows a run on the console: a bar for its epochs, and one for its study.
+type trainBars struct {
+	env      *Env
+	plan     train.Plan
+	perEpoch int
+	bar      Bar
+	study    bool
+	note     string
+}
+
+var _ train.Observer = (*trainBars)(nil)
+
+func (b *trainBars) name() string { return fmt.Sprintf("p = %v, seed %d", b.plan.P, b.plan.Seed) }
+
+func (b *trainBars) Step(epoch, step int) {
+	done := int64((epoch-1)*b.perEpoch + step)
+	if b.bar == nil { // of a resumed run the epochs before are done
+		b.bar = b.env.Bar(b.name(), int64((epoch-1)*b.perEpoch), int64(b.plan.Epochs*b.perEpoch))
+	}
+	b.bar.Set(done, b.note)
+}
+
+func (b *trainBars) Epoch(r train.Record) {
+	if !r.Unevaluated {
+		b.note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", r.Epoch.Loss, 100*r.Score.Accuracy, render.Thousands(int(r.Rate)))
+	}
+}
+
+func (b *trainBars) Studying(share float64) {
+	if !b.study {
+		b.end()
+		b.study, b.bar = true, b.env.Bar(b.name()+": study of the weights", 0, 1000)
+	}
+	b.bar.Set(int64(1000*share), "")
+}
+
+func (b *trainBars) Say(text string) { b.env.Say("%s: %s", b.name(), text) }
+
+func (b *trainBars) end() {
+	if b.bar != nil {
+		b.bar.End()
+	}
 }
 
 // keep writes numbers that others read. A run of a sweep fails without them, and is made again; another is done.
@@ -482,7 +411,7 @@ func (w *Trainer) keep(run *runlog.Run, name string, v any) error {
 }
 
 // report writes tables, figures and report.html.
-func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []epochLine, study *train.Study) error {
+func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []train.Record, study *train.Study) error {
 	doc := render.NewDocument(run, fmt.Sprintf("%s on %s: p = %v", w.Model, w.set.Name, r.P), "bregman train · "+run.Info.Started.Format("2 January 2006 15:04"))
 	t := render.Table{Header: []string{"result", ""}}
 	for _, row := range [][2]string{

@@ -34,7 +34,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if version := os.Getenv("SWEEP_TEST_VERSION"); version != "" {
-		command.CheckpointEvery = 0 // every epoch: networks of tests are small
 		os.Exit(commandLine(version, os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -54,7 +53,8 @@ func commandLine(version string, args []string) int {
 		cmd, err = command.Ready(k.Selected().Target.Addr().Interface().(command.Command))
 	}
 	if err == nil {
-		env := &command.Env{Observer: command.Lines(os.Stderr), Version: version, Engines: new(engine.Pool)}
+		env := &command.Env{Observer: command.Lines(os.Stderr), Version: version, Engines: new(engine.Pool),
+			SaveEvery: 1} // every epoch: networks of tests are small
 		err = command.Run(ctx, env, cmd, os.Stdout)
 	}
 	if err != nil {

@@ -71,7 +71,7 @@ func (l *logWriter) to(w io.Writer) {
 func newRunner(place Place, env *command.Env) *runner {
 	log := new(logWriter)
 	return &runner{Place: place, log: log, sets: map[string]source{},
-		env: &command.Env{Observer: command.Lines(log), Version: env.Version, Engines: env.Engines}}
+		env: &command.Env{Observer: command.Lines(log), Version: env.Version, Engines: env.Engines, SaveEvery: env.SaveEvery}}
 }
 
 func (r *runner) close() {

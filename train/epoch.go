@@ -14,16 +14,6 @@ import (
 	"github.com/bregman-ml/bregman/optim"
 )
 
-// Run is one training run on a session.
-type Run struct {
-	P        float64
-	LR       float64
-	Seed     uint64
-	Epochs   int
-	Schedule optim.Schedule
-	Init     *Init // weights to go on from; nil: drawn from the seed
-}
-
 // Epoch is what came of one epoch.
 type Epoch struct {
 	Epoch    int     `json:"epoch"` // counted from 1
@@ -47,7 +37,7 @@ func (d *Diverged) Error() string { return d.Err.Error() }
 func (d *Diverged) Unwrap() error { return d.Err }
 
 // Start sets the session to the beginning of a run: initial weights, p, learning rate, step 0.
-func (x *Session) Start(r Run) error {
+func (x *Session) Start(r Plan) error {
 	return engine.Try(func() error {
 		if err := nets.Init(x.modelScope(), r.Seed); err != nil {
 			return err
@@ -79,7 +69,7 @@ func (x *Session) clearStatistics() error {
 }
 
 // Train runs epoch number epoch, counted from 0. progress is called now and then with the steps done in it.
-func (x *Session) Train(ctx context.Context, r Run, epoch int, progress func(steps int)) (Epoch, error) {
+func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(steps int)) (Epoch, error) {
 	out := Epoch{Epoch: epoch + 1}
 	err := engine.Try(func() error {
 		if err := x.setPlan(r.Seed, epoch+1); err != nil {

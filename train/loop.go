@@ -1,0 +1,161 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bregman-ml/bregman/runlog"
+)
+
+// Result is what a run came to.
+type Result struct {
+	Records []Record
+	Flip    Score   // answers averaged with those to the mirror image
+	Rate    float64 // images a second in training alone, the median over epochs
+	Seconds float64 // over all legs of a run that was resumed
+	Warning string  // what a reader must know before the numbers
+	Study   *Study  // nil: not asked for
+}
+
+// Last is the record of the last epoch.
+func (r Result) Last() Record { return r.Records[len(r.Records)-1] }
+
+// Run trains from the first epoch to the last. The folder gets the metrics, checkpoints to resume from, and in the end
+// weights.safetensors; nil keeps nothing.
+func (x *Session) Run(ctx context.Context, p Plan, folder *runlog.Run, o Observer) (Result, error) {
+	if err := x.Start(p); err != nil {
+		return Result{}, err
+	}
+	x.began = x.StartHash()
+	return x.loop(ctx, p, folder, nil, 0, o)
+}
+
+// loop trains from the epoch after the given one, which has the last of these records, to the end.
+func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records []Record, done int, o Observer) (Result, error) {
+	begin, saved := time.Now(), time.Time{}
+	before := 0.0 // seconds of the legs before this one
+	for _, r := range records {
+		before = max(before+r.Seconds, r.Elapsed)
+	}
+	heard, warned, largest := false, false, x.StartLargest()
+	for epoch := done; epoch < p.Epochs; epoch++ {
+		e, err := x.Train(uninterruptedIfShort(ctx, records), p, epoch, func(steps int) {
+			o.Step(epoch+1, steps)
+			if ctx.Err() != nil && !heard {
+				heard = true
+				o.Say("finishing this epoch; Ctrl-C again to stop now")
+			}
+		})
+		if err != nil {
+			return Result{Records: records}, err
+		}
+		r := Record{Epoch: e}
+		if r.Score, r.Geometry, err = x.Measure(ctx, p.P); err != nil {
+			if ctx.Err() == nil {
+				return Result{Records: records}, err
+			}
+			r.Score, r.Geometry, r.Unevaluated = Score{}, Geometry{}, true
+		}
+		r.Elapsed = before + time.Since(begin).Seconds()
+		records = append(records, r)
+		if folder != nil {
+			if err := folder.Append(r); err != nil {
+				return Result{Records: records}, err
+			}
+		}
+		if text := jump(largest, records); text != "" && !warned {
+			warned = true
+			o.Say(text)
+		}
+		o.Epoch(r)
+		if folder != nil && (time.Since(saved) > p.SaveEvery || e.Seconds > shortEpoch || epoch+1 == p.Epochs || ctx.Err() != nil) {
+			x.savePoint(folder, p, epoch+1)
+			saved = time.Now()
+		}
+		if err := ctx.Err(); err != nil {
+			return Result{Records: records}, err
+		}
+	}
+	out := Result{Records: records, Seconds: before + time.Since(begin).Seconds(), Warning: jump(largest, records)}
+	return x.finish(ctx, p, folder, out, o)
+}
+
+// finish measures the trained network and saves its weights.
+func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Result, o Observer) (Result, error) {
+	var err error
+	if out.Flip, err = x.Evaluate(ctx, true); err != nil {
+		return out, err
+	}
+	var rates []float64
+	for _, r := range out.Records {
+		rates = append(rates, r.Rate)
+	}
+	slices.Sort(rates)
+	out.Rate = rates[len(rates)/2]
+	if folder != nil {
+		if err := x.saveIn(folder, "weights.safetensors", false, map[string]string{"model": x.net.Name, "p": fmt.Sprint(p.P)}); err != nil {
+			return out, err
+		}
+	}
+	if p.Study {
+		s, err := x.Study(ctx, p.P, out.Last().Score.Accuracy, o.Studying)
+		if err != nil {
+			return out, err
+		}
+		out.Study = &s
+	}
+	return out, nil
+}
+
+// shortEpoch is how many seconds an interrupted run may take to finish its epoch, so that nothing of it is lost.
+const shortEpoch = 5
+
+// uninterruptedIfShort returns a context that an interrupt does not end, if epochs are short.
+func uninterruptedIfShort(ctx context.Context, records []Record) context.Context {
+	if n := len(records); n > 0 && records[n-1].Seconds <= shortEpoch {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
+}
+
+// savePoint writes a checkpoint after an epoch, with what it belongs to, and keeps the newest two. Training continues
+// without one that cannot be written: those before it stay.
+func (x *Session) savePoint(folder *runlog.Run, p Plan, epoch int) {
+	about := p.fingerprint()
+	about["epoch"], about["start"] = strconv.Itoa(epoch), x.began
+	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
+	err := folder.Sync() // a checkpoint presumes its metrics
+	if err == nil {
+		err = x.saveIn(folder, name, true, about)
+	}
+	if err != nil {
+		folder.Lost(name, err)
+		return
+	}
+	dropCheckpoints(folder.Dir, 2)
+}
+
+// saveIn writes the session. If the disk does not take it, all checkpoints but the newest make room for another attempt.
+func (x *Session) saveIn(folder *runlog.Run, name string, training bool, about map[string]string) error {
+	err := x.Save(folder.Path(name), training, about)
+	if err != nil && dropCheckpoints(folder.Dir, 1) > 0 {
+		err = x.Save(folder.Path(name), training, about)
+	}
+	return err
+}
+
+// dropCheckpoints removes all but the newest checkpoints of a run folder, and returns how many.
+func dropCheckpoints(dir string, keep int) int {
+	all := checkpoints(dir)
+	dropped := 0
+	for _, old := range all[min(keep, len(all)):] {
+		if os.Remove(old.path) == nil {
+			dropped++
+		}
+	}
+	return dropped
+}

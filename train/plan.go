@@ -1,0 +1,81 @@
+package train
+
+import (
+	"time"
+
+	"github.com/bregman-ml/bregman/optim"
+)
+
+// Plan is one training run on a session.
+type Plan struct {
+	P        float64
+	LR       float64
+	Seed     uint64
+	Epochs   int
+	Schedule optim.Schedule
+	Init     *Init // weights to start from; nil: drawn from the seed
+	Study    bool  // measure in the end what the weights allow
+
+	// Fingerprint is what a checkpoint of the run depends on besides P, LR and Seed, in words: one of other settings is
+	// not resumed.
+	Fingerprint map[string]string
+	SaveEvery   time.Duration // how much work a killed run may lose, beside the epoch that runs; 0: every epoch
+}
+
+// Observer hears how a run goes. It is called from the goroutine of the run.
+type Observer interface {
+	Step(epoch, step int)   // of an epoch counted from 1, so many steps are done
+	Epoch(Record)           // an epoch is done
+	Studying(share float64) // of the study of the weights
+	Say(text string)        // what the user should know
+}
+
+// Silent is an observer that does nothing. Embed it to hear a part.
+type Silent struct{}
+
+// Step does nothing.
+func (Silent) Step(int, int) {}
+
+// Epoch does nothing.
+func (Silent) Epoch(Record) {}
+
+// Studying does nothing.
+func (Silent) Studying(float64) {}
+
+// Say does nothing.
+func (Silent) Say(string) {}
+
+var _ Observer = Silent{}
+
+// Observers tells several.
+type Observers []Observer
+
+var _ Observer = Observers(nil)
+
+// Step tells all.
+func (o Observers) Step(epoch, step int) {
+	for _, one := range o {
+		one.Step(epoch, step)
+	}
+}
+
+// Epoch tells all.
+func (o Observers) Epoch(r Record) {
+	for _, one := range o {
+		one.Epoch(r)
+	}
+}
+
+// Studying tells all.
+func (o Observers) Studying(share float64) {
+	for _, one := range o {
+		one.Studying(share)
+	}
+}
+
+// Say tells all.
+func (o Observers) Say(text string) {
+	for _, one := range o {
+		one.Say(text)
+	}
+}
