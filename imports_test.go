@@ -19,9 +19,10 @@ var house = [][]string{
 	{"cmd/bregman"},
 
 	{"internal/app/web"},
-	{"internal/app/compare"},
 	{"internal/app/paper"},
 	{"internal/app/sweep"},
+	{"internal/app/pages"},
+	{"internal/app/trials"},
 	{"internal/app/bench"},
 	{"internal/app/command"},
 	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"},

@@ -18,10 +18,11 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/bench"
 	"github.com/bregman-ml/bregman/internal/app/command"
-	"github.com/bregman-ml/bregman/internal/app/compare"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/paper"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
@@ -43,8 +44,8 @@ type cli struct {
 		Synth command.DataSynth `cmd:""`
 	} `cmd:"" help:"Data sets."`
 	Train  command.Train  `cmd:""`
-	Report compare.Report `cmd:""`
-	Export compare.Export `cmd:""`
+	Report pages.Report   `cmd:""`
+	Export trials.Export  `cmd:""`
 	Serve  web.Serve      `cmd:""`
 	Sweep  sweep.Commands `cmd:"" help:"Grids of runs, on this machine or on many."`
 	Worker sweep.Worker   `cmd:""`

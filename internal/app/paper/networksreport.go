@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -29,12 +31,12 @@ func (r *networks) published(g *group) map[float64]numbers.Accuracy {
 }
 
 // over is the mean and the deviation of a number of the runs of p.
-func (g *group) over(p float64, of func(command.TrainResult) float64) sweep.Sample {
+func (g *group) over(p float64, of func(command.TrainResult) float64) trials.Sample {
 	var all []float64
 	for _, x := range g.runs[p] {
 		all = append(all, of(x))
 	}
-	return sweep.SampleOf(all)
+	return trials.SampleOf(all)
 }
 
 func testAccuracy(x command.TrainResult) float64 { return 100 * x.TestAccuracy }
@@ -119,15 +121,15 @@ func dropColumn(t *render.Table, j int) {
 
 // compared is the order of two p in a group.
 type compared struct {
-	p, q     float64    // p < q
-	ours     sweep.Pair // accuracy of p − accuracy of q, over the seeds that both have
+	p, q     float64     // p < q
+	ours     trials.Pair // accuracy of p − accuracy of q, over the seeds that both have
 	theirs   float64
 	known    bool    // the paper has both
 	theirsBy float64 // the probability that the paper's is chance, corrected for the number of pairs
 }
 
-func (c compared) sure() bool    { return c.ours.Chance < sweep.Sure }
-func (c compared) certain() bool { return c.theirsBy < sweep.Sure }
+func (c compared) sure() bool    { return c.ours.Chance < trials.Sure }
+func (c compared) certain() bool { return c.theirsBy < trials.Sure }
 
 // compare says for all pairs of p how they are ordered here and in the paper, which has both. Ours are paired by seed, Student's t; of the paper's only
 // means and deviations are known, Welch's t. Both are corrected by Holm's method over the pairs of the group.
@@ -142,18 +144,18 @@ func (r *networks) compare(g *group) []compared {
 	}
 	var out []compared
 	var theirs []float64
-	for _, d := range sweep.Pairs(values) {
+	for _, d := range trials.Pairs(values) {
 		c := compared{p: g.ps[d.I], q: g.ps[d.J], ours: d}
 		x, ok := paper[c.p]
 		y, both := paper[c.q]
 		chance := math.NaN()
 		if ok && both {
 			c.known, c.theirs = true, x.Mean-y.Mean
-			chance = sweep.Welch(sweep.Sample{N: numbers.Trials, Mean: x.Mean, Deviation: x.Deviation}, sweep.Sample{N: numbers.Trials, Mean: y.Mean, Deviation: y.Deviation})
+			chance = trials.Welch(trials.Sample{N: numbers.Trials, Mean: x.Mean, Deviation: x.Deviation}, trials.Sample{N: numbers.Trials, Mean: y.Mean, Deviation: y.Deviation})
 		}
 		out, theirs = append(out, c), append(theirs, chance)
 	}
-	for k, p := range sweep.Holm(theirs) {
+	for k, p := range trials.Holm(theirs) {
 		out[k].theirsBy = p
 	}
 	return out
@@ -184,12 +186,12 @@ func (r *networks) orderTable(g *group) render.Table {
 	for _, c := range r.compare(g) {
 		ours, theirs := render.Number(c.ours.Mean, 2), render.Text("–")
 		if se := c.ours.Error(); !math.IsNaN(se) {
-			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, sweep.Probability(c.ours.Chance))
+			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, trials.Probability(c.ours.Chance))
 		}
 		ours.Best = c.sure()
 		if c.known {
 			theirs = render.Number(c.theirs, 2)
-			theirs.Text += fmt.Sprintf(" (%s)", sweep.Probability(c.theirsBy))
+			theirs.Text += fmt.Sprintf(" (%s)", trials.Probability(c.theirsBy))
 			theirs.Best = c.certain()
 		}
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v − %v", c.p, c.q), ours, theirs, render.Text("%s", c.verdict())})
@@ -508,7 +510,7 @@ func (r *networks) accuracyFigures() []render.Figure {
 			if g.model != model {
 				continue
 			}
-			mean := render.Series{Name: g.title, Color: sweep.SeriesColor(k)}
+			mean := render.Series{Name: g.title, Color: pages.SeriesColor(k)}
 			single := render.Series{Style: render.Crosses, Color: mean.Color}
 			for _, p := range g.ps {
 				if len(g.runs[p]) > 0 {

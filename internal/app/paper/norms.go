@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -132,7 +133,7 @@ func (x *normRow) mean() []float64 {
 		for _, t := range x.norms {
 			all = append(all, t[j])
 		}
-		out[j] = sweep.SampleOf(all).Mean
+		out[j] = trials.SampleOf(all).Mean
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -193,9 +194,9 @@ func (p *Plan) Describe(env command.Observer, dir string) {
 	if n := p.Compilations(); p.File.Job == "train" {
 		env.Say("  %s", render.Count(n, "compilation"))
 	}
-	switch key := rowKey(p.File.Metric, keys); {
+	switch key := trials.RowKey(p.File.Metric, keys); {
 	case p.File.Report != "": // has metrics of its own
-	case compares(p.File.Metric, key):
+	case trials.Compares(p.File.Metric, key):
 		env.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
 	default:
 		env.Say("  metric     %s, not to be compared between different %s", p.File.Metric, key)

@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -166,7 +167,7 @@ func (c *coordinator) ready() error {
 			}
 			hashes[data], sizes[data] = set.Hash, set.Train.Len()
 		}
-		if batch := float(s.Settings["batch"]); batch > float64(sizes[data]) {
+		if batch := trials.Float(s.Settings["batch"]); batch > float64(sizes[data]) {
 			return fmt.Errorf("%v: batch = %v: %s has %d training images", s, batch, data, sizes[data])
 		}
 		if info, err := runlog.ReadInfo(c.Trial(s)); err == nil && info.DataHash != "" && info.DataHash != hashes[data] {

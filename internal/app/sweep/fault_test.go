@@ -33,7 +33,7 @@ func TestTheSweepIsKilledAndGoesOn(t *testing.T) {
 	file := write(t, dir, slow)
 	for _, n := range []int{2, 7} {
 		p := start(t, dir, "sweep", file)
-		eventually(t, "some runs", func() bool { return trials(dir) >= n })
+		eventually(t, "some runs", func() bool { return inPlace(dir) >= n })
 		p.kill()
 	}
 	if out := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(out, ": stopped, ") {
@@ -61,7 +61,7 @@ func far(t *testing.T, text string, workers int) (dir string, server *proc, addr
 func TestAWorkerIsKilledAndItsRunGoesToAnother(t *testing.T) {
 	t.Parallel()
 	dir, _, _, s, workers := far(t, slow, 2)
-	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
+	eventually(t, "a run", func() bool { return inPlace(dir) >= 1 })
 	time.Sleep(30 * time.Millisecond) // into the next run
 	workers[0].kill()
 	s.done()
@@ -73,7 +73,7 @@ func TestTheNATSServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
 	for _, forgets := range []bool{false, true} {
 		dir, server, addr, s, _ := far(t, slow, 2)
-		eventually(t, "a run", func() bool { return trials(dir) >= 2 })
+		eventually(t, "a run", func() bool { return inPlace(dir) >= 2 })
 		server.kill()
 		if forgets { // another disk: queue and results are lost
 			if err := os.RemoveAll(filepath.Join(dir, "js")); err != nil {
@@ -99,8 +99,8 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 			t.Errorf("%q %d times, want %d", n, got, want)
 		}
 	}
-	if trials(dir) != 12 || !strings.Contains(s.out.String(), "(4 failed)") {
-		t.Errorf("%d runs: %s", trials(dir), s.out.String())
+	if inPlace(dir) != 12 || !strings.Contains(s.out.String(), "(4 failed)") {
+		t.Errorf("%d runs: %s", inPlace(dir), s.out.String())
 	}
 	out := start(t, dir, "sweep", "status", "runs/sweep-s").done()
 	if !strings.Contains(out, ": failed, 12 of 24 done, 0 running, 0 queued, 12 failed") {
@@ -114,15 +114,15 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, dir, "sweep", "retry", "runs/sweep-s").done()
-	if trials(dir) != 24 {
-		t.Errorf("%d runs", trials(dir))
+	if inPlace(dir) != 24 {
+		t.Errorf("%d runs", inPlace(dir))
 	}
 }
 
 func TestTwoSweepsAtOnceInOneFolder(t *testing.T) {
 	dir := t.TempDir()
 	first := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
-	eventually(t, "a run", func() bool { return trials(dir) >= 1 })
+	eventually(t, "a run", func() bool { return inPlace(dir) >= 1 })
 	second := start(t, dir, "sweep", "s.toml")
 	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(), "another process is running in this folder") {
 		t.Errorf("exit %d: %s", code, second.err.String())
@@ -223,13 +223,13 @@ func TestRandomKills(t *testing.T) {
 	dir, server, addr, s, workers := far(t, text, 2)
 	sweepArgs := []string{"sweep", "s.toml", "--nats", addr, "--lost-after", "1s"}
 	for n := range *kills {
-		before := trials(dir)
+		before := inPlace(dir)
 		eventually(t, "progress", func() bool {
 			select {
 			case <-s.exited:
 				return true
 			default:
-				return trials(dir) > before
+				return inPlace(dir) > before
 			}
 		})
 		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
@@ -244,9 +244,9 @@ func TestRandomKills(t *testing.T) {
 			server.kill()
 			server, _ = natsServer(t, filepath.Join(dir, "js"), addr)
 		}
-		t.Logf("kill %d at %d of %d runs", n+1, trials(dir), len(want))
+		t.Logf("kill %d at %d of %d runs", n+1, inPlace(dir), len(want))
 	}
-	if trials(dir) == len(want) {
+	if inPlace(dir) == len(want) {
 		t.Error("every run was there before the last kill: nothing was shown")
 	}
 	s.done()
@@ -293,7 +293,7 @@ func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 		}
 		first.cmd.Process.Signal(sig)
 		<-first.exited
-		if n := trials(dir); n == 2 {
+		if n := inPlace(dir); n == 2 {
 			t.Error("both runs were done before the signal: nothing was shown")
 		}
 		start(t, dir, "worker", "--nats", addr, "--engine", "cpu", "--scratch", "two")
@@ -313,8 +313,8 @@ func TestANetworkThatDivergesIsAnAnswer(t *testing.T) {
 	text := strings.Replace(strings.Replace(network, "epochs = 60", "epochs = 2", 1), "lr = 0.3\n", "", 1) + "lr = [0.3, 1e30]\n"
 	s := start(t, dir, "sweep", write(t, dir, text), "p=3", "trials=2", "--engine", "cpu")
 	out := s.done()
-	if strings.Contains(s.err.String(), "attempt") || strings.Count(s.err.String(), "diverged") != 2 || strings.Count(out, "(2 diverged)") != 1 || trials(dir) != 4 {
-		t.Errorf("%d runs: %s\n%s", trials(dir), s.err.String(), out)
+	if strings.Contains(s.err.String(), "attempt") || strings.Count(s.err.String(), "diverged") != 2 || strings.Count(out, "(2 diverged)") != 1 || inPlace(dir) != 4 {
+		t.Errorf("%d runs: %s\n%s", inPlace(dir), s.err.String(), out)
 	}
 	if st := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(st, ": done, 4 of 4 done") {
 		t.Error(st)

@@ -95,13 +95,13 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatalf("the job does not end: %s", first.err.String())
 	}
-	if n := trials(dir); n == 2 {
+	if n := inPlace(dir); n == 2 {
 		t.Error("both runs were done before the signal: nothing was shown")
 	}
 	task(2)
 	s.done()
-	if n := inLogs(dir, "resuming after epoch"); trials(dir) != 2 || n != 1 {
-		t.Errorf("%d runs, %d went on from a checkpoint", trials(dir), n)
+	if n := inLogs(dir, "resuming after epoch"); inPlace(dir) != 2 || n != 1 {
+		t.Errorf("%d runs, %d went on from a checkpoint", inPlace(dir), n)
 	}
 }
 

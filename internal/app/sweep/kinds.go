@@ -41,10 +41,6 @@ func instead(k command.Kind, key string) string {
 	return ""
 }
 
-// lowIsBetter are the metrics one wants small.
-var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "seconds", "total_seconds", "angle",
-	"divergence", "steps", "iterations", "nonzero", "upper", "objective", "excess"}
-
 // canonicalJSON has its keys sorted, as encoding/json writes a map.
 func canonicalJSON(v any) []byte {
 	b, err := json.Marshal(v)

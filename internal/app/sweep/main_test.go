@@ -196,8 +196,8 @@ func write(t *testing.T, dir, text string) string {
 	return "s.toml"
 }
 
-// trials counts the runs that are in place.
-func trials(dir string) int {
+// inPlace counts the runs that are in place.
+func inPlace(dir string) int {
 	found, _ := filepath.Glob(filepath.Join(dir, "runs", "sweep-s", "trials", "*"))
 	return len(found)
 }

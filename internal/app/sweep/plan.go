@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 )
 
 // Spec is one run of a sweep.
@@ -184,7 +184,7 @@ func (f *File) check(k command.Kind) error {
 	}
 	if f.Better == "" {
 		f.Better = "high"
-		if slices.Contains(lowIsBetter, f.Metric) {
+		if trials.LowIsBetter(f.Metric) {
 			f.Better = "low"
 		}
 	}
@@ -326,13 +326,4 @@ func slug(name string) string {
 		}
 		return '-'
 	}, name)
-}
-
-// float reads a setting as a number, NaN where it is none.
-func float(text string) float64 {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return math.NaN()
-	}
-	return v
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 )
 
 // planOf makes the plan of a text.
@@ -64,7 +65,7 @@ func TestZippedListsGoTogetherAndDrawsAreThoseOfTheirSeed(t *testing.T) {
 	}
 	small := 0
 	for _, s := range a.Runs {
-		lr, steps := float(s.Settings["lr"]), float(s.Settings["steps"])
+		lr, steps := trials.Float(s.Settings["lr"]), trials.Float(s.Settings["steps"])
 		if lr < 1e-4 || lr > 1 || steps < 10 || steps > 20 || steps != float64(int(steps)) {
 			t.Errorf("%v is out of its range", s)
 		}

@@ -209,7 +209,7 @@ func TestAClusterLosesItsLeader(t *testing.T) {
 	for range 2 {
 		start(t, dir, append([]string{"worker"}, flags...)...)
 	}
-	eventually(t, "some runs", func() bool { return trials(dir) >= 3 })
+	eventually(t, "some runs", func() bool { return inPlace(dir) >= 3 })
 	leader := ""
 	for _, x := range servers {
 		if x.JetStreamIsStreamLeader("$G", streamName) {
@@ -219,7 +219,7 @@ func TestAClusterLosesItsLeader(t *testing.T) {
 			break
 		}
 	}
-	if n := trials(dir); leader == "" || n == 12 {
+	if n := inPlace(dir); leader == "" || n == 12 {
 		t.Errorf("leader %q stopped at %d runs: nothing was shown", leader, n)
 	}
 	s.done()

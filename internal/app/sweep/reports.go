@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -88,7 +89,7 @@ func (r *results) runsTable() render.Table {
 // Write writes the tables, the figure and report.html.
 func (r *results) Write(run *runlog.Run) error {
 	p := r.plan
-	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.rowKey),
+	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.grid.RowKey),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			render.Count(len(p.Runs), "run"), p.File.Job))
 	if w := r.warnings(); len(w) > 0 {
@@ -96,15 +97,15 @@ func (r *results) Write(run *runlog.Run) error {
 		doc.List(w...)
 	}
 	doc.Section("Result")
-	doc.AddTables(render.Named{Name: "result", Table: r.table()})
-	if fig, ok := r.figure(); ok {
+	doc.AddTables(render.Named{Name: "result", Table: r.grid.Table()})
+	if fig, ok := r.grid.Figure(); ok {
 		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
 			doc.Say("There is no figure: %v.", err) // a name that the font cannot show is no reason to lose the tables
 		}
 	}
-	if r.paired() {
+	if r.grid.Paired() {
 		doc.Section("Differences")
-		doc.AddTables(render.Named{Name: "pairs", Table: r.pairs()})
+		doc.AddTables(render.Named{Name: "pairs", Table: r.grid.Pairs()})
 	}
 	doc.Section("The same in every run")
 	doc.Tables(r.fixed())
@@ -113,9 +114,6 @@ func (r *results) Write(run *runlog.Run) error {
 	doc.Save()
 	return nil
 }
-
-// paired says whether there are differences to show.
-func (r *results) paired() bool { return r.plan.File.Trials > 1 && r.hasBest() }
 
 // fixed is what does not vary.
 func (r *results) fixed() render.Table {
@@ -144,9 +142,9 @@ func (r *results) Print(w io.Writer) {
 	if r.done == 0 {
 		return
 	}
-	fmt.Fprintln(w, r.table().Text())
-	if r.paired() {
-		fmt.Fprintln(w, r.pairs().Text())
+	fmt.Fprintln(w, r.grid.Table().Text())
+	if r.grid.Paired() {
+		fmt.Fprintln(w, r.grid.Pairs().Text())
 	}
 	for _, text := range r.warnings() {
 		fmt.Fprintf(w, "• %s\n", text)
@@ -157,29 +155,32 @@ func (r *results) Print(w io.Writer) {
 func (r *results) JSON(o Outcome) any {
 	p := r.plan
 	rows, pairs := []map[string]any{}, []map[string]any{}
-	for _, col := range r.cols {
-		for _, row := range r.rows {
-			x := r.cells[[2]string{row, col}]
+	g := r.grid
+	for _, col := range g.Cols {
+		for _, row := range g.Rows {
+			x := g.At(row, col)
 			if x == nil {
 				continue
 			}
-			s := x.stat()
+			s := x.Sample()
 			vary := map[string]string{}
-			for _, v := range x.runs[0].Vary {
+			for _, v := range x.Vary {
 				vary[v.Key] = v.Value
 			}
-			m := map[string]any{"settings": vary, "trials": s.N, "failed": x.failed, "diverged": x.diverged, "not_done": x.missing, "mean": finite(s.Mean), "deviation": finite(s.Deviation)}
-			if r.comparable() {
-				m["best"] = s.Mean == r.best(col)
+			m := map[string]any{"settings": vary, "trials": s.N, "failed": x.Failed, "diverged": x.Diverged, "not_done": x.Missing,
+				"mean": finite(s.Mean), "deviation": finite(s.Deviation)}
+			if g.Comparable() {
+				m["best"] = s.Mean == g.Best(col)
 			}
-			if t, ok := r.published(x); ok {
+			if t, ok := g.Published(x); ok {
 				m["published"], m["published_deviation"] = finite(t.Mean), finite(t.Deviation)
 			}
 			rows = append(rows, m)
 		}
-		if r.paired() {
-			for _, d := range r.differences(r.rows[:min(len(r.rows), maxPairs)], col) {
-				pairs = append(pairs, map[string]any{"column": col, r.rowKey: []string{r.rows[d.I], r.rows[d.J]}, "difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.Chance), "trials": d.N})
+		if g.Paired() {
+			for _, d := range g.Differences(g.Rows[:min(len(g.Rows), pages.MaxPairs)], col) {
+				pairs = append(pairs, map[string]any{"column": col, g.RowKey: []string{g.Rows[d.I], g.Rows[d.J]},
+					"difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.Chance), "trials": d.N})
 			}
 		}
 	}

@@ -6,193 +6,121 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// results are the numbers of a sweep, by what varies: a row per value of one key, a column per combination of the others.
+// results are the numbers of a sweep as its folder has them, in a grid by what varies.
 type results struct {
-	folder  Folder
-	plan    *Plan
-	rowKey  string // p where it varies and the metric can be compared between p, else the first key that can
-	rows    []string
-	cols    []string
-	cells   map[[2]string]*cell // by row and column
-	failed  map[string]failure
-	diverge []string // the runs whose loss was no longer a number, and what they say
-	odd     []string // the runs that warn of themselves
-	missing []*Spec  // neither done nor given up
-	done    int
-	hashes  map[string][]string // of each data set, by name: more than one is a mistake
-}
-
-// cell is the trials of one combination. Only those with a number are in its mean.
-type cell struct {
-	runs     []*Spec
-	values   map[uint64]float64 // by seed
-	failed   int
-	diverged int
-	missing  int // not done yet
-	none     int // done, without this number: data that is not separated has no margin
+	folder   Folder
+	plan     *Plan
+	grid     pages.Grid
+	failed   map[string]failure
+	diverged []string // the runs whose loss was no longer a number, and what they say
+	warned   []string // the runs that warn of themselves
+	missing  []*Spec  // neither done nor failed
+	done     int
+	hashes   map[string][]string // of each data set, by name: more than one is a mistake
 }
 
 // collect reads the results in the folder.
 func collect(f Folder, p *Plan) *results {
-	r := &results{folder: f, plan: p, cells: map[[2]string]*cell{}, failed: f.failures(p), hashes: map[string][]string{}}
-	keys, values := p.varying()
-	r.rowKey = rowKey(p.File.Metric, keys)
-	r.rows = values[r.rowKey]
-	if len(r.rows) == 0 {
-		r.rows = []string{""}
-	}
-	if !slices.ContainsFunc(r.rows, func(s string) bool { return math.IsNaN(float(s)) }) {
-		slices.SortFunc(r.rows, func(a, b string) int { // numbers grow
-			if float(a) < float(b) {
-				return -1
-			}
-			return 1
-		})
-	}
-	known := map[string]bool{}
+	r := &results{folder: f, plan: p, failed: f.failures(p), hashes: map[string][]string{}}
+	keys, _ := p.varying()
+	var all []trials.Trial
+	bySettings := map[string]*Spec{}
 	for _, s := range p.Runs {
-		at := [2]string{s.get(r.rowKey), r.column(s)}
-		if !known[at[1]] {
-			known[at[1]] = true
-			r.cols = append(r.cols, at[1])
+		t := r.trial(s)
+		all = append(all, t)
+		if key := fmt.Sprint(t.Vary); bySettings[key] == nil {
+			bySettings[key] = s // the first trial
 		}
-		c := r.cells[at]
-		if c == nil {
-			c = &cell{values: map[uint64]float64{}}
-			r.cells[at] = c
-		}
-		c.runs = append(c.runs, s)
-		r.add(c, s)
 	}
+	reference := p.File.Reference
+	if reference == "" {
+		reference = "published"
+	}
+	r.grid = pages.Grid{Grid: trials.NewGrid(all, p.File.Metric, p.File.Better == "low", keys), Title: p.File.Name,
+		Trials: p.File.Trials, Reference: reference,
+		Published: func(c *trials.Cell) (trials.Sample, bool) { return r.published(bySettings[fmt.Sprint(c.Vary)]) }}
 	return r
 }
 
-// add counts a run in its cell.
-func (r *results) add(c *cell, s *Spec) {
+// trial reads a run.
+func (r *results) trial(s *Spec) trials.Trial {
+	t := trials.Trial{Seed: s.Seed}
+	for _, v := range s.Vary {
+		t.Vary = append(t.Vary, trials.Setting(v))
+	}
 	out, ok := r.folder.Result(s)
 	if !ok {
-		if _, bad := r.failed[s.ID]; bad {
-			c.failed++
+		if t.State = trials.Missing; r.hasFailed(s) {
+			t.State = trials.Failed
 		} else {
-			c.missing++
 			r.missing = append(r.missing, s)
 		}
-		return
+		return t
 	}
 	r.done++
 	delete(r.failed, s.ID) // it was tried again
 	if why, bad := out.Diverged(); bad {
-		c.diverged++
-		r.diverge = append(r.diverge, fmt.Sprintf("%v diverged: %s", s, why))
+		t.State = trials.Diverged
+		r.diverged = append(r.diverged, fmt.Sprintf("%v diverged: %s", s, why))
 	} else if v, ok := out.number(r.plan.File.Metric); ok {
-		c.values[s.Seed] = v * r.unit()
+		if t.Value = v; trials.IsPercent(r.plan.File.Metric) {
+			t.Value = 100 * v
+		}
 	} else {
-		c.none++
+		t.State = trials.None
 	}
 	if text, _ := out["warning"].(string); text != "" {
-		r.odd = append(r.odd, fmt.Sprintf("%v: %s", s, text))
+		r.warned = append(r.warned, fmt.Sprintf("%v: %s", s, text))
 	}
-	if info, err := runlog.ReadInfo(r.folder.Trial(s)); err == nil && info.DataHash != "" && !slices.Contains(r.hashes[info.Data], info.DataHash) {
+	info, err := runlog.ReadInfo(r.folder.Trial(s))
+	if err == nil && info.DataHash != "" && !slices.Contains(r.hashes[info.Data], info.DataHash) {
 		r.hashes[info.Data] = append(r.hashes[info.Data], info.DataHash)
 	}
+	return t
 }
 
-// rowKey chooses what the rows are: p, unless the metric cannot be compared between p and can be between values of another key.
-func rowKey(metric string, keys []string) string {
-	order := slices.Clone(keys)
-	slices.SortStableFunc(order, func(a, b string) int {
-		rank := func(k string) int {
-			switch {
-			case !compares(metric, k) && k != "p":
-				return 3
-			case !compares(metric, k):
-				return 2
-			case k != "p":
-				return 1
+func (r *results) hasFailed(s *Spec) bool {
+	_, bad := r.failed[s.ID]
+	return bad
+}
+
+// published is the number that the file has for the settings of a run.
+func (r *results) published(s *Spec) (trials.Sample, bool) {
+	for _, row := range r.plan.File.Published {
+		same := true
+		for k, v := range row {
+			if k == "mean" || k == "deviation" {
+				continue
 			}
-			return 0
+			text, err := r.plan.File.text("published."+k, v)
+			want := s.Settings[k]
+			same = same && err == nil && (text == want || trials.Float(text) == trials.Float(want))
 		}
-		return rank(a) - rank(b)
-	})
-	if len(order) == 0 {
-		return ""
-	}
-	return order[0]
-}
-
-// compares says whether a metric means the same for every value of a setting, so that one can be the best. The ℓₚ norm and margin of one p say nothing
-// beside those of another; nor do objectives with different penalties or losses, nor numbers of different data.
-func compares(metric, key string) bool {
-	switch key {
-	case "p":
-		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence", "objective", "excess"}, metric)
-	case "l2", "lp", "soft":
-		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "objective", "excess"}, metric)
-	case "loss":
-		return !slices.Contains([]string{"loss", "objective", "excess", "gap", "test_loss"}, metric)
-	case "data", "test", "label":
-		return false
-	}
-	return true
-}
-
-// comparable says whether the rows of a column can be compared, and allComparable whether all cells can.
-func (r *results) comparable() bool { return compares(r.plan.File.Metric, r.rowKey) }
-
-func (r *results) allComparable() bool {
-	keys, _ := r.plan.varying()
-	return !slices.ContainsFunc(keys, func(k string) bool { return !compares(r.plan.File.Metric, k) })
-}
-
-// column names what else varies.
-func (r *results) column(s *Spec) string {
-	var parts []string
-	for _, v := range s.Vary {
-		if v.Key == r.rowKey {
-			continue
-		}
-		if v.Key == "model" || v.Key == "data" {
-			parts = append(parts, v.Value) // says itself what it is
-		} else {
-			parts = append(parts, v.Key+" = "+v.Value)
+		if same {
+			out := trials.Sample{Mean: asFloat(row["mean"]), Deviation: math.NaN()}
+			if d, ok := row["deviation"]; ok {
+				out.Deviation = asFloat(d)
+			}
+			return out, true
 		}
 	}
-	return strings.Join(parts, ", ")
+	return trials.Sample{}, false
 }
 
-// percent says whether the metric is a share, shown in %.
-func (r *results) percent() bool { return strings.Contains(r.plan.File.Metric, "accuracy") }
-
-func (r *results) unit() float64 {
-	if r.percent() {
-		return 100
+func asFloat(v any) float64 {
+	switch v := v.(type) {
+	case float64:
+		return v
+	case int64:
+		return float64(v)
 	}
-	return 1
-}
-
-// better says whether a is.
-func (r *results) better(a, b float64) bool {
-	if r.plan.File.Better == "low" {
-		return a < b
-	}
-	return a > b
-}
-
-func (c *cell) stat() Sample {
-	if c == nil {
-		return SampleOf(nil)
-	}
-	var all []float64
-	for _, s := range c.runs { // in the order of the plan: sums do not depend on chance
-		if v, ok := c.values[s.Seed]; ok {
-			all = append(all, v)
-		}
-	}
-	return SampleOf(all)
+	return math.NaN()
 }
 
 // warnings are what a reader must know before the numbers.
@@ -200,13 +128,14 @@ func (r *results) warnings() []string {
 	var out []string
 	for data, hashes := range r.hashes {
 		if len(hashes) > 1 {
-			out = append(out, fmt.Sprintf("%s is not the same on all machines: its hash is %s. Runs on different data are compared below.", data, strings.Join(hashes, " and ")))
+			out = append(out, fmt.Sprintf("%s is not the same on all machines: its hash is %s. Runs on different data are compared below.",
+				data, strings.Join(hashes, " and ")))
 		}
 	}
 	for _, f := range r.failed {
 		out = append(out, fmt.Sprintf("%s failed after %s: %s", f.Run, render.Count(f.Attempts, "attempt"), f.Error))
 	}
-	out = append(append(out, r.diverge...), r.odd...)
+	out = append(append(out, r.diverged...), r.warned...)
 	slices.Sort(out)
 	if n := len(r.missing); n > 0 {
 		var names []string

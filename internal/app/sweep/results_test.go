@@ -9,12 +9,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -61,7 +61,7 @@ deviation = 0.14
 		return number(base + 0.02*float64(s.Seed)) // the seeds differ by more than the p
 	})
 	r := collect(f, p)
-	md := string(r.table().Markdown())
+	md := string(r.grid.Table().Markdown())
 	for _, want := range []string{
 		"| p | cnn | the paper | resnet18 |",
 		"| 2 | 84.00 ± 2.00 | 93.90 ± 0.14 | **94.00 ± 2.00** |",
@@ -71,17 +71,17 @@ deviation = 0.14
 		}
 	}
 	// Paired by seed the difference is sure, though the deviations overlap. Two seeds, whose differences are equal, are no test.
-	pairs := r.pairs()
+	pairs := r.grid.Pairs()
 	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || row[2].Text != "3 ± 0 (–)" || row[2].Best {
 		t.Errorf("%+v", pairs.Rows)
 	}
 	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done and not in the means: “model = resnet18, p = 3, seed 2”." {
 		t.Errorf("%q", w)
 	}
-	if tex := string(r.table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) || !strings.Contains(r.table().Text(), "87.00 ± 1.95*") {
+	if tex := string(r.grid.Table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) || !strings.Contains(r.grid.Table().Text(), "87.00 ± 1.95*") {
 		t.Errorf("the best is not marked in %s", tex)
 	}
-	if fig, ok := r.figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
+	if fig, ok := r.grid.Figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
 		t.Errorf("figure %+v", fig)
 	}
 }
@@ -95,7 +95,7 @@ func TestTheColoursOfFiguresMeanP(t *testing.T) {
 		"metric = \"norm\"\n" + fit + "lr = [0.1, 0.2]":                      {render.Color(2), render.Color(3)},
 	} {
 		p := planOf(t, text)
-		fig, ok := collect(filled(t, p, func(s *Spec) string { return fmt.Sprint(s.Seed) }), p).figure()
+		fig, ok := collect(filled(t, p, func(s *Spec) string { return fmt.Sprint(s.Seed) }), p).grid.Figure()
 		if !ok || len(fig.Series) != 2*len(want) { // the means and the trials
 			t.Fatalf("%s: %+v", text, fig)
 		}
@@ -115,7 +115,7 @@ func TestManyCombinationsAreListedBestFirst(t *testing.T) {
 		}
 		return s.Settings["lr"]
 	})
-	rows := collect(f, p).table().Rows
+	rows := collect(f, p).grid.Table().Rows
 	last := len(rows[0]) - 1
 	if len(rows) != 20 || !rows[0][last].Best || !strings.Contains(rows[19][last].Text, "(1 without)") {
 		t.Errorf("%+v", rows)
@@ -151,8 +151,8 @@ func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
 			}
 		}
 		r := collect(f, p)
-		if bold := strings.Contains(string(r.table().Markdown()), "**\n| ") || strings.Contains(string(r.table().Markdown()), "| **"); r.rowKey != c.rows || bold != c.best || r.paired() != c.best {
-			t.Errorf("%q: rows are %s, paired %v:\n%s", c.text, r.rowKey, r.paired(), r.table().Markdown())
+		if bold := strings.Contains(string(r.grid.Table().Markdown()), "**\n| ") || strings.Contains(string(r.grid.Table().Markdown()), "| **"); r.grid.RowKey != c.rows || bold != c.best || r.grid.Paired() != c.best {
+			t.Errorf("%q: rows are %s, paired %v:\n%s", c.text, r.grid.RowKey, r.grid.Paired(), r.grid.Table().Markdown())
 		}
 	}
 }
@@ -168,12 +168,12 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := collect(f, p)
-		if fig, ok := r.figure(); ok {
+		if fig, ok := r.grid.Figure(); ok {
 			t.Errorf("one point is no line: %+v", fig.Series)
 		}
-		md := string(r.table().Markdown())
-		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") || strings.Contains(md, "the best") || r.paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
-			t.Errorf("%s\npaired %v, %v\n%s", text, r.paired(), rows, md)
+		md := string(r.grid.Table().Markdown())
+		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") || strings.Contains(md, "the best") || r.grid.Paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
+			t.Errorf("%s\npaired %v, %v\n%s", text, r.grid.Paired(), rows, md)
 		}
 	}
 }
@@ -195,8 +195,8 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	metrics := fit.Metrics()
 	for _, m := range metrics {
 		w, ok := want[m]
-		got := known{slices.Contains(lowIsBetter, m), compares(m, "p"), compares(m, "l2"), compares(m, "loss")}
-		if !ok || got != w || compares(m, "lp") != got.penalty || compares(m, "soft") != got.penalty || compares(m, "data") {
+		got := known{trials.LowIsBetter(m), trials.Compares(m, "p"), trials.Compares(m, "l2"), trials.Compares(m, "loss")}
+		if !ok || got != w || trials.Compares(m, "lp") != got.penalty || trials.Compares(m, "soft") != got.penalty || trials.Compares(m, "data") {
 			t.Errorf("%s: %+v, want %+v (known: %v)", m, got, w, ok)
 		}
 	}
@@ -213,7 +213,7 @@ func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := collect(f, p)
-	if text := r.table().Text(); !strings.Contains(text, "50.00 (1 diverged)") || r.done != 4 {
+	if text := r.grid.Table().Text(); !strings.Contains(text, "50.00 (1 diverged)") || r.done != 4 {
 		t.Errorf("%s", text)
 	}
 	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1 diverged: step 7: the loss is NaN" {
@@ -233,8 +233,8 @@ func TestWarningsOfRunsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := collect(f, p)
-	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1: in epoch 6 …" || strings.Contains(r.table().Text(), "diverged") {
-		t.Errorf("%q\n%s", w, r.table().Text())
+	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1: in epoch 6 …" || strings.Contains(r.grid.Table().Text(), "diverged") {
+		t.Errorf("%q\n%s", w, r.grid.Table().Text())
 	}
 }
 

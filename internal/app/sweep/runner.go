@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -159,7 +160,7 @@ func diverged(s *Spec, dir string, why error) error {
 		return err
 	}
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "checkpoints")),
-		writeJSON(filepath.Join(dir, "tables", "result.json"), map[string]any{"p": float(s.Settings["p"]), "seed": s.Seed, "diverged": why.Error()}))
+		writeJSON(filepath.Join(dir, "tables", "result.json"), map[string]any{"p": trials.Float(s.Settings["p"]), "seed": s.Seed, "diverged": why.Error()}))
 }
 
 // keep runs a linear command and keeps its result, its model and its log, without figures, which take longer than the

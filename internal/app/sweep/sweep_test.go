@@ -26,12 +26,12 @@ p = [1.5, 2, 3]
 func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, quick)
-	if out := start(t, dir, "sweep", file, "--dry-run"); out.wait() != 0 || !strings.Contains(out.err.String(), "12 runs of fit") || !strings.Contains(out.err.String(), "time       about") || trials(dir) != 0 {
+	if out := start(t, dir, "sweep", file, "--dry-run"); out.wait() != 0 || !strings.Contains(out.err.String(), "12 runs of fit") || !strings.Contains(out.err.String(), "time       about") || inPlace(dir) != 0 {
 		t.Errorf("dry run: %s", out.err.String())
 	}
 	out := start(t, dir, "sweep", file).done()
-	if !strings.Contains(out, "Paired differences") || !strings.Contains(out, "Report: runs/sweep-s/report.html") || trials(dir) != 12 || lines(t, dir) != 12 {
-		t.Errorf("%d runs: %s", trials(dir), out)
+	if !strings.Contains(out, "Paired differences") || !strings.Contains(out, "Report: runs/sweep-s/report.html") || inPlace(dir) != 12 || lines(t, dir) != 12 {
+		t.Errorf("%d runs: %s", inPlace(dir), out)
 	}
 	folder := filepath.Join(dir, "runs", "sweep-s")
 	for _, f := range []string{"report.html", "tables/result.md", "tables/pairs.csv", "tables/runs.csv", "figures/metric.png", "plan.json"} {
@@ -108,7 +108,7 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
-	eventually(t, "three runs", func() bool { return trials(dir) >= 3 })
+	eventually(t, "three runs", func() bool { return inPlace(dir) >= 3 })
 	if out := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(out, ": running, ") {
 		t.Error(out)
 	}
@@ -116,7 +116,7 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: stopped; resume with: bregman sweep resume runs/sweep-s\n") {
 		t.Errorf("exit %d: %s", code, s.err.String())
 	}
-	n := trials(dir)
+	n := inPlace(dir)
 	if out := start(t, dir, "sweep", "status", "runs/sweep-s").done(); n == 12 || !strings.Contains(out, ": stopped, ") {
 		t.Errorf("%d runs: %s", n, out)
 	}

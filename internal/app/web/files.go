@@ -11,7 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bregman-ml/bregman/internal/app/compare"
+	"github.com/bregman-ml/bregman/internal/app/pages"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -128,7 +129,7 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 		return nil, fs.ErrNotExist
 	}
 	out := map[string]any{"summary": summarise(f, id), "files": filesOf(f), "trouble": []string{}}
-	run, err := compare.ReadHead(f, id)
+	run, err := trials.ReadHead(f, id)
 	if err != nil { // a corrupt run has a page, too
 		return out, nil
 	}
@@ -142,7 +143,7 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 	if fit, ok := run.Fit(); ok {
 		out["replay"] = replayable(fit)
 	}
-	if text := run.PaperSays(); text != "" {
+	if text := pages.PaperSays(run); text != "" {
 		out["paper"] = text
 	}
 	out["inner"], out["differ"], out["hidden"] = s.inner(id)
@@ -150,8 +151,8 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 }
 
 // settingsOf reads a run's settings and nothing else of it.
-func (s *Server) settingsOf(id string) *compare.Run {
-	r := &compare.Run{ID: id}
+func (s *Server) settingsOf(id string) *trials.Run {
+	r := &trials.Run{ID: id}
 	f, err := s.root.Sub(id)
 	if err != nil {
 		return r
@@ -167,8 +168,8 @@ func (s *Server) settingsOf(id string) *compare.Run {
 const shownInner = 200
 
 // inner lists the runs inside a run, the oldest first, and the settings in which they differ.
-func (s *Server) inner(id string) (runs []summary, differ []compare.Difference, hidden int) {
-	var heads []*compare.Run
+func (s *Server) inner(id string) (runs []summary, differ []trials.Difference, hidden int) {
+	var heads []*trials.Run
 	runs = []summary{}
 	for _, r := range slices.Backward(s.list.all()) {
 		if r.Inside != id {
@@ -181,5 +182,5 @@ func (s *Server) inner(id string) (runs []summary, differ []compare.Difference, 
 		runs = append(runs, r)
 		heads = append(heads, s.settingsOf(r.ID))
 	}
-	return runs, compare.Differences(heads), hidden
+	return runs, trials.Differences(heads), hidden
 }

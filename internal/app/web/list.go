@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bregman-ml/bregman/internal/app/compare"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -166,11 +166,11 @@ func corruptRun(id string, err error) summary {
 
 // summarise reads a run as far as the list needs it: of a running one the end of its metrics.
 func summarise(f *runlog.Folder, id string) summary {
-	r, err := compare.ReadHead(f, id)
+	r, err := trials.ReadHead(f, id)
 	if err != nil {
 		return corruptRun(id, err)
 	}
-	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: compare.Ps(r.Settings), Color: colours(r.P()), Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
+	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: trials.Ps(r.Settings), Color: colours(r.P()), Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
 	if s.Status == runlog.Running {
@@ -183,7 +183,7 @@ func summarise(f *runlog.Folder, id string) summary {
 		s.Progress = 1
 	}
 	for k, to := range []*number{&s.Loss, &s.Accuracy, &s.Margin, &s.Gap} {
-		*to = number(r.Own(compare.Owns[k]))
+		*to = number(r.Listed(trials.ListColumns[k]))
 	}
 	return s
 }
@@ -220,7 +220,7 @@ func tail(f *runlog.Folder) *runlog.Log {
 }
 
 // progress is the share of the steps or epochs that are done.
-func progress(r *compare.Run) float64 {
+func progress(r *trials.Run) float64 {
 	for _, pair := range [][2]string{{"step", "steps"}, {"epoch", "epochs"}} {
 		if total, ok := r.Settings[pair[1]].(float64); ok && total > 0 {
 			return min(1, r.Last(pair[0])/total)

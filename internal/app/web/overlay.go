@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/bregman-ml/bregman/internal/app/compare"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -15,17 +16,17 @@ import (
 const maxOverlay = 100
 
 // head reads a run without its metrics.
-func (s *Server) head(id string) (*compare.Run, error) {
+func (s *Server) head(id string) (*trials.Run, error) {
 	f, err := s.root.Sub(id)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return compare.ReadHead(f, id)
+	return trials.ReadHead(f, id)
 }
 
 // runs reads the runs a request names. Their metrics must not be used after done.
-func (s *Server) runs(r *http.Request) (runs []*compare.Run, done func(), err error) {
+func (s *Server) runs(r *http.Request) (runs []*trials.Run, done func(), err error) {
 	ids := slices.Clone(r.URL.Query()["run"])
 	if len(ids) == 0 || len(ids) > maxOverlay {
 		return nil, nil, bad("run=…: name 1 to %d runs", maxOverlay)
@@ -100,11 +101,11 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 	}
 	defer done()
 	kinds := []kindAnswer{}
-	for _, groups := range compare.Kinds(compare.Groups(runs)) {
-		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{}, Metrics: metricAnswers(compare.MetricNames(groups))}
+	for _, groups := range trials.Kinds(trials.Groups(runs)) {
+		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{}, Metrics: metricAnswers(trials.MetricNames(groups))}
 		for i, g := range groups {
 			over, log := g.X()
-			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: int(g.Style), Over: over,
+			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: g.Line, Over: over,
 				Trials: len(g.Trials())}
 			for _, c := range g.Curves {
 				if !slices.Contains(a.Runs, c.Run.ID) {
@@ -134,15 +135,15 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 	}
 	var names, statuses []string
 	running := false
-	own := make([]numbers, len(compare.Owns)) // as in the list
+	own := make([]numbers, len(trials.ListColumns)) // as in the list
 	for _, run := range runs {
 		names, statuses = append(names, run.ID), append(statuses, run.Status)
 		running = running || run.Status == runlog.Running
-		for k, o := range compare.Owns {
-			own[k] = append(own[k], run.Own(o))
+		for k, o := range trials.ListColumns {
+			own[k] = append(own[k], run.Listed(o))
 		}
 	}
-	return map[string]any{"runs": names, "status": statuses, "loss": own[0], "accuracy": own[1], "margin": own[2], "gap": own[3], "running": running, "kinds": kinds, "differ": compare.Differences(runs)}, nil
+	return map[string]any{"runs": names, "status": statuses, "loss": own[0], "accuracy": own[1], "margin": own[2], "gap": own[3], "running": running, "kinds": kinds, "differ": trials.Differences(runs)}, nil
 }
 
 // figure draws a metric of runs as bregman report does.
@@ -161,8 +162,8 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var figs []render.Figure
-	for _, groups := range compare.Kinds(compare.Groups(runs)) {
-		if f, ok := compare.Figure(groups, q.Get("metric")); ok && len(figs) < 6 {
+	for _, groups := range trials.Kinds(trials.Groups(runs)) {
+		if f, ok := pages.Figure(groups, q.Get("metric")); ok && len(figs) < 6 {
 			figs = append(figs, f)
 		}
 	}
@@ -187,7 +188,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	p, err := compare.NewPage(nil, runs)
+	p, err := pages.NewPage(nil, runs)
 	if err != nil {
 		failed(w, err)
 		return
@@ -213,7 +214,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	}
 	var b bytes.Buffer
 	run.mu.RLock()
-	err = compare.Write(&b, run.log, to)
+	err = trials.Write(&b, run.log, to)
 	run.mu.RUnlock()
 	if err != nil {
 		failed(w, err)

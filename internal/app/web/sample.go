@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bregman-ml/bregman/internal/app/compare"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -79,9 +79,9 @@ const shownResults = 500
 // results are the last lines of the curves that are none.
 func results(log *runlog.Log, status string, p float64) (out []resultAnswer, columns []string) {
 	out = []resultAnswer{}
-	var group compare.Group
+	var group trials.Group
 	for _, c := range log.Curves {
-		if c.Old || compare.IsCurve(c, status) || len(out) == shownResults {
+		if c.Old || trials.IsCurve(c, status) || len(out) == shownResults {
 			continue
 		}
 		a := resultAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), Values: map[string]number{}}
@@ -91,9 +91,9 @@ func results(log *runlog.Log, status string, p float64) (out []resultAnswer, col
 			}
 		}
 		out = append(out, a)
-		group.Curves = append(group.Curves, compare.Curve{Curve: c})
+		group.Curves = append(group.Curves, trials.Curve{Curve: c})
 	}
-	return out, compare.MetricNames([]*compare.Group{&group})
+	return out, trials.MetricNames([]*trials.Group{&group})
 }
 
 type samples struct {
@@ -114,7 +114,7 @@ type metricAnswer struct {
 func metricAnswers(names []string) []metricAnswer {
 	out := []metricAnswer{}
 	for _, n := range names {
-		m := compare.MetricOf(n)
+		m := trials.MetricOf(n)
 		out = append(out, metricAnswer{n, m.Title, m.Y, m.Log, m.Scale, string(m.Part)})
 	}
 	return out
@@ -149,18 +149,18 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	p := s.pOf(w.id)
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	var group compare.Group
+	var group trials.Group
 	curves := []curveAnswer{}
 	extra := 0
 	for k, c := range w.log.Curves {
-		if !compare.IsCurve(c, w.status) {
+		if !trials.IsCurve(c, w.status) {
 			continue
 		}
 		if len(curves) == shownCurves {
 			extra++
 			continue
 		}
-		group.Curves = append(group.Curves, compare.Curve{Curve: c})
+		group.Curves = append(group.Curves, trials.Curve{Curve: c})
 		name, x := c.Over()
 		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows, Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
 		for _, m := range c.Metrics() {
@@ -177,7 +177,7 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	}
 	rest, columns := results(w.log, w.status, p)
 	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
-		"metrics": metricAnswers(compare.MetricNames([]*compare.Group{&group})),
+		"metrics": metricAnswers(trials.MetricNames([]*trials.Group{&group})),
 		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bregman-ml/bregman/internal/app/compare"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -147,7 +147,7 @@ func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 			e.Curves = append(e.Curves, curveRows{Curve: row.Curve, Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: x, Values: map[string]numbers{}})
 		}
 		for _, name := range c.Names {
-			if compare.IsClock(name) {
+			if trials.IsClock(name) {
 				continue
 			}
 			e.Curves[k].Values[name] = append(e.Curves[k].Values[name], c.At(name, row.Index))

@@ -1,6 +1,7 @@
-// Package compare sets runs beside each other, linear or deep: what differs in their settings, curves grouped by p with the mean of trials, tables, histograms,
-// and what the paper says. It also writes a run's numbers for other programs.
-package compare
+// Package trials reads runs back and computes with them: what differs in their settings, curves grouped by everything but
+// the seed, means, deviations, paired tests, and grids by p. It draws nothing. It also writes a run's numbers for other
+// programs.
+package trials
 
 import (
 	"cmp"
@@ -127,24 +128,24 @@ func (r *Run) Number(name string) float64 {
 	return math.NaN()
 }
 
-// Own is a number of a run for lists of runs: the first of these names that its result has. Only a fit or a training that has no result yet shows the end of its curve:
+// ListColumn is a number of a run for lists of runs: the first of these names that its result has. Only a fit or a training that has no result yet shows the end of its curve:
 // the two are not of the same weights, as a fit may scale those of its model to margin 1.
-type Own struct {
+type ListColumn struct {
 	Title string
 	Names []string
 	Scale float64
 }
 
-// Owns are those numbers.
-var Owns = []Own{
+// ListColumns are those numbers.
+var ListColumns = []ListColumn{
 	{"loss", []string{"train_loss", "loss"}, 1},
 	{"accuracy, %", []string{"test_accuracy", "train_accuracy", "accuracy"}, 100}, // of test images or examples where there are some
 	{"margin", []string{"margin"}, 1},
 	{"gap", []string{"gap"}, 1},
 }
 
-// Own returns it, NaN where the run has none.
-func (r *Run) Own(o Own) float64 {
+// Listed returns it, NaN where the run has none.
+func (r *Run) Listed(o ListColumn) float64 {
 	of := r.Number
 	if r.Result == nil && (r.Info.Command == "fit" || r.Info.Command == "train") { // the last line of others is one of many
 		of = r.Last
@@ -184,8 +185,8 @@ func (r *Run) Fit() (f command.Fit, ok bool) {
 	return f, err == nil && r.Info.Command == "fit" && json.Unmarshal(data, &f) == nil
 }
 
-// settingText writes a setting as a person would.
-func settingText(v any) string {
+// SettingText writes a setting as a person would.
+func SettingText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "–"
@@ -194,7 +195,7 @@ func settingText(v any) string {
 	case []any:
 		var parts []string
 		for _, e := range v {
-			parts = append(parts, settingText(e))
+			parts = append(parts, SettingText(e))
 		}
 		return strings.Join(parts, ", ")
 	case float64:
@@ -243,7 +244,7 @@ func Differences(runs []*Run) []Difference {
 		if mixed && slices.ContainsFunc(runs, func(r *Run) bool { _, has := r.Settings[n]; return !has }) {
 			continue
 		}
-		add(n, func(r *Run) string { return settingText(r.Settings[n]) })
+		add(n, func(r *Run) string { return SettingText(r.Settings[n]) })
 	}
 	add("version", func(r *Run) string { return r.Info.Version })
 	add("engine used", func(r *Run) string { return r.Info.Engine })

@@ -1,9 +1,8 @@
-package compare
+package pages
 
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -38,15 +38,15 @@ func run(t *testing.T, name string, p float64, seed uint64, last float64) string
 	return dir
 }
 
-func readAll(t *testing.T, dirs ...string) []*Run {
+func readAll(t *testing.T, dirs ...string) []*trials.Run {
 	t.Helper()
-	var out []*Run
+	var out []*trials.Run
 	for _, d := range dirs {
 		f, err := runlog.OpenFolder(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Read(f, filepath.Base(d))
+		r, err := trials.Read(f, filepath.Base(d))
 		f.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func readAll(t *testing.T, dirs ...string) []*Run {
 
 func TestRunsThatDifferInTheirSeedAreTrialsOfOneGroup(t *testing.T) {
 	runs := readAll(t, run(t, "a", 3, 1, 0.1), run(t, "b", 2, 1, 0.2), run(t, "c", 3, 2, 0.3))
-	groups := Groups(runs)
+	groups := trials.Groups(runs)
 	if len(groups) != 2 || groups[0].Name != "p = 2" || len(groups[1].Curves) != 2 {
 		t.Fatalf("%+v", groups)
 	}
@@ -66,7 +66,7 @@ func TestRunsThatDifferInTheirSeedAreTrialsOfOneGroup(t *testing.T) {
 	if n := len(b.X); n != 3 || math.Abs(b.Mean[2]-0.2) > 1e-15 || math.Abs(b.High[2]-0.2-0.1*math.Sqrt2) > 1e-15 {
 		t.Errorf("%+v", b)
 	}
-	d := Differences(runs)
+	d := trials.Differences(runs)
 	if len(d) != 2 || d[0].Name != "p" || d[1].Name != "seed" || strings.Join(d[0].Values, " ") != "3 2 3" {
 		t.Errorf("differences %+v", d)
 	}
@@ -75,18 +75,18 @@ func TestRunsThatDifferInTheirSeedAreTrialsOfOneGroup(t *testing.T) {
 // The same seed and settings make the same run: to count it twice would make the deviation too small.
 func TestASeedCountsOnceInAMean(t *testing.T) {
 	twice := []string{run(t, "a", 3, 1, 0.1), run(t, "again", 3, 1, 0.5)}
-	g := Groups(readAll(t, twice...))[0]
+	g := trials.Groups(readAll(t, twice...))[0]
 	if b := g.Band("loss"); len(g.Curves) != 2 || len(g.Trials()) != 1 || b.Mean[2] != 0.1 || b.High[2] != b.Low[2] {
 		t.Errorf("%d trials of %d runs, %+v", len(g.Trials()), len(g.Curves), b)
 	}
-	if f, _ := Figure([]*Group{g}, "loss"); f.Series[0].Low != nil {
+	if f, _ := Figure([]*trials.Group{g}, "loss"); f.Series[0].Low != nil {
 		t.Error("one trial has a band")
 	}
-	g = Groups(readAll(t, append(twice, run(t, "b", 3, 2, 0.3))...))[0]
+	g = trials.Groups(readAll(t, append(twice, run(t, "b", 3, 2, 0.3))...))[0]
 	if b := g.Band("loss"); len(g.Trials()) != 2 || math.Abs(b.Mean[2]-0.2) > 1e-15 {
 		t.Errorf("%d trials, %+v", len(g.Trials()), b)
 	}
-	if cell := finalTables([]*Group{g})[0].Rows[0][1].Text; cell != "2" {
+	if cell := finalTables([]*trials.Group{g})[0].Rows[0][1].Text; cell != "2" {
 		t.Errorf("the table says %s trials", cell)
 	}
 	p, err := NewPage(nil, readAll(t, twice...))
@@ -102,7 +102,7 @@ func TestASeedCountsOnceInAMean(t *testing.T) {
 func TestARunThatEndsBeforeItsStartHasNoDuration(t *testing.T) {
 	start := time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC)
 	for shift, want := range map[time.Duration]string{-time.Hour: "NaN", 0: "0", 90 * time.Second: "90"} {
-		r := &Run{Info: runlog.Info{Started: start, Finished: start.Add(shift)}}
+		r := &trials.Run{Info: runlog.Info{Started: start, Finished: start.Add(shift)}}
 		if got := fmt.Sprint(r.Seconds()); got != want {
 			t.Errorf("an end %v after the start: %s seconds, want %s", shift, got, want)
 		}
@@ -126,7 +126,7 @@ func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 	if runs[2].Status != runlog.Killed {
 		t.Errorf("status %q of a run that nobody writes", runs[2].Status)
 	}
-	groups := Groups(runs)
+	groups := trials.Groups(runs)
 	if len(groups) != 3 || groups[0].Name != "p = 3" || len(groups[0].Curves) != 2 || groups[1].Name != "p = 3, seed 3, killed" || groups[2].Name != "p = 3, seed 4, failed" {
 		for _, g := range groups {
 			t.Errorf("group %q of %d", g.Name, len(g.Curves))
@@ -203,19 +203,19 @@ func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 	if strings.Contains(html, "elapsed") {
 		t.Error("a clock is drawn")
 	}
-	if got := runs[1].PaperSays(); !strings.Contains(got, "94.01 ± 0.13 % test accuracy") {
+	if got := PaperSays(runs[1]); !strings.Contains(got, "94.01 ± 0.13 % test accuracy") {
 		t.Errorf("the paper says %q", got)
 	}
-	if got := readAll(t, run(t, "a", 3, 1, 0.1))[0].PaperSays(); !strings.Contains(got, "1/log^(p−1) t") {
+	if got := PaperSays(readAll(t, run(t, "a", 3, 1, 0.1))[0]); !strings.Contains(got, "1/log^(p−1) t") {
 		t.Errorf("the paper says %q", got)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, runs[0].Log, "csv"); err != nil || !strings.HasSuffix(strings.SplitN(b.String(), "\n", 2)[0], ",sizes_0,sizes_0.25,sizes_0.353553,sizes_0.5") ||
+	if err := trials.Write(&b, runs[0].Log, "csv"); err != nil || !strings.HasSuffix(strings.SplitN(b.String(), "\n", 2)[0], ",sizes_0,sizes_0.25,sizes_0.353553,sizes_0.5") ||
 		!strings.Contains(b.String(), ",2,5,3,0\n") || !strings.Contains(b.String(), ",2,0,5,3\n") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 	b.Reset()
-	if err := Write(&b, runs[0].Log, "npz"); err != nil {
+	if err := trials.Write(&b, runs[0].Log, "npz"); err != nil {
 		t.Fatal(err)
 	}
 	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
@@ -242,11 +242,11 @@ func TestResultsAreExportedWithTheirNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, &l, "csv"); err != nil || b.String() != "curve,name,p,measured,test_accuracy\n0,Euler's identity,,1e-15,\n1,Homogeneity,,2e-15,\n2,\"p2-s1-ab, seed 1\",2,,0.9\n" {
+	if err := trials.Write(&b, &l, "csv"); err != nil || b.String() != "curve,name,p,measured,test_accuracy\n0,Euler's identity,,1e-15,\n1,Homogeneity,,2e-15,\n2,\"p2-s1-ab, seed 1\",2,,0.9\n" {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 	b.Reset()
-	if err := Write(&b, &l, "npz"); err != nil || !bytes.Contains(b.Bytes(), []byte("name.npy")) {
+	if err := trials.Write(&b, &l, "npz"); err != nil || !bytes.Contains(b.Bytes(), []byte("name.npy")) {
 		t.Error(err)
 	}
 }
@@ -291,7 +291,7 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 	if err := perform(t, &Report{Runs: []string{dir}, Out: "-"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no run.json") {
 		t.Errorf("error %v", err)
 	}
-	if err := perform(t, &Export{Folder: dir, To: "csv"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no metrics.jsonl") {
+	if err := perform(t, &trials.Export{Folder: dir, To: "csv"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no metrics.jsonl") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -318,38 +318,6 @@ func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	}
 	if !strings.Contains(said.String(), "left out: ") || !strings.Contains(said.String(), "in epoch 6 …") || !strings.HasPrefix(out.String(), "2 runs in ") {
 		t.Errorf("%s%s", said.String(), out.String())
-	}
-}
-
-func TestExports(t *testing.T) {
-	var l runlog.Log
-	text := "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.25,\"../x\":7}\n"
-	if err := l.Read(strings.NewReader(text), int64(len(text))); err != nil {
-		t.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := Write(&b, &l, "csv"); err != nil || b.String() != "step,loss,../x\n1,0.5,\n2,0.25,7\n" {
-		t.Errorf("%q, %v", b.String(), err)
-	}
-	b.Reset()
-	if err := Write(&b, &l, "npz"); err != nil {
-		t.Fatal(err)
-	}
-	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil || len(z.File) != 3 || z.File[1].Name != "loss.npy" || z.File[2].Name != ".._x.npy" {
-		t.Fatalf("%v, %v", z, err)
-	}
-	f, _ := z.File[1].Open()
-	var npy bytes.Buffer
-	npy.ReadFrom(f)
-	raw := npy.Bytes()
-	n := int(binary.LittleEndian.Uint16(raw[8:]))
-	if (10+n)%64 != 0 || !strings.HasPrefix(string(raw[10:]), "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }") || len(raw) != 10+n+16 ||
-		math.Float64frombits(binary.LittleEndian.Uint64(raw[10+n+8:])) != 0.25 {
-		t.Errorf("%q", raw)
-	}
-	if err := Write(&b, &l, "xls"); err == nil {
-		t.Error("xls was written")
 	}
 }
 
@@ -409,35 +377,16 @@ func TestDamagedRunsAreComparedAsFarAsTheyGo(t *testing.T) {
 }
 
 func TestReadsAThousandTrials(t *testing.T) {
-	var l []*Run
+	var l []*trials.Run
 	for k := range 1000 {
 		log := &runlog.Log{}
 		text := fmt.Sprintf("{\"step\":1,\"loss\":%d}\n", k)
 		log.Read(strings.NewReader(text), int64(len(text)))
-		l = append(l, &Run{ID: fmt.Sprint(k), Status: runlog.Done, Log: log, Info: runlog.Info{Seed: uint64(k)},
+		l = append(l, &trials.Run{ID: fmt.Sprint(k), Status: runlog.Done, Log: log, Info: runlog.Info{Seed: uint64(k)},
 			Settings: map[string]any{"p": 2.0, "seed": float64(k)}})
 	}
-	if g := Groups(l); len(g) != 1 || g[0].Band("loss").N[0] != 1000 {
+	if g := trials.Groups(l); len(g) != 1 || g[0].Band("loss").N[0] != 1000 {
 		t.Errorf("%d groups", len(g))
-	}
-}
-
-// Half a megabyte of metrics with two histograms far apart is no gigabyte in memory.
-func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
-	var log runlog.Log
-	var b strings.Builder
-	for k := range 1000 {
-		fmt.Fprintf(&b, "{\"epoch\":%d}\n", k)
-	}
-	for _, from := range []int{-149, 149} {
-		fmt.Fprintf(&b, "{\"epoch\":%d,\"sizes\":{\"below\":0,\"from\":%d,\"counts\":[1]}}\n", 2000+from, from)
-	}
-	if err := log.Read(strings.NewReader(b.String()), int64(b.Len())); err != nil {
-		t.Fatal(err)
-	}
-	col, ok := sizesColumn(&log)
-	if !ok || len(col.rows) != 1002 || &col.rows[0][0] != &col.rows[999][0] || !math.IsNaN(col.rows[0][0]) || col.rows[1000][1] != 1 || col.rows[1001][len(col.edges)-1] != 1 {
-		t.Errorf("%d rows, %d edges", len(col.rows), len(col.edges))
 	}
 }
 
@@ -502,16 +451,5 @@ func TestTablesOfFitsHaveTheNumbersOfTheModelOrOfTheCurveNotBoth(t *testing.T) {
 	_, final = tables(scaled(t, "a", 1, model), scaled(t, "b", 2, nil))
 	if strings.Contains(final, "0.3673") || strings.Contains(final, "0.4278") || !strings.Contains(final, "148.6") || !strings.Contains(final, "The end of each curve") {
 		t.Errorf("one run has no result, so all numbers are the curves':\n%s", final)
-	}
-}
-
-// Legends and tables list rates by size, not by their first letter, and what has fewer settings first.
-func TestNamesAreSortedByTheirNumbers(t *testing.T) {
-	want := []string{"p = 2", "p = 2, lr 6.5e-06", "p = 2, lr 0.1", "p = 2, lr 6.4", "p = 2, lr 6.4, adaptive 0.999", "p = 2, lr 10", "p = 2, lr 10, batch 64", "p = 2, unit init"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, byWords)
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package compare
+package pages
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -14,7 +15,7 @@ const paperPlane = "On the 15 points of Figure 1 the paper proves that the diver
 	"straight in the norm's figure, whose x axis is logarithmic."
 
 // PaperSays is what the paper has to compare this run with, in a sentence; empty: nothing.
-func (r *Run) PaperSays() string {
+func PaperSays(r *trials.Run) string {
 	model, _ := r.Settings["model"].(string)
 	switch p := r.P(); {
 	case r.Info.Command == "train" && r.Info.Data == "cifar10":
@@ -41,7 +42,7 @@ func (p *Page) paperSays() {
 	if t := p.paperNorms(); len(t.Rows) > 0 {
 		tables = append(tables, render.Named{Name: "paper_norms", Table: t})
 	}
-	planes := slices.ContainsFunc(p.runs, func(r *Run) bool { return r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:") })
+	planes := slices.ContainsFunc(p.runs, func(r *trials.Run) bool { return r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:") })
 	if len(tables) == 0 && !planes {
 		return
 	}
@@ -63,7 +64,7 @@ func (p *Page) paperAccuracy() render.Table {
 			theirs := render.Number(a.Mean, 2)
 			theirs.Text += fmt.Sprintf(" ± %.2f", a.Deviation)
 			theirs.Best = a.Best
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), g.final("test_accuracy", endOfCurve), theirs})
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), final(g, "test_accuracy", endOfCurve), theirs})
 		}
 	}
 	if len(t.Rows) > 1 {

@@ -1,4 +1,4 @@
-package compare
+package pages
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
@@ -99,7 +100,7 @@ func (r *Report) Do(_ context.Context, env *command.Env) (command.Result, error)
 	if err := r.checkOutputs(); err != nil {
 		return nil, err
 	}
-	var runs []*Run
+	var runs []*trials.Run
 	var bad []error
 	seen := map[string]bool{}
 	for _, dir := range r.Runs {
@@ -143,13 +144,13 @@ func (r *Report) Do(_ context.Context, env *command.Env) (command.Result, error)
 	return out, out.Save()
 }
 
-func readRun(dir string) (*Run, error) {
+func readRun(dir string) (*trials.Run, error) {
 	f, err := runlog.OpenFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: name run folders, such as those in runs/", err)
 	}
 	defer f.Close()
-	run, err := Read(f, filepath.ToSlash(filepath.Clean(dir)))
+	run, err := trials.Read(f, filepath.ToSlash(filepath.Clean(dir)))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s is not a run folder: it has no run.json", dir)
 	}
@@ -162,17 +163,17 @@ func readRun(dir string) (*Run, error) {
 // Page is the comparison of runs.
 type Page struct {
 	*render.Document
-	runs   []*Run
-	groups []*Group
+	runs   []*trials.Run
+	groups []*trials.Group
 }
 
 // NewPage compares runs, and names what was left out. Its tables and figures go to files, if that is not nil.
-func NewPage(files render.Files, runs []*Run, left ...error) (*Page, error) {
+func NewPage(files render.Files, runs []*trials.Run, left ...error) (*Page, error) {
 	title := fmt.Sprintf("%d runs side by side", len(runs))
 	if len(runs) == 1 {
 		title = runs[0].Name()
 	}
-	p := &Page{Document: render.NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: Groups(runs)}
+	p := &Page{Document: render.NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: trials.Groups(runs)}
 	p.Section("The runs")
 	p.AddTables(render.Named{Name: "runs", Table: p.runTable()})
 	p.trouble(left)
@@ -186,7 +187,7 @@ func NewPage(files render.Files, runs []*Run, left ...error) (*Page, error) {
 	}
 	if len(p.groups) > 0 {
 		p.Section("Final numbers")
-		for k, groups := range Kinds(p.groups) {
+		for k, groups := range trials.Kinds(p.groups) {
 			for j, t := range finalTables(groups) {
 				p.AddTables(render.Named{Name: fmt.Sprintf("final_%d%s", k+1, [2]string{"", "_geometry"}[j]), Table: t})
 				p.Details("The table as LaTeX", string(t.LaTeX()))
@@ -204,7 +205,7 @@ func NewPage(files render.Files, runs []*Run, left ...error) (*Page, error) {
 	return p, nil
 }
 
-func commands(runs []*Run) []string {
+func commands(runs []*trials.Run) []string {
 	var out []string
 	for _, r := range runs {
 		what := r.Info.Command
@@ -220,31 +221,31 @@ func commands(runs []*Run) []string {
 // few writes a list of many by its ends.
 func few(v any) string {
 	if list, ok := v.([]any); ok && len(list) > 4 {
-		return settingText(list[0]) + " … " + settingText(list[len(list)-1])
+		return trials.SettingText(list[0]) + " … " + trials.SettingText(list[len(list)-1])
 	}
-	return settingText(v)
+	return trials.SettingText(v)
 }
 
 func (p *Page) runTable() render.Table {
 	t := render.Table{Header: []string{"run", "what", "p", "seed", "status"}}
-	var own []Own // of any run
-	for _, o := range Owns {
-		if slices.ContainsFunc(p.runs, func(r *Run) bool { return !math.IsNaN(r.Own(o)) }) {
+	var own []trials.ListColumn // of any run
+	for _, o := range trials.ListColumns {
+		if slices.ContainsFunc(p.runs, func(r *trials.Run) bool { return !math.IsNaN(r.Listed(o)) }) {
 			own = append(own, o)
 			t.Header = append(t.Header, o.Title)
 		}
 	}
-	begun := slices.ContainsFunc(p.runs, func(r *Run) bool { return !strings.HasPrefix(r.Name(), r.Info.Started.Format("20060102-")) }) // a name that does not say when
+	begun := slices.ContainsFunc(p.runs, func(r *trials.Run) bool { return !strings.HasPrefix(r.Name(), r.Info.Started.Format("20060102-")) }) // a name that does not say when
 	if begun {
 		t.Header = append(t.Header, "started")
 	}
 	t.Header = append(t.Header, "seconds")
 	for _, r := range p.runs {
-		row := []render.Cell{render.Text("%s", r.Name()), render.Text("%s", strings.TrimPrefix(strings.TrimPrefix(r.kind(), r.Info.Command+" "), "on ")), // the name has the command
+		row := []render.Cell{render.Text("%s", r.Name()), render.Text("%s", strings.TrimPrefix(strings.TrimPrefix(r.Kind(), r.Info.Command+" "), "on ")), // the name has the command
 			render.Text("%s", few(r.Settings["p"])),
 			render.Text("%d", r.Info.Seed), render.Text("%s", r.Status)}
 		for _, o := range own {
-			if v := r.Own(o); o.Scale == 100 {
+			if v := r.Listed(o); o.Scale == 100 {
 				row = append(row, render.Number(100*v, 2))
 			} else {
 				row = append(row, render.Short(v, 4))
@@ -255,7 +256,7 @@ func (p *Page) runTable() render.Table {
 		}
 		t.Rows = append(t.Rows, append(row, render.Short(r.Seconds(), 3)))
 	}
-	if slices.ContainsFunc(p.runs, func(r *Run) bool { return r.Info.Command == "fit" }) {
+	if slices.ContainsFunc(p.runs, func(r *trials.Run) bool { return r.Info.Command == "fit" }) {
 		t.Note = "Of the model that a fit wrote; of one without a result: the end of its curve."
 	}
 	return t
@@ -287,12 +288,12 @@ func (p *Page) trouble(left []error) {
 	}
 }
 
-func differenceTable(runs []*Run) render.Table {
+func differenceTable(runs []*trials.Run) render.Table {
 	t := render.Table{Header: []string{"setting"}}
 	for _, r := range runs {
 		t.Header = append(t.Header, r.Name())
 	}
-	for _, d := range Differences(runs) {
+	for _, d := range trials.Differences(runs) {
 		row := []render.Cell{render.Text("%s", d.Name)}
 		for _, v := range d.Values {
 			row = append(row, render.Text("%s", v))
@@ -321,19 +322,19 @@ func transposed(t render.Table) render.Table {
 }
 
 func (p *Page) curves() error {
-	for k, groups := range Kinds(p.groups) {
-		if !slices.ContainsFunc(groups, (*Group).moves) {
+	for k, groups := range trials.Kinds(p.groups) {
+		if !slices.ContainsFunc(groups, (*trials.Group).Moves) {
 			continue
 		}
 		p.Section("Curves: " + groups[0].Kind)
 		var figs []render.Figure
-		for _, n := range MetricNames(groups) {
+		for _, n := range trials.MetricNames(groups) {
 			if f, ok := Figure(groups, n); ok {
 				figs = append(figs, f)
 			}
 		}
 		caption := "A colour per p, the same in all figures."
-		if slices.ContainsFunc(groups, func(g *Group) bool { return len(g.Trials()) > 1 }) {
+		if slices.ContainsFunc(groups, func(g *trials.Group) bool { return len(g.Trials()) > 1 }) {
 			caption += " Several trials: their mean, and one standard deviation to both sides."
 		}
 		if err := p.AddFigure(fmt.Sprintf("curves_%d", k+1), caption, figs...); err != nil {
@@ -345,20 +346,20 @@ func (p *Page) curves() error {
 
 // studied is a network whose weights were studied.
 type studied struct {
-	run   *Run
-	group *Group // nil: it has no curves
+	run   *trials.Run
+	group *trials.Group // nil: it has no curves
 }
 
 // studies are the networks whose weights were studied, in the order of the groups: of each seed the first.
 func (p *Page) studies() []studied {
-	of := map[*Run]*Group{}
-	at := map[*Run]int{} // 0 for those without
-	twice := map[*Run]bool{}
+	of := map[*trials.Run]*trials.Group{}
+	at := map[*trials.Run]int{} // 0 for those without
+	twice := map[*trials.Run]bool{}
 	for k, g := range p.groups {
-		trials := g.Trials()
+		counted := g.Trials()
 		for _, c := range g.Curves {
 			of[c.Run], at[c.Run] = g, k+1
-			twice[c.Run] = !slices.ContainsFunc(trials, func(t Curve) bool { return t.Run == c.Run })
+			twice[c.Run] = !slices.ContainsFunc(counted, func(t trials.Curve) bool { return t.Run == c.Run })
 		}
 	}
 	var out []studied
@@ -374,15 +375,15 @@ func (p *Page) studies() []studied {
 // rows puts the trials of a group into one row.
 func (p *Page) rows(all []studied) []command.Studies {
 	var out []command.Studies
-	var last *Group
-	kinds := len(Kinds(p.groups)) > 1
+	var last *trials.Group
+	kinds := len(trials.Kinds(p.groups)) > 1
 	for _, s := range all {
 		if s.group == nil {
 			out = append(out, command.Studies{Name: s.run.Name(), P: s.run.Study.P, Trials: []train.Study{*s.run.Study}})
 			continue
 		}
 		if s.group != last {
-			row := command.Studies{Name: s.group.Name, P: s.group.P, Style: s.group.Style}
+			row := command.Studies{Name: s.group.Name, P: s.group.P, Style: render.LineStyle(s.group.Line)}
 			if kinds {
 				row.Name += ", " + s.group.Kind
 			}

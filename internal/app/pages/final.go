@@ -1,4 +1,4 @@
-package compare
+package pages
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 )
 
 // models are the numbers of a fit's result, by the names that their metrics have. The norm is that at margin 1.
@@ -16,7 +17,7 @@ var models = []struct{ metric, result string }{
 }
 
 // ofModel is a number of the model that the curve's fit wrote.
-func ofModel(c Curve, metric string) float64 {
+func ofModel(c trials.Curve, metric string) float64 {
 	for _, m := range models {
 		if m.metric == metric {
 			return c.Run.Number(m.result)
@@ -26,7 +27,7 @@ func ofModel(c Curve, metric string) float64 {
 }
 
 // endOfCurve is the last number of a curve.
-func endOfCurve(c Curve, metric string) float64 {
+func endOfCurve(c trials.Curve, metric string) float64 {
 	for _, v := range slices.Backward(c.Column(metric)) {
 		if v-v == 0 {
 			return v
@@ -37,8 +38,8 @@ func endOfCurve(c Curve, metric string) float64 {
 
 // haveModels says whether every curve is the only one of a fit with a result. Its model, which may be scaled to margin 1, has another loss and norm than the end of the
 // curve: a table has the numbers of the one or of the other. A result of several classes is not that of one curve.
-func haveModels(groups []*Group) bool {
-	curves := map[*Run]int{}
+func haveModels(groups []*trials.Group) bool {
+	curves := map[*trials.Run]int{}
 	for _, g := range groups {
 		for _, c := range g.Curves {
 			if curves[c.Run]++; curves[c.Run] > 1 || c.Run.Info.Command != "fit" || c.Run.Result == nil {
@@ -50,10 +51,10 @@ func haveModels(groups []*Group) bool {
 }
 
 // modelNames are the metrics of which any model has a number.
-func modelNames(groups []*Group) (out []string) {
+func modelNames(groups []*trials.Group) (out []string) {
 	for _, m := range models {
-		if slices.ContainsFunc(groups, func(g *Group) bool {
-			return slices.ContainsFunc(g.Curves, func(c Curve) bool { return !math.IsNaN(ofModel(c, m.metric)) })
+		if slices.ContainsFunc(groups, func(g *trials.Group) bool {
+			return slices.ContainsFunc(g.Curves, func(c trials.Curve) bool { return !math.IsNaN(ofModel(c, m.metric)) })
 		}) {
 			out = append(out, m.metric)
 		}
@@ -63,21 +64,21 @@ func modelNames(groups []*Group) (out []string) {
 
 // finalTables have a row per group and a column per metric, a table for each part where there are many: the numbers of the models, or else the end of each curve;
 // mean ± deviation over trials, the best in bold.
-func finalTables(groups []*Group) []render.Table {
-	of, all, note := endOfCurve, MetricNames(groups), "The end of each curve"
+func finalTables(groups []*trials.Group) []render.Table {
+	of, all, note := endOfCurve, trials.MetricNames(groups), "The end of each curve"
 	ofModels := haveModels(groups)
 	if ofModels {
 		of, all, note = ofModel, modelNames(groups), "Of the models; the p-norm is that of w scaled to margin 1"
 	}
-	all = slices.DeleteFunc(all, func(n string) bool { return MetricOf(n).Part == Speed }) // a rate and a speed are no result
+	all = slices.DeleteFunc(all, func(n string) bool { return trials.MetricOf(n).Part == trials.Speed }) // a rate and a speed are no result
 	var out []render.Table
-	for _, part := range Parts[:2] {
+	for _, part := range trials.Parts[:2] {
 		t := render.Table{Title: groups[0].Kind, Header: []string{"", "trials"}}
 		names := all
 		if len(all) > 7 {
-			names = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return MetricOf(n).Part != part })
+			names = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return trials.MetricOf(n).Part != part })
 			t.Title += ": " + strings.ToLower(string(part))
-		} else if part != Learning { // few have one table
+		} else if part != trials.Learning { // few have one table
 			break
 		}
 		names = names[:min(len(names), 9)]
@@ -85,12 +86,12 @@ func finalTables(groups []*Group) []render.Table {
 			continue
 		}
 		for _, n := range names {
-			t.Header = append(t.Header, MetricOf(n).Column)
+			t.Header = append(t.Header, trials.MetricOf(n).Column)
 		}
 		for _, g := range groups {
 			row := []render.Cell{render.Text("%s", g.Name), render.Text("%d", len(g.Trials()))}
 			for _, n := range names {
-				row = append(row, g.final(n, of))
+				row = append(row, final(g, n, of))
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -116,8 +117,8 @@ func finalTables(groups []*Group) []render.Table {
 }
 
 // final is a metric of a group, read from each curve by of.
-func (g *Group) final(metric string, of func(Curve, string) float64) render.Cell {
-	scale := MetricOf(metric).Scale
+func final(g *trials.Group, metric string, of func(trials.Curve, string) float64) render.Cell {
+	scale := trials.MetricOf(metric).Scale
 	var last []float64
 	for _, c := range g.Trials() {
 		if v := of(c, metric); v-v == 0 {
@@ -127,27 +128,17 @@ func (g *Group) final(metric string, of func(Curve, string) float64) render.Cell
 	if len(last) == 0 {
 		return render.Short(math.NaN(), 0)
 	}
-	mean, deviation := meanDeviation(last)
-	cell := render.Short(mean, 4)
+	s := trials.SampleOf(last)
+	cell := render.Short(s.Mean, 4)
 	if scale == 100 {
-		cell = render.Number(mean, 2)
+		cell = render.Number(s.Mean, 2)
 	}
 	if len(last) > 1 {
 		if scale == 100 {
-			cell.Text += fmt.Sprintf(" ± %.2f", deviation)
+			cell.Text += fmt.Sprintf(" ± %.2f", s.Deviation)
 		} else {
-			cell.Text += fmt.Sprintf(" ± %.2g", deviation)
+			cell.Text += fmt.Sprintf(" ± %.2g", s.Deviation)
 		}
 	}
 	return cell
-}
-
-func meanDeviation(v []float64) (mean, deviation float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	for _, x := range v {
-		deviation += (x - mean) * (x - mean)
-	}
-	return mean, math.Sqrt(deviation / float64(max(1, len(v)-1)))
 }

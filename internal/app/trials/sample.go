@@ -1,4 +1,4 @@
-package sweep
+package trials
 
 import (
 	"cmp"

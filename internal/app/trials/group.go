@@ -1,4 +1,4 @@
-package compare
+package trials
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
-	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -25,9 +24,9 @@ type Curve struct {
 // Group is the runs of one p and otherwise equal settings. Its trials are those of different seeds.
 type Group struct {
 	Name   string
-	P      float64      // NaN where there is none
-	Style  render.Style // of its curves: one for each variant of the settings, the same for every p
-	Kind   string       // command, network and data, and what the curves are drawn over: curves of different kinds do not go into one figure
+	P      float64 // NaN where there is none
+	Line   int     // the style of its curves: one for each variant of the settings, the same for every p
+	Kind   string  // command, network and data, and what the curves are drawn over: curves of different kinds do not go into one figure
 	Curves []Curve
 
 	variant string // what it differs in beside p and the learning rate
@@ -38,7 +37,7 @@ type Group struct {
 func Groups(runs []*Run) []*Group {
 	kinds := map[string][]*Run{}
 	for _, r := range runs {
-		kinds[r.kind()] = append(kinds[r.kind()], r)
+		kinds[r.Kind()] = append(kinds[r.Kind()], r)
 	}
 	var out []*Group
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
@@ -47,7 +46,7 @@ func Groups(runs []*Run) []*Group {
 	return out
 }
 
-func (r *Run) kind() string {
+func (r *Run) Kind() string {
 	model, _ := r.Settings["model"].(string)
 	data, _, _ := strings.Cut(r.Info.Data, ":") // r100:7 is another draw of r100
 	if data == r.Info.Data {
@@ -67,7 +66,7 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		for _, d := range differ {
 			v := d.Values[i]
 			apart := []string{"p", "version", "engine used", "no_study"} // p is the curve's; the others change no numbers
-			if command.Role(d.Name) != settings.Result || slices.Contains(apart, d.Name) || off(d.Name, v) {
+			if command.Role(d.Name) != settings.Result || slices.Contains(apart, d.Name) || unset(d.Name, v) {
 				own += "\x00"
 				continue
 			}
@@ -157,16 +156,20 @@ func byWords(a, b string) int {
 	}), strings.Compare(a, b))
 }
 
-// off says whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a name, and what an earlier version did not have is off.
-func off(name, value string) bool {
+// unset reports whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a name, and what an earlier version did not have is off.
+func unset(name, value string) bool {
 	return slices.Contains([]string{"", "0", "false", "–"}, value) &&
 		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "bias", "l2", "lp", "cv"}, name)
 }
 
-// style gives the groups of a kind their styles: a variant has the same for every p, the plain one is solid. Where a p has several of one style, the later take another.
+// lineStyles is how many styles of lines a reader tells apart.
+const lineStyles = 6
+
+// style gives the groups of a kind their styles: a variant has the same for every p, the plain one is the first. If a p
+// has several of one style, the later take another.
 func style(groups []*Group) {
 	variants := []string{""}
-	used := map[float64][]render.Style{}
+	used := map[float64][]int{}
 	for _, g := range groups {
 		if !slices.Contains(variants, g.variant) {
 			variants = append(variants, g.variant)
@@ -177,11 +180,11 @@ func style(groups []*Group) {
 	}
 	for _, g := range groups {
 		k := slices.Index(variants, g.variant)
-		for n := 0; n < int(render.LineStyles) && slices.Contains(used[g.P], render.LineStyle(k)); n++ {
+		for n := 0; n < lineStyles && slices.Contains(used[g.P], k%lineStyles); n++ {
 			k++
 		}
-		g.Style = render.LineStyle(k)
-		used[g.P] = append(used[g.P], g.Style)
+		g.Line = k % lineStyles
+		used[g.P] = append(used[g.P], g.Line)
 	}
 }
 
@@ -225,91 +228,6 @@ func withoutP(name string) string {
 	return strings.Join(kept, ", ")
 }
 
-// Metric is how a column is drawn.
-type Metric struct {
-	Name   string
-	Title  string
-	Y      string
-	Log    bool    // the y axis
-	Scale  float64 // 100 for percent
-	Column string  // the head of its column in a table
-	Part   Part
-}
-
-// Part is where a metric belongs among the others.
-type Part string
-
-// The parts, in the order they are shown.
-const (
-	Learning Part = "Learning"
-	Geometry Part = "Geometry"
-	Speed    Part = "Rate and speed"
-)
-
-// Parts are all of them.
-var Parts = []Part{Learning, Geometry, Speed}
-
-// metrics are the columns that are known, in the order they are shown.
-var metrics = []Metric{
-	{"loss", "Training loss", "mean loss", true, 1, "loss", Learning},
-	{"test_loss", "Test loss", "mean loss", true, 1, "test loss", Learning},
-	{"accuracy", "Training accuracy", "%", false, 100, "accuracy, %", Learning},
-	{"test_accuracy", "Test accuracy", "%", false, 100, "test accuracy, %", Learning},
-	{"margin", "Margin of the direction", "margin of w over its p-norm", false, 1, "margin", Geometry},
-	{"margin_low", "Output margin, 10 %", "10 % quantile / norm of last layer", false, 1, "margin, 10 %", Geometry},
-	{"margin_median", "Output margin, median", "median / norm of last layer", false, 1, "margin, median", Geometry},
-	{"gap", "Certified gap", "upper / lower − 1", true, 1, "gap", Geometry},
-	{"divergence", "Divergence to the max margin", "D(u, w/‖w‖)", true, 1, "divergence", Geometry},
-	{"divergence_start", "Divergence from start", "D(w, w at the start)", false, 1, "divergence from start", Geometry},
-	{"angle", "Angle to the max margin", "radians", true, 1, "angle", Geometry},
-	{"norm", "Norm of the weights", "p-norm of w", false, 1, "p-norm", Geometry},
-	{"norm_1", "1-norm of the weights", "1-norm of w", false, 1, "1-norm", Geometry},
-	{"norm_2", "2-norm of the weights", "2-norm of w", false, 1, "2-norm", Geometry},
-	{"norm_inf", "Largest weight", "max |w|", false, 1, "max |w|", Geometry},
-	{"lr", "Learning rate", "learning rate", false, 1, "lr", Speed},
-	{"img_per_second", "Speed", "images per second", false, 1, "img/s", Speed},
-}
-
-// IsClock says whether a column tells when a line was written: it is no curve.
-func IsClock(name string) bool { return name == "seconds" || name == "elapsed" }
-
-// MetricOf says how a column is drawn; one that is not known is drawn as it is.
-func MetricOf(name string) Metric {
-	for _, m := range metrics {
-		if m.Name == name {
-			return m
-		}
-	}
-	return Metric{name, name, name, false, 1, strings.ReplaceAll(name, "_", " "), Learning}
-}
-
-// MetricNames returns the columns of the groups, the known ones first and in their order.
-func MetricNames(groups []*Group) []string {
-	have := map[string]bool{}
-	for _, g := range groups {
-		for _, c := range g.Curves {
-			for _, n := range c.Metrics() {
-				if !IsClock(n) {
-					have[n] = true
-				}
-			}
-		}
-	}
-	var out []string
-	for _, m := range metrics {
-		if have[m.Name] {
-			out = append(out, m.Name)
-			delete(have, m.Name)
-		}
-	}
-	var rest []string
-	for n := range have {
-		rest = append(rest, n)
-	}
-	slices.Sort(rest)
-	return append(out, rest...)
-}
-
 // X returns the name of the axis a metric of a group is drawn over, and whether it is logarithmic: steps are, epochs are not.
 func (g *Group) X() (string, bool) {
 	for _, c := range g.Curves {
@@ -319,8 +237,8 @@ func (g *Group) X() (string, bool) {
 	return "", false
 }
 
-// moves says whether there is anything to draw: a curve with points beside each other.
-func (g *Group) moves() bool {
+// Moves reports whether there is anything to draw: a curve with points beside each other.
+func (g *Group) Moves() bool {
 	return slices.ContainsFunc(g.Curves, func(c Curve) bool { return moves(c.Curve) })
 }
 
@@ -337,9 +255,9 @@ func IsCurve(c *runlog.Curve, status string) bool {
 }
 
 // Band is the mean of a metric over the group's trials.
-func (g *Group) Band(metric string) render.Band {
+func (g *Group) Band(metric string) Band {
 	m := MetricOf(metric)
-	var all []render.Points
+	var all []Points
 	for _, c := range g.Trials() {
 		if _, ok := c.Values[metric]; !ok {
 			continue
@@ -349,60 +267,18 @@ func (g *Group) Band(metric string) render.Band {
 		for k := range y {
 			y[k] *= m.Scale
 		}
-		all = append(all, render.Points{X: x, Y: y})
+		all = append(all, Points{X: x, Y: y})
 	}
 	_, log := g.X()
-	return render.MeanOf(all, log)
+	return MeanOf(all, log)
 }
 
-// maxDrawn is how many points of a curve a figure gets.
-const maxDrawn = 2000
-
-// Figure draws a metric of all groups; ok is false where nobody has it.
-func Figure(groups []*Group, metric string) (fig render.Figure, ok bool) {
-	m := MetricOf(metric)
-	fig = render.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
-	for _, g := range groups {
-		b := g.Band(metric)
-		if len(b.X) == 0 {
-			continue
-		}
-		x, log := g.X()
-		fig.X, fig.LogX = axisName(x), log
-		keep := render.Thin(b.X, b.Mean, maxDrawn, log)
-		s := render.Series{Name: plain(g.Name), Color: render.Color(g.P), Style: g.Style}
-		for _, k := range keep {
-			s.X, s.Y = append(s.X, b.X[k]), append(s.Y, b.Mean[k])
-			s.Low, s.High = append(s.Low, b.Low[k]), append(s.High, b.High[k])
-		}
-		if len(g.Trials()) == 1 {
-			s.Low, s.High = nil, nil
-		}
-		fig.Series = append(fig.Series, s)
-	}
-	fig.LogY = m.Log || wide(fig.Series)
-	return fig, len(fig.Series) > 0
-}
-
-// wide says whether numbers, all positive, end so far apart that most of them would lie on the axis.
-func wide(series []render.Series) bool {
-	lo, hi := math.Inf(1), 0.0
-	for _, s := range series {
-		last := s.Y[len(s.Y)-1]
-		lo, hi = min(lo, last), max(hi, last)
-		if slices.Min(s.Y) <= 0 {
-			return false
+// Results are the curves of a run that are none: what its lines say, each with a name.
+func (r *Run) Results() (out []*runlog.Curve) {
+	for _, c := range r.Log.Curves {
+		if !c.Old && !IsCurve(c, r.Status) {
+			out = append(out, c)
 		}
 	}
-	return lo > 0 && hi > 50*lo
+	return out
 }
-
-func axisName(x string) string {
-	if x == "b" {
-		return "radius B of the ball"
-	}
-	return plain(x)
-}
-
-// plain keeps a text that a run brought to what the figures' font can show.
-func plain(s string) string { return render.Showable(s) }

@@ -1,4 +1,4 @@
-package compare
+package pages
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -33,7 +34,7 @@ func (p *Page) sizesOverTime() error {
 	if len(figs) == 0 {
 		return nil
 	}
-	lo, hi := SizeRange(limits)
+	lo, hi := trials.SizeRange(limits)
 	for k := range figs { // one scale, so that they compare
 		figs[k].Min[0], figs[k].Max[0] = math.Exp2(lo), math.Exp2(hi)
 	}
@@ -41,7 +42,7 @@ func (p *Page) sizesOverTime() error {
 	return p.AddFigure("sizes", "Sizes |w| of the weights of all layers in bins of half an octave, at some epochs: the fainter, the earlier.", figs...)
 }
 
-func sizesFigure(g *Group, c Curve) render.Figure {
+func sizesFigure(g *trials.Group, c trials.Curve) render.Figure {
 	x, at := c.Over()
 	f := render.Figure{Title: plain(g.Name), X: "|w|", Y: "% of the weights", LogX: true, LegendLeft: true}
 	n := len(c.Sizes)
@@ -60,23 +61,4 @@ func sizesFigure(g *Group, c Curve) render.Figure {
 		f.Series = append(f.Series, line)
 	}
 	return f
-}
-
-// SizeRange is the range of log₂ sizes that holds all but the smallest 0.2 % of each histogram.
-func SizeRange(all []*runlog.Sizes) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, s := range all {
-		rest := float64(s.Total()) / 500
-		for k, n := range s.Counts {
-			if rest -= float64(n); rest < 0 {
-				lo = min(lo, s.From+float64(k)/2)
-				break
-			}
-		}
-		hi = max(hi, s.From+float64(len(s.Counts))/2)
-	}
-	if !(lo < hi) {
-		lo, hi = -1, 1
-	}
-	return lo, hi
 }

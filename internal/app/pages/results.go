@@ -1,9 +1,10 @@
-package compare
+package pages
 
 import (
 	"fmt"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -12,16 +13,6 @@ const (
 	shownResults = 50
 	shownColumns = 9
 )
-
-// Results are the curves of a run that are none: what its lines say, each with a name.
-func (r *Run) Results() (out []*runlog.Curve) {
-	for _, c := range r.Log.Curves {
-		if !c.Old && !IsCurve(c, r.Status) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
 
 // results shows what runs wrote that is no curve, a table for each.
 func (p *Page) results() {
@@ -39,21 +30,21 @@ func (p *Page) results() {
 	}
 }
 
-func resultTable(r *Run, all []*runlog.Curve) render.Table {
-	var group Group
+func resultTable(r *trials.Run, all []*runlog.Curve) render.Table {
+	var group trials.Group
 	for _, c := range all {
-		group.Curves = append(group.Curves, Curve{Curve: c, Run: r})
+		group.Curves = append(group.Curves, trials.Curve{Curve: c, Run: r})
 	}
-	names := MetricNames([]*Group{&group})
+	names := trials.MetricNames([]*trials.Group{&group})
 	t := render.Table{Title: r.Name(), Header: []string{""}}
 	for _, n := range names[:min(len(names), shownColumns)] {
-		t.Header = append(t.Header, MetricOf(n).Column)
+		t.Header = append(t.Header, trials.MetricOf(n).Column)
 	}
 	for _, c := range all[:min(len(all), shownResults)] {
 		row := []render.Cell{render.Text("%s", c.Name)}
 		for _, n := range names[:len(t.Header)-1] {
 			v := c.At(n, c.Rows-1)
-			if MetricOf(n).Scale == 100 {
+			if trials.MetricOf(n).Scale == 100 {
 				row = append(row, render.Number(100*v, 2))
 			} else {
 				row = append(row, render.Short(v, 4))

@@ -1,0 +1,277 @@
+package trials
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Setting is a setting that varies, as one would type it.
+type Setting struct{ Key, Value string }
+
+// State is what became of a trial.
+type State int
+
+// The states.
+const (
+	Done     State = iota // it has a value
+	None                  // done, without this number: data that is not separated has no margin
+	Missing               // not done yet
+	Failed                // it failed
+	Diverged              // its loss was no longer a number
+)
+
+// Trial is one run of a grid: what varies, its seed and what it measured.
+type Trial struct {
+	Vary  []Setting // but the seed
+	Seed  uint64
+	Value float64
+	State State
+}
+
+// get returns a setting that varies.
+func (t Trial) get(key string) string {
+	for _, v := range t.Vary {
+		if v.Key == key {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// Grid is trials by what varies: a row per value of one key, a column per combination of the others. Numbers only.
+type Grid struct {
+	Metric string
+	Low    bool     // a low value is better
+	Keys   []string // that vary
+	RowKey string   // p if it varies and the metric can be compared between p, else the first key that can
+	Rows   []string
+	Cols   []string
+	cells  map[[2]string]*Cell
+}
+
+// Cell is the trials of one combination. Only those with a number are in its mean.
+type Cell struct {
+	Vary                            []Setting
+	Values                          map[uint64]float64 // by seed
+	seeds                           []uint64           // in order
+	Failed, Diverged, Missing, None int
+}
+
+// NewGrid sorts trials into a grid. keys are those that vary, in their order.
+func NewGrid(all []Trial, metric string, low bool, keys []string) *Grid {
+	g := &Grid{Metric: metric, Low: low, Keys: keys, RowKey: RowKey(metric, keys), cells: map[[2]string]*Cell{}}
+	known := map[string]bool{}
+	for _, t := range all {
+		at := [2]string{t.get(g.RowKey), g.column(t)}
+		if !slices.Contains(g.Rows, at[0]) {
+			g.Rows = append(g.Rows, at[0])
+		}
+		if !known[at[1]] {
+			known[at[1]] = true
+			g.Cols = append(g.Cols, at[1])
+		}
+		c := g.cells[at]
+		if c == nil {
+			c = &Cell{Vary: t.Vary, Values: map[uint64]float64{}}
+			g.cells[at] = c
+		}
+		c.add(t)
+	}
+	if !slices.ContainsFunc(g.Rows, func(s string) bool { return math.IsNaN(Float(s)) }) {
+		slices.SortStableFunc(g.Rows, func(a, b string) int { // numbers grow
+			if Float(a) < Float(b) {
+				return -1
+			}
+			return 1
+		})
+	}
+	return g
+}
+
+func (c *Cell) add(t Trial) {
+	switch t.State {
+	case Done:
+		c.seeds, c.Values[t.Seed] = append(c.seeds, t.Seed), t.Value
+	case None:
+		c.None++
+	case Missing:
+		c.Missing++
+	case Failed:
+		c.Failed++
+	case Diverged:
+		c.Diverged++
+	}
+}
+
+// Get returns a setting of the cell that varies.
+func (c *Cell) Get(key string) string { return Trial{Vary: c.Vary}.get(key) }
+
+// Each are the values in the order of the trials: sums do not depend on chance.
+func (c *Cell) Each() []float64 {
+	if c == nil {
+		return nil
+	}
+	var all []float64
+	for _, s := range c.seeds {
+		all = append(all, c.Values[s])
+	}
+	return all
+}
+
+// Sample is the mean and the deviation of the values.
+func (c *Cell) Sample() Sample { return SampleOf(c.Each()) }
+
+// At is a cell; nil: no trial is there.
+func (g *Grid) At(row, col string) *Cell { return g.cells[[2]string{row, col}] }
+
+// Sparse reports whether most places of the grid are empty.
+func (g *Grid) Sparse() bool { return 2*len(g.cells) < len(g.Rows)*len(g.Cols) }
+
+// column names what else varies.
+func (g *Grid) column(t Trial) string {
+	var parts []string
+	for _, v := range t.Vary {
+		switch v.Key {
+		case g.RowKey:
+		case "model", "data": // says itself what it is
+			parts = append(parts, v.Value)
+		default:
+			parts = append(parts, v.Key+" = "+v.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Better reports whether a is.
+func (g *Grid) Better(a, b float64) bool {
+	if g.Low {
+		return a < b
+	}
+	return a > b
+}
+
+// Comparable reports whether the rows of a column can be compared, and AllComparable whether all cells can.
+func (g *Grid) Comparable() bool { return Compares(g.Metric, g.RowKey) }
+
+// AllComparable reports whether all cells can be compared.
+func (g *Grid) AllComparable() bool {
+	return !slices.ContainsFunc(g.Keys, func(k string) bool { return !Compares(g.Metric, k) })
+}
+
+// Best is the best mean of a column; NaN if fewer than two rows have one: the only result is not the best of anything.
+func (g *Grid) Best(col string) float64 {
+	best, n := math.NaN(), 0
+	for _, row := range g.Rows {
+		m := g.At(row, col).Sample().Mean
+		if math.IsNaN(m) {
+			continue
+		}
+		if n++; n == 1 || g.Better(m, best) {
+			best = m
+		}
+	}
+	if n < 2 {
+		return math.NaN()
+	}
+	return best
+}
+
+// HasBest reports whether rows of some column are there to be compared.
+func (g *Grid) HasBest() bool {
+	return g.Comparable() && slices.ContainsFunc(g.Cols, func(col string) bool { return !math.IsNaN(g.Best(col)) })
+}
+
+// Differences are those of all pairs of rows in a column, one family for Holm's method.
+func (g *Grid) Differences(rows []string, col string) []Pair {
+	values := make([]map[uint64]float64, len(rows))
+	for i, row := range rows {
+		if c := g.At(row, col); c != nil {
+			values[i] = c.Values
+		}
+	}
+	return Pairs(values)
+}
+
+// RowKey chooses what the rows are: p, unless the metric cannot be compared between p and can be between values of
+// another key.
+func RowKey(metric string, keys []string) string {
+	order := slices.Clone(keys)
+	slices.SortStableFunc(order, func(a, b string) int {
+		rank := func(k string) int {
+			switch {
+			case !Compares(metric, k) && k != "p":
+				return 3
+			case !Compares(metric, k):
+				return 2
+			case k != "p":
+				return 1
+			}
+			return 0
+		}
+		return rank(a) - rank(b)
+	})
+	if len(order) == 0 {
+		return ""
+	}
+	return order[0]
+}
+
+// Compares reports whether a metric means the same for every value of a setting, so that one can be the best. The ℓₚ
+// norm and margin of one p say nothing beside those of another; nor do objectives with different penalties or losses,
+// nor numbers of different data.
+func Compares(metric, key string) bool {
+	switch key {
+	case "p":
+		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence", "objective",
+			"excess"}, metric)
+	case "l2", "lp", "soft":
+		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "objective", "excess"}, metric)
+	case "loss":
+		return !slices.Contains([]string{"loss", "objective", "excess", "gap", "test_loss"}, metric)
+	case "data", "test", "label":
+		return false
+	}
+	return true
+}
+
+// lowIsBetter are the metrics one wants small.
+var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "seconds", "total_seconds", "angle",
+	"divergence", "steps", "iterations", "nonzero", "upper", "objective", "excess"}
+
+// LowIsBetter reports whether one wants a metric small.
+func LowIsBetter(metric string) bool { return slices.Contains(lowIsBetter, metric) }
+
+// IsPercent reports whether a metric is a share, shown in %.
+func IsPercent(metric string) bool { return strings.Contains(metric, "accuracy") }
+
+// Shown is the name of a metric for people, with its unit.
+func Shown(metric string) string {
+	name := strings.ReplaceAll(metric, "_", " ")
+	if IsPercent(metric) {
+		name += ", %"
+	}
+	return name
+}
+
+// Float reads a setting as a number, NaN if it is not one.
+func Float(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// Probability writes one: a dash if there is no test.
+func Probability(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p < 0.001:
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
