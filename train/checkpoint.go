@@ -190,3 +190,23 @@ func decode(st safetensors.Tensor) (*tensors.Tensor, error) {
 	}
 	return nil, fmt.Errorf("cannot read values of type %s", st.DType)
 }
+
+// CountWeights counts the trainable parameters in a file of weights that Save wrote: all but batch norm's statistics.
+func CountWeights(path string) (int, error) {
+	f, err := safetensors.Read(path)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, t := range f.Tensors {
+		if strings.HasSuffix(t.Name, "running_mean") || strings.HasSuffix(t.Name, "running_var") {
+			continue
+		}
+		size := 1
+		for _, d := range t.Shape {
+			size *= d
+		}
+		n += size
+	}
+	return n, nil
+}

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/pages"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // console is where the program speaks: results on standard output, progress and remarks on standard error.
@@ -24,6 +26,13 @@ func newConsole() *console {
 		c.Observer = terminal{c.Observer}
 	}
 	return c
+}
+
+// Finished writes the page of a run. A page that fails does not fail the run.
+func (c *console) Finished(dir string) {
+	if err := pages.Write(dir); err != nil {
+		c.Say("%v: its page is not whole; bregman report %s shows the run", err, settings.Quote(dir))
+	}
 }
 
 // results remembers the first error of writing: a full disk, or a pipe that nobody reads.

@@ -57,6 +57,7 @@ type Env struct {
 type Observer interface {
 	Say(format string, args ...any)
 	Bar(label string, done, total int64) Bar // of total units of work, some of them done
+	Finished(dir string)                     // a run folder is done: its page can be written
 }
 
 // Bar shows progress.

@@ -305,6 +305,9 @@ func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 			env.Say("resume with: bregman fit --resume %s", settings.Quote(w.run.Dir))
 		}
 		err = w.run.Finish(err, ctx.Err() != nil)
+		if out != nil {
+			env.Finished(w.run.Dir)
+		}
 	}
 	return out, err
 }

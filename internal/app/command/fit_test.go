@@ -165,31 +165,6 @@ func TestCrossValidationDoesNotChangeTheModel(t *testing.T) {
 	}
 }
 
-func TestTheReportSaysWhyAMarginIsSoftAndWhatWasAskedFor(t *testing.T) {
-	f := withDefaults(Fit{Data: noisy(t, 3), Test: noisy(t, 3), Scale: "std", P: []float64{1.5, 2}, CV: 3, Runs: t.TempDir(), Printed: Printed{JSON: true}})
-	var out, said bytes.Buffer
-	if err := perform(t.Context(), &f, &out, &said); err != nil {
-		t.Fatal(err)
-	}
-	pages, _ := filepath.Glob(filepath.Join(f.Runs, "*", "report.html"))
-	if len(pages) != 1 {
-		t.Fatalf("reports %v", pages)
-	}
-	page, err := os.ReadFile(pages[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"no weights separate the data", "cancel exactly", "mean of the worst", ">scale<", ">std<", ">test data<", f.Test,
-		">1.5, 2<", ">folds<"} {
-		if !strings.Contains(string(page), want) {
-			t.Errorf("the report does not say %q", want)
-		}
-	}
-	if strings.Contains(string(page), "the classes are not separated") {
-		t.Error("the report says what it does not know")
-	}
-}
-
 // A fit that is stopped long before it separates the classes, which can be separated.
 func TestAFitThatStopsEarlyDoesNotCallTheDataInseparable(t *testing.T) {
 	data := table(t, "x,y,label", 20, func(i int) string {

@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -32,7 +31,7 @@ func (f *Fitted) JSON() any { return &f.FitResult }
 // Print shows the result, and what cross-validation and the weights say.
 func (f *Fitted) Print(w io.Writer) {
 	if f.CV != nil {
-		fmt.Fprintln(w, f.cvTable().Text())
+		fmt.Fprintln(w, f.CVTable().Text())
 	}
 	fmt.Fprint(w, f.text())
 	if len(f.weights.Rows) > 0 {
@@ -55,11 +54,16 @@ func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 	if w.run != nil {
 		w.sum.Run = w.run.Dir
 	}
-	out := &Fitted{w.sum, w.out, w.largest(w.Top)}
-	if w.run == nil {
-		return out, failed
+	if w.run != nil {
+		if err := w.run.WriteJSON(ResultFile, w.sum); err != nil {
+			w.run.Lost(ResultFile, err)
+		}
 	}
-	return out, errors.Join(failed, w.writeReport())
+	out := &Fitted{FitResult: w.sum, File: w.out}
+	if w.result.Whole() {
+		out.weights = LargestWeights(w.result.Model, w.Top)
+	}
+	return out, failed
 }
 
 // summary is the result as it is printed and stored, without what is measured last.
@@ -101,39 +105,36 @@ func finiteOrNil(v float64) *float64 {
 	return &v
 }
 
-// largest lists the largest weights, with the names of their features or their numbers, counted as in the file.
-func (w *fitting) largest(most int) render.Table {
+// LargestWeights lists them, with the names of their features or their numbers, counted as in the file.
+func LargestWeights(m fit.Model, most int) render.Table {
 	t := render.Table{Title: "Largest weights", Header: []string{"feature", "weight"}}
-	if len(w.result.Model.Weights) > 1 {
+	if len(m.Weights) > 1 {
 		t.Header = []string{"feature", "class", "weight"}
-	}
-	if !w.result.Whole() {
-		return t
 	}
 	type place struct{ k, j int }
 	var at []place
-	for k, v := range w.result.Model.Weights {
+	for k, v := range m.Weights {
 		for j := range v {
 			if v[j] != 0 {
 				at = append(at, place{k, j})
 			}
 		}
 	}
-	weight := func(p place) float64 { return w.result.Model.Weights[p.k][p.j] }
+	weight := func(p place) float64 { return m.Weights[p.k][p.j] }
 	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(math.Abs(weight(b)), math.Abs(weight(a))) })
 	for _, p := range at[:min(most, len(at))] {
 		name := strconv.Itoa(p.j + 1)
-		if w.set.ZeroBased {
+		switch {
+		case m.Features != nil:
+			name = m.Features[p.j]
+		case m.Bias && p.j == m.Dim()-1:
+			name = "bias"
+		case m.ZeroBased:
 			name = strconv.Itoa(p.j)
 		}
-		if w.result.Model.Features != nil {
-			name = w.result.Model.Features[p.j]
-		} else if w.Bias && p.j == w.result.Model.Dim()-1 {
-			name = "bias"
-		}
 		row := []render.Cell{render.Text("%s", name)}
-		if len(w.result.Model.Weights) > 1 {
-			row = append(row, render.Text("%v", w.result.Model.Classes[p.k]))
+		if len(m.Weights) > 1 {
+			row = append(row, render.Text("%v", m.Classes[p.k]))
 		}
 		t.Rows = append(t.Rows, append(row, render.Short(weight(p), 5)))
 	}
@@ -228,7 +229,8 @@ func (w *fitting) writeModel() error {
 	return nil
 }
 
-func (r *FitResult) rows() [][2]string {
+// Rows are the result as lines for people: what, and its value.
+func (r *FitResult) Rows() [][2]string {
 	opt := func(v *float64, format string) string {
 		if v == nil {
 			return "–"
@@ -312,108 +314,8 @@ func (r *FitResult) method() string {
 
 func (r *FitResult) text() string {
 	var b strings.Builder
-	for _, row := range r.rows() {
+	for _, row := range r.Rows() {
 		fmt.Fprintf(&b, "%-15s %s\n", row[0], row[1])
 	}
 	return b.String()
-}
-
-// settingsTable lists what the fit was asked for.
-func (w *fitting) settingsTable() render.Table {
-	t := render.Table{Header: []string{"setting", ""}}
-	add := func(name, format string, args ...any) {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", name), render.Text(format, args...)})
-	}
-	add("data", "%s", w.set.Name)
-	add("hash", "%.24s…", w.set.Hash)
-	if w.Test != "" {
-		add("test data", "%s", w.Test)
-	}
-	add("p", "%s", grid(w.P))
-	if len(w.LP) > 0 {
-		add("lambda", "%s", grid(w.LP))
-	}
-	if w.CV > 0 {
-		add("folds", "%d", w.CV)
-	}
-	add("scale", "%s", cmp.Or(w.Scale, "none"))
-	if w.Soft > 0 {
-		add("soft", "%v", w.Soft)
-	}
-	add("steps, at most", "%d", w.Steps)
-	add("start", "%s", w.Init)
-	add("seed", "%d", w.Seed)
-	add("batch", "%d", w.Batch)
-	add("bias", "%v", w.Bias)
-	add("version", "%s", w.env.Version)
-	return t
-}
-
-// grid lists numbers.
-func grid(values []float64) string {
-	var out []string
-	for _, v := range values {
-		out = append(out, fmt.Sprint(v))
-	}
-	return strings.Join(out, ", ")
-}
-
-// writeReport writes tables, figures and report.html into the run folder.
-func (w *fitting) writeReport() error {
-	doc := render.NewDocument(w.run, fmt.Sprintf("%s: p = %v", filepath.Base(w.set.Name), w.sum.P), "bregman fit · "+w.run.Info.Started.Format("2 January 2006 15:04"))
-	t := render.Table{Header: []string{"result", ""}}
-	for _, row := range w.sum.rows() {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
-	}
-	settings := w.settingsTable()
-	doc.Section("Result")
-	doc.Tables(t, settings)
-	if err := w.run.WriteJSON(resultFile, w.sum); err != nil {
-		w.run.Lost(resultFile, err)
-	}
-	if w.sum.CV != nil {
-		doc.Section("Cross-validation")
-		tables := []render.Named{{Name: "cv", Table: w.sum.cvTable()}}
-		if len(w.sum.lambdas()) > 1 {
-			tables = append(tables, render.Named{Name: "cv-lambda", Table: w.sum.cvGrid()})
-		}
-		doc.AddTables(tables...)
-		if err := doc.AddFigure("cv", fmt.Sprintf("%d folds.", w.CV), w.sum.cvFigures()...); err != nil {
-			return err
-		}
-	}
-	if t := w.largest(50); len(t.Rows) > 0 {
-		doc.Section("Largest weights")
-		doc.AddTables(render.Named{Name: "weights", Table: t})
-	}
-	doc.Section("Along the run")
-	trace := render.Table{Header: []string{"vector", "step", "loss", "margin", "norm", "gap"}}
-	loss := render.Figure{Title: "Loss", X: "step", Y: "mean loss", LogX: true, LogY: true}
-	norm := render.Figure{Title: "Norm of the weights", X: "step", Y: "p-norm of w", LogX: true}
-	margin := render.Figure{Title: "Margin of the direction", X: "step", Y: "margin of w over its p-norm", LogX: true}
-	for k, tr := range w.result.Fits {
-		var at, l, m, no []float64
-		for _, pt := range tr.Points {
-			at, l, m, no = append(at, float64(pt.Step)), append(l, pt.Loss), append(m, pt.Margin), append(no, pt.Norm)
-			trace.Rows = append(trace.Rows, []render.Cell{render.Text("%d", k), render.Text("%d", pt.Step), render.Short(pt.Loss, 8),
-				render.Short(pt.Margin, 8), render.Short(pt.Norm, 8), render.Short(pt.Gap, 4)})
-		}
-		c, name := render.Color(w.sum.P), ""
-		if len(w.result.Fits) > 1 { // one curve a class
-			c, name = render.Color(1.1+8.9*math.Pow(float64(k)/float64(len(w.result.Fits)-1), 2)), fmt.Sprintf("class %v", w.result.Model.Classes[k])
-		}
-		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c})
-		norm.Series = append(norm.Series, render.Series{X: at, Y: no, Color: c})
-		margin.Series = append(margin.Series, render.Series{X: at, Y: m, Color: c})
-	}
-	figs := []render.Figure{loss, norm}
-	if !w.lib.Loss.Residual() {
-		figs = append(figs, margin)
-	}
-	if err := doc.AddFigure("trace", "Measured at logarithmically spaced steps.", figs...); err != nil {
-		return err
-	}
-	doc.SaveTable("trace", trace)
-	doc.Save()
-	return nil
 }

@@ -28,6 +28,8 @@ func (l *lines) Bar(label string, done, total int64) Bar {
 	return &lineBar{lines: l, label: label, first: done, total: total, start: time.Now(), last: time.Now()}
 }
 
+func (l *lines) Finished(string) {}
+
 // lineBar is not safe for concurrent use.
 type lineBar struct {
 	lines        *lines

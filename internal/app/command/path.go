@@ -117,7 +117,7 @@ func (r *Paths) JSON() any { return map[string]any{"data": r.Data, "loss": r.Los
 
 // Print shows where each path ends.
 func (r *Paths) Print(w io.Writer) {
-	fmt.Fprint(w, r.table().Text())
+	fmt.Fprint(w, r.Table().Text())
 	if r.page != "" {
 		fmt.Fprintf(w, "Report: %s\n", r.page)
 	}
@@ -174,10 +174,14 @@ func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
 	}
 	if err == nil && run != nil {
 		out.page = run.Path("report.html")
-		err = s.report(run, set, out)
+		if err := run.WriteJSON(ResultFile, out.maxMargins()); err != nil {
+			run.Lost(ResultFile, err)
+		}
 	}
 	if run != nil {
-		err = run.Finish(err, ctx.Err() != nil)
+		if err = run.Finish(err, ctx.Err() != nil); err == nil {
+			env.Finished(run.Dir)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -220,8 +224,26 @@ func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p floa
 	return r, err
 }
 
-// table shows where each path ends.
-func (r *Paths) table() render.Table {
+// PathMargin is the largest margin of a p, which the points of its path tend to.
+type PathMargin struct {
+	P      float64 `json:"p"`
+	Margin float64 `json:"max_margin"`
+}
+
+// PathMargins are what a run folder of path has beside its points.
+type PathMargins struct {
+	Paths []PathMargin `json:"paths"`
+}
+
+func (r *Paths) maxMargins() (out PathMargins) {
+	for _, p := range r.Paths {
+		out.Paths = append(out.Paths, PathMargin{p.P, p.Margin})
+	}
+	return out
+}
+
+// Table shows where each path ends.
+func (r *Paths) Table() render.Table {
 	t := render.Table{Title: fmt.Sprintf("%s: end of the regularisation path, %s loss", filepath.Base(r.Data), r.Loss),
 		Header: []string{"p", "points", "B", "loss", "margin", "max margin", "D(u, w/B)", "angle to u", "worst gap"}}
 	for _, p := range r.Paths {
@@ -235,39 +257,4 @@ func (r *Paths) table() render.Table {
 			render.Text("%.4f°", end.Angle*180/math.Pi), render.Text("%.0e", worst)})
 	}
 	return t
-}
-
-func (s *Path) report(run *runlog.Run, set *dataset.Set, out *Paths) error {
-	results := out.Paths
-	doc := render.NewDocument(run, fmt.Sprintf("%s: the regularisation path", filepath.Base(set.Name)), fmt.Sprintf("bregman path · %s loss · %s", s.Loss, run.Info.Started.Format("2 January 2006 15:04")))
-	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, the direction of largest ℓₚ margin; each point is " +
-		"certified by the duality gap.")
-	doc.AddTables(render.Named{Name: "end", Table: out.table()})
-	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
-	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin", LogX: true, LegendLow: true}
-	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
-	points := render.Table{Header: []string{"p", "B", "loss", "gap", "margin", "divergence", "angle"}}
-	for _, r := range results {
-		var b, d, m, l []float64
-		for _, pt := range r.Points {
-			b, d, m, l = append(b, pt.B), append(d, pt.Divergence), append(m, pt.Margin/r.Margin), append(l, pt.Loss)
-			points.Rows = append(points.Rows, []render.Cell{render.Text("%v", r.P), render.Short(pt.B, 8), render.Short(pt.Loss, 8), render.Short(pt.Gap, 3),
-				render.Short(pt.Margin, 8), render.Short(pt.Divergence, 8), render.Short(pt.Angle, 8)})
-		}
-		name, c := fmt.Sprintf("p = %v", r.P), render.Color(r.P)
-		div.Series = append(div.Series, render.Series{Name: name, X: b, Y: d, Color: c})
-		mar.Series = append(mar.Series, render.Series{Name: name, X: b, Y: m, Color: c})
-		loss.Series = append(loss.Series, render.Series{Name: name, X: b, Y: l, Color: c})
-	}
-	mar.Min[1], mar.Max[1] = 0, 1.02
-	mar.Min[0], mar.Max[0] = results[0].Points[0].B, results[0].Points[0].B
-	for _, r := range results {
-		mar.Min[0], mar.Max[0] = min(mar.Min[0], r.Points[0].B), max(mar.Max[0], r.Points[len(r.Points)-1].B)
-	}
-	if err := doc.AddFigure("path", "Left, how far the direction is from the max-margin direction; middle, its margin as a share of the best; right, the loss.", div, mar, loss); err != nil {
-		return err
-	}
-	doc.SaveTable("points", points)
-	doc.Save()
-	return nil
 }

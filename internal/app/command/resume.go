@@ -101,5 +101,5 @@ func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err er
 	err = w.observed(s.run, plan, &r, func(plan train.Plan, o train.Observer) (train.Result, error) {
 		return w.session.Resume(ctx, plan, old, o)
 	})
-	return r, s.run.Finish(err, ctx.Err() != nil)
+	return r, w.finished(s.run, err, ctx.Err() != nil)
 }

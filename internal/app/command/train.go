@@ -349,7 +349,7 @@ var _ Result = (*Trained)(nil)
 
 func (w *Trainer) trained() *Trained {
 	return &Trained{Model: w.Model, Data: w.set.Name, Engine: w.engine.Name, Precision: w.Precision,
-		Parameters: w.session.Params, Epochs: w.Epochs, Runs: w.results, Left: w.left, means: w.runningMean()}
+		Parameters: w.session.Params, Epochs: w.Epochs, Runs: w.results, Left: w.left, means: w.RunningMean()}
 }
 
 // JSON has every run.

@@ -521,12 +521,3 @@ func TestTimesOfARunThatGoesOn(t *testing.T) {
 		t.Errorf("%v seconds", a.Runs[0].Seconds)
 	}
 }
-
-func TestTheRecipeNamesEverySettingThatIsNotTheDefault(t *testing.T) {
-	settings := tiny(t)
-	settings.Momentum, settings.WeightDecay, settings.NoAugment, settings.Peak = 0.9, 5e-4, true, 5./24
-	w := &Trainer{Train: &settings}
-	if got, want := w.recipe(TrainResult{LR: 0.2, Seed: 1}), "6 epochs, batch 12, learning rate 0.2, triangular, seed 1, momentum 0.9, weight decay 0.0005, no augmentation"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -152,14 +150,14 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 	}
 	r.Run, run.Say = run.Dir, w.env.Say
 	if search != nil {
-		if err := run.WriteJSON(rateFile, search); err != nil {
-			run.Lost(rateFile, err)
+		if err := run.WriteJSON(RateFile, search); err != nil {
+			run.Lost(RateFile, err)
 		}
 	}
 	err = w.observed(run, w.plan(p, seed, float64(one.LR)), &r, func(plan train.Plan, o train.Observer) (train.Result, error) {
 		return w.session.Run(ctx, plan, run, o)
 	})
-	return r, run.Finish(err, ctx.Err() != nil)
+	return r, w.finished(run, err, ctx.Err() != nil)
 }
 
 // named says in an error which run it is of, and where it diverged what else than the learning rate may be the reason.
@@ -202,10 +200,11 @@ func (w *Trainer) fingerprint() map[string]string {
 	return out
 }
 
-// resultFile is where a run keeps its result, and rateFile the search that chose its learning rate.
+// Files of a run folder: its result, the search that chose its learning rate, and the study of its weights.
 const (
-	resultFile = "tables/result.json"
-	rateFile   = "tables/lr.json"
+	ResultFile = "tables/result.json"
+	RateFile   = "tables/lr.json"
+	StudyFile  = "tables/study.json"
 )
 
 // The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the rest, at least two epochs, the first of
@@ -268,7 +267,7 @@ func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 	if err != nil || info.Status != runlog.Done {
 		return r, false, nil
 	}
-	err = readJSON(filepath.Join(dir, filepath.FromSlash(resultFile)), &r)
+	err = readJSON(filepath.Join(dir, filepath.FromSlash(ResultFile)), &r)
 	r.Run = dir // it may have been moved
 	return r, err == nil, err
 }
@@ -312,7 +311,7 @@ func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (T
 
 // rememberRate takes the rate that a run beside has chosen for p.
 func (w *Trainer) rememberRate(beside string, p float64) {
-	all, _ := filepath.Glob(filepath.Join(beside, "*", filepath.FromSlash(rateFile)))
+	all, _ := filepath.Glob(filepath.Join(beside, "*", filepath.FromSlash(RateFile)))
 	for _, path := range all {
 		var t train.RateSearch
 		if readJSON(path, &t) == nil && t.P == p && t.Rate > 0 {
@@ -320,6 +319,11 @@ func (w *Trainer) rememberRate(beside string, p float64) {
 			return
 		}
 	}
+}
+
+// ReadStudy reads the study of a run back.
+func ReadStudy(dir string) (s train.Study, err error) {
+	return s, readJSON(filepath.Join(dir, filepath.FromSlash(StudyFile)), &s)
 }
 
 func readJSON(path string, v any) error {
@@ -349,11 +353,22 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 		TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
 		Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning}
 	if out.Study != nil {
-		if err := w.keep(run, studyFile, out.Study); err != nil {
+		if err := w.keep(run, StudyFile, out.Study); err != nil {
 			return err
 		}
 	}
-	return w.report(run, *r, out.Records, out.Study)
+	stored := *r
+	stored.Run = "" // the folder may be moved
+	return w.keep(run, ResultFile, stored)
+}
+
+// finished ends a run, and says so if it is done.
+func (w *Trainer) finished(run *runlog.Run, err error, interrupted bool) error {
+	err = run.Finish(err, interrupted)
+	if err == nil {
+		w.env.Finished(run.Dir)
+	}
+	return err
 }
 
 // trainBars shows a run on the console: a bar for its epochs, and one for its study.
@@ -410,75 +425,10 @@ func (w *Trainer) keep(run *runlog.Run, name string, v any) error {
 	return err
 }
 
-// report writes tables, figures and report.html.
-func (w *Trainer) report(run *runlog.Run, r TrainResult, lines []train.Record, study *train.Study) error {
-	doc := render.NewDocument(run, fmt.Sprintf("%s on %s: p = %v", w.Model, w.set.Name, r.P), "bregman train · "+run.Info.Started.Format("2 January 2006 15:04"))
-	t := render.Table{Header: []string{"result", ""}}
-	for _, row := range [][2]string{
-		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
-		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, w.runningMean())},
-		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)), enginesOf(run.Info), w.Precision)},
-		{"recipe", w.recipe(r)},
-		{"parameters", render.Thousands(w.session.Params)}} {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
-	}
-	if r.Warning != "" {
-		t.Rows = slices.Insert(t.Rows, 0, []render.Cell{render.Text("warning"), render.Text("%s", r.Warning)})
-	}
-	doc.Section("Result")
-	doc.Tables(t)
-	r.Run = ""
-	if err := w.keep(run, resultFile, r); err != nil {
-		return err
-	}
-	if err := addEpochs(doc, r.P, lines); err != nil {
-		return err
-	}
-	if err := addRateSearch(doc, run); err != nil {
-		return err
-	}
-	if study != nil {
-		if err := AddStudies(doc, "", "", []Studies{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{*study}}}); err != nil {
-			return err
-		}
-		addLayers(doc, *study)
-	}
-	doc.Save()
-	return nil
-}
-
-// recipe is how the run was made, with every setting that is not at its default.
-func (w *Trainer) recipe(r TrainResult) string {
-	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(w.Epochs, "epoch"), w.Batch,
-		r.LR, w.Schedule, r.Seed)
-	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"} // or not part of it
-	for _, v := range settings.Changed(w.Train) {
-		switch name := strings.ReplaceAll(v.Key, "_", " "); {
-		case v.Role != settings.Result || slices.Contains(said, v.Key):
-		case v.Kind == settings.Switch:
-			text += ", " + strings.Replace(name, "no augment", "no augmentation", 1)
-		default:
-			text += ", " + name + " " + v.Text
-		}
-	}
-	return text
-}
-
-// runningMean says what the accuracy and loss of training are.
-func (w *Trainer) runningMean() string {
-	if w.NoAugment {
+// RunningMean says what the accuracy and loss of training are.
+func (t *Train) RunningMean() string {
+	if t.NoAugment {
 		return "means over the last epoch's batches, as the weights changed"
 	}
 	return "means over the last epoch's augmented batches, as the weights changed"
-}
-
-// enginesOf names the engines that a run was made on.
-func enginesOf(info runlog.Info) string {
-	names := []string{info.Engine}
-	for _, l := range info.Resumed {
-		if l.Engine != names[len(names)-1] {
-			names = append(names, l.Engine)
-		}
-	}
-	return strings.Join(names, ", then ")
 }

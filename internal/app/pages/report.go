@@ -373,17 +373,17 @@ func (p *Page) studies() []studied {
 }
 
 // rows puts the trials of a group into one row.
-func (p *Page) rows(all []studied) []command.Studies {
-	var out []command.Studies
+func (p *Page) rows(all []studied) []Studied {
+	var out []Studied
 	var last *trials.Group
 	kinds := len(trials.Kinds(p.groups)) > 1
 	for _, s := range all {
 		if s.group == nil {
-			out = append(out, command.Studies{Name: s.run.Name(), P: s.run.Study.P, Trials: []train.Study{*s.run.Study}})
+			out = append(out, Studied{Name: s.run.Name(), P: s.run.Study.P, Trials: []train.Study{*s.run.Study}})
 			continue
 		}
 		if s.group != last {
-			row := command.Studies{Name: s.group.Name, P: s.group.P, Style: render.LineStyle(s.group.Line)}
+			row := Studied{Name: s.group.Name, P: s.group.P, Style: render.LineStyle(s.group.Line)}
 			if kinds {
 				row.Name += ", " + s.group.Kind
 			}
@@ -427,13 +427,13 @@ func (p *Page) weights() error {
 	scaled.Max = [2]float64{right, 10 * top}
 	p.Section("The weights")
 	caption := "Histograms of |w| after training, up to the size that 99.5 % do not exceed."
-	if slices.ContainsFunc(rows, func(r command.Studies) bool { return len(r.Trials) > 1 }) {
+	if slices.ContainsFunc(rows, func(r Studied) bool { return len(r.Trials) > 1 }) {
 		caption += " The first trial of each."
 	}
 	if err := p.AddFigure("weights", caption, sizes, scaled); err != nil {
 		return err
 	}
-	p.AddTables(render.Named{Name: "weights", Table: command.SpreadTable(rows)})
+	p.AddTables(render.Named{Name: "weights", Table: SpreadTable(rows)})
 	return p.pruning(all)
 }
 
@@ -466,13 +466,13 @@ func (p *Page) pruning(all []studied) error {
 		p.Say("Studied at other shares or bits, or not, and left out: %s.", strings.Join(others, ", "))
 	}
 	rows := p.rows(alike)
-	figs, tables := command.Levels(rows)
+	figs, tables := Levels(rows)
 	for _, f := range figs {
 		for k := range f.Series {
 			f.Series[k].Name = plain(f.Series[k].Name)
 		}
 	}
-	if err := p.AddFigure("pruning", command.LevelsCaption, figs...); err != nil {
+	if err := p.AddFigure("pruning", LevelsCaption, figs...); err != nil {
 		return err
 	}
 	p.AddTables(tables...)

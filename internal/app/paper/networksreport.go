@@ -282,13 +282,13 @@ func (g *group) shape() string {
 }
 
 // rows are the studies of a group, by p.
-func (g *group) rows() []command.Studies {
-	var out []command.Studies
+func (g *group) rows() []pages.Studied {
+	var out []pages.Studied
 	for _, p := range g.ps {
 		if len(g.studies[p]) == 0 {
 			continue // every run diverged, or there is no study
 		}
-		out = append(out, command.Studies{Name: fmt.Sprintf("p = %v", p), P: p, Trials: g.studies[p]})
+		out = append(out, pages.Studied{Name: fmt.Sprintf("p = %v", p), P: p, Trials: g.studies[p]})
 	}
 	return out
 }
@@ -355,7 +355,7 @@ func (r *networks) Write(run *runlog.Run) error {
 	}
 	for _, g := range r.groups {
 		if rows := g.rows(); len(rows) > 0 {
-			if err := command.AddStudies(doc, g.file(), g.model+g.variantTitle(), rows); err != nil {
+			if err := pages.AddStudies(doc, g.file(), g.model+g.variantTitle(), rows); err != nil {
 				return err
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
@@ -72,7 +73,16 @@ func (l *logWriter) to(w io.Writer) {
 func newRunner(place Place, env *command.Env) *runner {
 	log := new(logWriter)
 	return &runner{Place: place, log: log, sets: map[string]source{},
-		env: &command.Env{Observer: command.Lines(log), Version: env.Version, Engines: env.Engines, SaveEvery: env.SaveEvery}}
+		env: &command.Env{Observer: withPages{command.Lines(log)}, Version: env.Version, Engines: env.Engines, SaveEvery: env.SaveEvery}}
+}
+
+// withPages is an observer that writes the page of each run.
+type withPages struct{ command.Observer }
+
+func (w withPages) Finished(dir string) {
+	if err := pages.Write(dir); err != nil {
+		w.Say("%v: its page is not whole; bregman report %s shows the run", err, settings.Quote(dir))
+	}
 }
 
 func (r *runner) close() {

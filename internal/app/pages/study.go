@@ -1,27 +1,16 @@
-package command
+package pages
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
-	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
 )
 
-// studyFile is where a run keeps the study of its weights.
-const studyFile = "tables/study.json"
-
-// ReadStudy reads the study of a run back.
-func ReadStudy(dir string) (s train.Study, err error) {
-	return s, readJSON(filepath.Join(dir, filepath.FromSlash(studyFile)), &s)
-}
-
-// Studies are the trials of one row of a comparison.
-type Studies struct {
+// Studied are the trials of one row of a comparison.
+type Studied struct {
 	Name   string
 	P      float64
 	Style  render.Style // of its curves, where several rows have one p
@@ -29,7 +18,7 @@ type Studies struct {
 }
 
 // mean of a number over the trials.
-func (s Studies) mean(of func(train.Study) float64) float64 {
+func (s Studied) mean(of func(train.Study) float64) float64 {
 	var sum float64
 	for _, t := range s.Trials {
 		sum += of(t)
@@ -39,7 +28,7 @@ func (s Studies) mean(of func(train.Study) float64) float64 {
 
 // AddStudies puts what p does to weights on a page and into the folder: histograms, spreads, pruning, rounding, margins. The names of files begin
 // with prefix, the sections with of, where they are given.
-func AddStudies(d *render.Document, prefix, of string, rows []Studies) error {
+func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 	if prefix != "" {
 		prefix += "_"
 	}
@@ -103,7 +92,7 @@ func steps(h train.Histogram, y func(share float64) float64) (xs, ys []float64) 
 	return xs, ys
 }
 
-func histograms(rows []Studies) []render.Figure {
+func histograms(rows []Studied) []render.Figure {
 	var out []render.Figure
 	for _, r := range rows {
 		x, y := steps(r.Trials[0].Histogram, func(s float64) float64 { return 100 * s })
@@ -112,7 +101,7 @@ func histograms(rows []Studies) []render.Figure {
 	return out
 }
 
-func scaledHistograms(rows []Studies) []render.Figure {
+func scaledHistograms(rows []Studied) []render.Figure {
 	linear := render.Figure{Title: "|w| over the RMS of its layer", X: "|w| / RMS", Y: "density"}
 	for _, r := range rows {
 		h := r.Trials[0].ScaledHistogram
@@ -131,7 +120,7 @@ func scaledHistograms(rows []Studies) []render.Figure {
 }
 
 // SpreadTable has a row for each.
-func SpreadTable(rows []Studies) render.Table {
+func SpreadTable(rows []Studied) render.Table {
 	t := render.Table{Title: "Sizes of the weights",
 		Note:   "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, 0.36 for a normal distribution. Means over the trials.",
 		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
@@ -150,7 +139,7 @@ func SpreadTable(rows []Studies) render.Table {
 }
 
 // histogramTable keeps the bins of all rows.
-func histogramTable(rows []Studies) render.Table {
+func histogramTable(rows []Studied) render.Table {
 	t := render.Table{Header: []string{"", "of", "from", "to", "share"}}
 	for _, r := range rows {
 		for k, h := range []train.Histogram{r.Trials[0].Histogram, r.Trials[0].ScaledHistogram} {
@@ -171,7 +160,7 @@ func allLayers(s train.Study) []train.Level { return s.PrunedAll }
 func roundings(s train.Study) []train.Level { return s.Rounded }
 
 // levels are the mean accuracies, in percent.
-func (s Studies) levels(of func(train.Study) []train.Level) (at, accuracy []float64) {
+func (s Studied) levels(of func(train.Study) []train.Level) (at, accuracy []float64) {
 	for k, l := range of(s.Trials[0]) {
 		at = append(at, l.At)
 		accuracy = append(accuracy, 100*s.mean(func(t train.Study) float64 { return of(t)[k].Accuracy }))
@@ -183,14 +172,14 @@ func (s Studies) levels(of func(train.Study) []train.Level) (at, accuracy []floa
 const LevelsCaption = "Test accuracy after magnitude pruning and after rounding."
 
 // Levels are the figures and tables of pruning and rounding.
-func Levels(rows []Studies) ([]render.Figure, []render.Named) {
+func Levels(rows []Studied) ([]render.Figure, []render.Named) {
 	return levelFigures(rows), []render.Named{
 		{Name: "pruning", Table: prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
 		{Name: "pruning_all", Table: prunedTable("Pruned: of all layers together", rows, allLayers)},
 		{Name: "rounding", Table: roundedTable(rows)}}
 }
 
-func levelFigures(rows []Studies) []render.Figure {
+func levelFigures(rows []Studied) []render.Figure {
 	figs := []render.Figure{
 		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
 		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
@@ -212,7 +201,7 @@ func levelFigures(rows []Studies) []render.Figure {
 	return figs
 }
 
-func prunedTable(title string, rows []Studies, of func(train.Study) []train.Level) render.Table {
+func prunedTable(title string, rows []Studied, of func(train.Study) []train.Level) render.Table {
 	t := render.Table{Title: title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
 	for i, r := range rows {
 		at, acc := r.levels(of)
@@ -228,7 +217,7 @@ func prunedTable(title string, rows []Studies, of func(train.Study) []train.Leve
 	return t
 }
 
-func roundedTable(rows []Studies) render.Table {
+func roundedTable(rows []Studied) render.Table {
 	t := render.Table{Title: "Rounded", Note: "Test accuracy in %; means over the trials.", Header: []string{"", "float32"}}
 	for i, r := range rows {
 		at, acc := r.levels(roundings)
@@ -245,7 +234,7 @@ func roundedTable(rows []Studies) render.Table {
 }
 
 // marginTable has the quantiles of the output margins over ‖W‖ of the last layer, or over the product of all layers' norms.
-func marginTable(rows []Studies, product bool) render.Table {
+func marginTable(rows []Studied, product bool) render.Table {
 	t := render.Table{Title: "Output margins on the training images, over the norm of the last layer",
 		Note:   "Quantiles of the margin over ‖W‖ₚ, p that of the row; in brackets over ‖W‖₂. Means over the trials.",
 		Header: []string{"", "smallest"}}
@@ -283,7 +272,7 @@ func marginTable(rows []Studies, product bool) render.Table {
 }
 
 // pairTable shows the hardest pairs of the first trial.
-func pairTable(rows []Studies) render.Table {
+func pairTable(rows []Studied) render.Table {
 	t := render.Table{Title: "The last layer against the exact ℓₚ max margin of its features",
 		Note:   "The first trial of each. Both margins for ‖w‖ₚ = 1; the best one is within 0.1 % unless a range is shown.",
 		Header: []string{"", "classes", "images", "the network's", "the best", "share, %", ""}}
@@ -314,42 +303,4 @@ func addLayers(d *render.Document, s train.Study) {
 			render.Number(100*l.Below[2], 2), render.Number(100*l.Below[3], 2), render.Number(l.Sparsity, 3)})
 	}
 	d.AddTables(render.Named{Name: "layers", Table: t})
-}
-
-// addRateSearch shows how the learning rate was chosen, where a search did.
-func addRateSearch(d *render.Document, run *runlog.Run) error {
-	var t train.RateSearch
-	if readJSON(run.Path(rateFile), &t) != nil {
-		return nil // the rate was given
-	}
-	d.Section("The learning rate")
-	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried))
-	table := render.Table{Header: []string{"epochs", "lr", "loss"}}
-	c := render.Color(t.P)
-	fig := render.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true}
-	lowest := math.Inf(1)
-	for k, r := range t.Tried {
-		n := cmp.Or(r.Epochs, t.Epochs)
-		if k == 0 || n != cmp.Or(t.Tried[k-1].Epochs, t.Epochs) {
-			line := render.Series{Name: render.Count(n, "epoch"), Color: c, Style: render.Dashed}
-			if n == t.Epochs {
-				line.Style = render.Solid
-			}
-			fig.Series = append(fig.Series, line, render.Series{Color: c, Style: render.Discs})
-		}
-		row := []render.Cell{render.Text("%d", n), render.Short(r.Rate, 4), render.Text("diverged")}
-		if !r.Diverged {
-			row[2] = render.Number(r.Loss, 4)
-			for i := len(fig.Series) - 2; i < len(fig.Series); i++ {
-				fig.Series[i].X, fig.Series[i].Y = append(fig.Series[i].X, r.Rate), append(fig.Series[i].Y, r.Loss)
-			}
-			if n == t.Epochs {
-				lowest = min(lowest, r.Loss)
-			}
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	d.SaveTable("lr", table)
-	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest}, Style: render.Crosses})
-	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
 }

@@ -1,0 +1,206 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
+)
+
+// trainPage writes the page of a network's run.
+func trainPage(f opened, info runlog.Info, files render.Files) error {
+	var t command.Train
+	if err := settingsOf(info, &t); err != nil {
+		return err
+	}
+	var r command.TrainResult
+	if err := f.ReadJSON(command.ResultFile, maxJSON, &r); err != nil {
+		return err
+	}
+	records, err := readRecords(f)
+	if err != nil {
+		return err
+	}
+	doc := render.NewDocument(files, fmt.Sprintf("%s on %s: p = %v", t.Model, info.Data, r.P), "bregman train · "+when(info))
+	table := render.Table{Header: []string{"result", ""}}
+	for _, row := range [][2]string{
+		{"warning", r.Warning},
+		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
+		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, t.RunningMean())},
+		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)), enginesOf(info), t.Precision)},
+		{"recipe", recipe(&t, r)},
+		{"parameters", parameters(f)},
+	} {
+		if row[1] != "" {
+			table.Rows = append(table.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
+		}
+	}
+	doc.Section("Result")
+	doc.Tables(table)
+	if err := addEpochs(doc, r.P, records); err != nil {
+		return err
+	}
+	if err := addRateSearch(doc, f); err != nil {
+		return err
+	}
+	var study train.Study
+	if f.ReadJSON(command.StudyFile, maxStudy, &study) == nil {
+		if err := AddStudies(doc, "", "", []Studied{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{study}}}); err != nil {
+			return err
+		}
+		addLayers(doc, study)
+	}
+	doc.Save()
+	return nil
+}
+
+// readRecords reads the metrics of a network's run.
+func readRecords(f opened) (out []train.Record, err error) {
+	err = runlog.ReadMetrics(f.dir, func(line json.RawMessage) error {
+		var r train.Record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return err
+		}
+		out = append(out, r)
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = errors.New("its metrics have no epoch")
+	}
+	return out, err
+}
+
+// parameters is the number of trainable parameters, from the names and shapes in the file of weights; "" if there is
+// none.
+func parameters(f opened) string {
+	n, err := train.CountWeights(filepath.Join(f.dir, "weights.safetensors"))
+	if err != nil {
+		return ""
+	}
+	return render.Thousands(n)
+}
+
+// recipe is how the run was made, with every setting that is not at its default.
+func recipe(t *command.Train, r command.TrainResult) string {
+	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(t.Epochs, "epoch"), t.Batch, r.LR, t.Schedule,
+		r.Seed)
+	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"} // or not part of it
+	for _, v := range settings.Changed(t) {
+		switch name := strings.ReplaceAll(v.Key, "_", " "); {
+		case v.Role != settings.Result || slices.Contains(said, v.Key):
+		case v.Kind == settings.Switch:
+			text += ", " + strings.Replace(name, "no augment", "no augmentation", 1)
+		default:
+			text += ", " + name + " " + v.Text
+		}
+	}
+	return text
+}
+
+// addEpochs shows a run along its epochs: loss and accuracy, and where its weights went.
+func addEpochs(d *render.Document, p float64, lines []train.Record) error {
+	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm", "2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
+	c := render.Color(p)
+	var at []float64
+	column := func(style render.Style, name string, of func(train.Record) float64) render.Series {
+		s := render.Series{Name: name, X: at, Color: c, Style: style}
+		for _, l := range lines {
+			s.Y = append(s.Y, of(l))
+		}
+		return s
+	}
+	for _, l := range lines {
+		at = append(at, float64(l.Epoch.Epoch))
+		row := []render.Cell{render.Text("%d", l.Epoch.Epoch), render.Short(l.Epoch.Loss, 6), render.Number(l.Epoch.Accuracy, 5), render.Short(l.Score.Loss, 6), render.Number(l.Score.Accuracy, 5),
+			render.Short(l.LR, 6), render.Number(l.Rate, 0)}
+		for _, v := range []float64{l.Norm1, l.Norm2, l.NormP, l.NormInf, divergence(l), l.MarginLow, l.MarginMedian} {
+			if l.Sizes == nil { // an epoch of an older version
+				v = math.NaN()
+			}
+			row = append(row, render.Short(v, 6))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	d.Section("Along the run")
+	err := d.AddFigure("epochs", "Solid: training, as the batches came; dashed: the test images.",
+		render.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []render.Series{
+			column(render.Solid, "training", func(l train.Record) float64 { return l.Epoch.Loss }), column(render.Dashed, "test", func(l train.Record) float64 { return l.Score.Loss })}},
+		render.Figure{Title: "Accuracy", X: "epoch", Y: "%", LegendLow: true, Series: []render.Series{
+			column(render.Solid, "training", func(l train.Record) float64 { return 100 * l.Epoch.Accuracy }), column(render.Dashed, "test", func(l train.Record) float64 { return 100 * l.Score.Accuracy })}})
+	if err == nil && lines[len(lines)-1].Sizes != nil {
+		err = d.AddFigure("geometry", "D is the Bregman divergence of the p-th power of the p-norm. Output margins: the right answer less the next, on the test images, over the p-norm of the last layer.",
+			render.Figure{Title: "Divergence from start", X: "epoch", Y: "D(w, w at the start)", Series: []render.Series{column(render.Solid, "", divergence)}},
+			render.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w", Series: []render.Series{column(render.Solid, "", func(l train.Record) float64 { return l.NormP })}},
+			render.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true, Series: []render.Series{
+				column(render.Solid, "median", func(l train.Record) float64 { return l.MarginMedian }), column(render.Dashed, "10 % quantile", func(l train.Record) float64 { return l.MarginLow })}})
+	}
+	d.SaveTable("epochs", t)
+	return err
+}
+
+// divergence is NaN where it is not known.
+func divergence(l train.Record) float64 {
+	if l.Divergence == nil {
+		return math.NaN()
+	}
+	return *l.Divergence
+}
+
+// enginesOf names the engines that a run was made on.
+func enginesOf(info runlog.Info) string {
+	names := []string{info.Engine}
+	for _, l := range info.Resumed {
+		if l.Engine != names[len(names)-1] {
+			names = append(names, l.Engine)
+		}
+	}
+	return strings.Join(names, ", then ")
+}
+
+// addRateSearch shows how the learning rate was chosen, where a search did.
+func addRateSearch(d *render.Document, f opened) error {
+	var t train.RateSearch
+	if f.ReadJSON(command.RateFile, maxJSON, &t) != nil {
+		return nil // the rate was given
+	}
+	d.Section("The learning rate")
+	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried))
+	table := render.Table{Header: []string{"epochs", "lr", "loss"}}
+	c := render.Color(t.P)
+	fig := render.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true}
+	lowest := math.Inf(1)
+	for k, r := range t.Tried {
+		n := cmp.Or(r.Epochs, t.Epochs)
+		if k == 0 || n != cmp.Or(t.Tried[k-1].Epochs, t.Epochs) {
+			line := render.Series{Name: render.Count(n, "epoch"), Color: c, Style: render.Dashed}
+			if n == t.Epochs {
+				line.Style = render.Solid
+			}
+			fig.Series = append(fig.Series, line, render.Series{Color: c, Style: render.Discs})
+		}
+		row := []render.Cell{render.Text("%d", n), render.Short(r.Rate, 4), render.Text("diverged")}
+		if !r.Diverged {
+			row[2] = render.Number(r.Loss, 4)
+			for i := len(fig.Series) - 2; i < len(fig.Series); i++ {
+				fig.Series[i].X, fig.Series[i].Y = append(fig.Series[i].X, r.Rate), append(fig.Series[i].Y, r.Loss)
+			}
+			if n == t.Epochs {
+				lowest = min(lowest, r.Loss)
+			}
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	d.SaveTable("lr", table)
+	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest}, Style: render.Crosses})
+	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
+}
