@@ -50,24 +50,6 @@ func newFigure1(ctx context.Context, seed uint64) (*figure1, error) {
 	return f, nil
 }
 
-// stream numbers keep the draws of different purposes apart.
-const (
-	streamStart2 = iota + 100
-	streamStart100
-	streamLabels
-	streamRegression
-)
-
-// start draws w₀ ~ N(0, deviation²·I).
-func start(seed, stream uint64, d int, deviation float64) []float64 {
-	rng := rand.New(rand.NewPCG(seed, stream))
-	w := make([]float64, d)
-	for j := range w {
-		w[j] = deviation * rng.NormFloat64()
-	}
-	return w
-}
-
 func (f *figure1) tasks(steps int) []task {
 	var tasks []task
 	for k := range f.curves {
@@ -254,9 +236,3 @@ func (c curve) turning() (step int, back bool) {
 	}
 	return step, c.last().Divergence > 10*least
 }
-
-func problemR2(seed uint64) linear.Problem {
-	return linear.Problem{X: dataset.R2(seed, dataset.Deviation).X}
-}
-
-func problemR100(seed uint64) linear.Problem { return linear.Problem{X: dataset.R100(seed).X} }

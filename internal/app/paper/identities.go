@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,98 +13,147 @@ import (
 // signs may lose another digit or two.
 const rounding = 1e-12
 
-// identities checks what holds for ψ = (1/p)‖·‖ₚᵖ at any points, over random ones.
-func identities(sub subject, ps []float64, seeds int) []Finding {
-	checks := map[string]*check{}
-	var order []*check
-	get := func(name, claim, quantity string) *check {
-		c, ok := checks[name]
-		if !ok {
-			c = newCheck(name, claim, "", quantity, rounding)
-			checks[name] = c
-			order = append(order, c)
-		}
-		return c
-	}
-	for _, p := range ps {
-		psi, q := sub.potential(p), sub.conjugate(p)
-		for seed := range seeds {
-			rng := rand.New(rand.NewPCG(uint64(seed), 0x6964))
-			where := fmt.Sprintf("p = %v, seed %d", p, seed)
-			random := func() []float64 { // away from 0, where |w|^(p−1) would underflow
-				x := make([]float64, 8)
-				for j := range x {
-					x[j] = math.Copysign(0.2+rng.Float64(), rng.NormFloat64())
-				}
-				return x
-			}
-			grad := func(w []float64) []float64 {
-				z := make([]float64, len(w))
-				psi.Mirror(z, w)
-				return z
-			}
-			see := func(name, claim string, left, right float64, terms ...float64) {
-				c := get(name, claim, "relative difference")
-				c.Cases++
-				c.see(math.Abs(excess(left, right, terms...)), where)
-			}
-			w, v, u := random(), random(), random()
-			d := func(x, y []float64) float64 { return sub.divergence(psi, x, y) }
-			n := sub.norm(w, p)
-			see("Equation (4a), Euler's identity", "⟨∇ψ(w), w⟩ = ‖w‖ₚᵖ", dot(grad(w), w), math.Pow(n, p))
-			see("Dual norm of the mirror map", "‖∇ψ(w)‖_q = ‖w‖ₚ^(p−1)", sub.norm(grad(w), q), math.Pow(n, p-1))
-			see("Definition 1, Bregman divergence", "D(w, w′) = ψ(w) − ψ(w′) − ⟨∇ψ(w′), w − w′⟩", d(w, v), psi.Value(w)-psi.Value(v)-dot(grad(v), w)+dot(grad(v), v),
-				psi.Value(w), psi.Value(v), dot(grad(v), v))
-			see("Divergence from 0", "D(0, w) = (p−1)/p·‖w‖ₚᵖ", d(make([]float64, len(w)), w), (p-1)/p*math.Pow(n, p))
+const difference = "relative difference"
+
+// identityStatements hold for ψ = (1/p)‖·‖ₚᵖ at any points.
+var identityStatements = []statement[*points]{
+	{
+		Name:     "Equation (4a), Euler's identity",
+		Claim:    "⟨∇ψ(w), w⟩ = ‖w‖ₚᵖ",
+		Quantity: difference,
+		Bound:    rounding,
+		Check:    func(x *points, r *tally) { r.equal(dot(x.grad(x.w), x.w), math.Pow(x.norm, x.p)) },
+	},
+	{
+		Name:     "Dual norm of the mirror map",
+		Claim:    "‖∇ψ(w)‖_q = ‖w‖ₚ^(p−1)",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) {
+			r.equal(x.sub.norm(x.grad(x.w), x.sub.conjugate(x.p)), math.Pow(x.norm, x.p-1))
+		},
+	},
+	{
+		Name:     "Definition 1, Bregman divergence",
+		Claim:    "D(w, w′) = ψ(w) − ψ(w′) − ⟨∇ψ(w′), w − w′⟩",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) {
+			w, v, z := x.psi.Value(x.w), x.psi.Value(x.v), x.grad(x.v)
+			r.equal(x.d(x.w, x.v), w-v-dot(z, x.w)+dot(z, x.v), w, v, dot(z, x.v))
+		},
+	},
+	{
+		Name:     "Divergence from 0",
+		Claim:    "D(0, w) = (p−1)/p·‖w‖ₚᵖ",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) {
+			r.equal(x.d(make([]float64, len(x.w)), x.w), (x.p-1)/x.p*math.Pow(x.norm, x.p))
+		},
+	},
+	{
+		Name:     "Equation (4b), homogeneity",
+		Claim:    "D(cw, cw′) = |c|ᵖ·D(w, w′)",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) {
 			for _, c := range []float64{-1.7, 0.4, 2.3} {
-				see("Equation (4b), homogeneity", "D(cw, cw′) = |c|ᵖ·D(w, w′)", d(scaled(c, w), scaled(c, v)), math.Pow(math.Abs(c), p)*d(w, v),
-					math.Pow(math.Abs(c), p)*(psi.Value(w)+psi.Value(v)))
+				factor := math.Pow(math.Abs(c), x.p)
+				r.equal(x.d(scaled(c, x.w), scaled(c, x.v)), factor*x.d(x.w, x.v),
+					factor*(x.psi.Value(x.w)+x.psi.Value(x.v)))
 			}
-			unit, other := scaled(1/n, w), scaled(1/sub.norm(v, p), v)
-			see("Divergence of unit vectors", "D(u, w̃) = 1 − ⟨∇ψ(w̃), u⟩ for ‖u‖ₚ = ‖w̃‖ₚ = 1", d(unit, other), 1-dot(grad(other), unit), 1)
-			gw, gv := grad(v), grad(u) // D(w, u) through v
+		},
+	},
+	{
+		Name:     "Divergence of unit vectors",
+		Claim:    "D(u, w̃) = 1 − ⟨∇ψ(w̃), u⟩ for ‖u‖ₚ = ‖w̃‖ₚ = 1",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) {
+			u, w := scaled(1/x.norm, x.w), scaled(1/x.sub.norm(x.v, x.p), x.v)
+			r.equal(x.d(u, w), 1-dot(x.grad(w), u), 1)
+		},
+	},
+	{
+		Name:     "Lemma 19, law of cosines",
+		Claim:    "D(w, w′) = D(w, w″) + D(w″, w′) − ⟨∇ψ(w′) − ∇ψ(w″), w − w″⟩",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) { // w′ = u, w″ = v
+			zu, zv := x.grad(x.u), x.grad(x.v)
 			inner := 0.0
-			for j := range w {
-				inner += (gv[j] - gw[j]) * (w[j] - v[j])
+			for j := range x.w {
+				inner += (zu[j] - zv[j]) * (x.w[j] - x.v[j])
 			}
-			see("Lemma 19, law of cosines", "D(w, w′) = D(w, w″) + D(w″, w′) − ⟨∇ψ(w′) − ∇ψ(w″), w − w″⟩", d(w, u), d(w, v)+d(v, u)-inner,
-				inner, psi.Value(w), psi.Value(u), psi.Value(v))
-			see("Inverse mirror map", "∇ψ*(∇ψ(w)) = w", mirrorRoundTrip(psi, w), 0, 1)
-		}
-		scalarInequalities(sub, p, get)
-	}
-	var out []Finding
-	for _, c := range order {
-		out = append(out, c.done())
-	}
-	return out
+			r.equal(x.d(x.w, x.u), x.d(x.w, x.v)+x.d(x.v, x.u)-inner,
+				inner, x.psi.Value(x.w), x.psi.Value(x.u), x.psi.Value(x.v))
+		},
+	},
+	{
+		Name:     "Inverse mirror map",
+		Claim:    "∇ψ*(∇ψ(w)) = w",
+		Quantity: difference,
+		Bound:    rounding,
+		Check: func(x *points, r *tally) {
+			z := x.grad(x.w)
+			x.psi.Inverse(z, z)
+			var worst float64
+			for j := range z {
+				worst = max(worst, math.Abs(z[j]-x.w[j]))
+			}
+			r.equal(worst, 0, 1)
+		},
+	},
 }
 
-func mirrorRoundTrip(psi mirror.Potential, w []float64) float64 {
+// points are three random points in the geometry of p.
+type points struct {
+	sub     subject
+	p       float64
+	seed    int
+	psi     mirror.Potential
+	w, v, u []float64
+	norm    float64 // ‖w‖ₚ
+}
+
+func newPoints(sub subject, p float64, seed int) *points {
+	rng := rand.New(rand.NewPCG(uint64(seed), 0x6964))
+	random := func() []float64 { // away from 0, where |w|^(p−1) would underflow
+		x := make([]float64, 8)
+		for j := range x {
+			x[j] = math.Copysign(0.2+rng.Float64(), rng.NormFloat64())
+		}
+		return x
+	}
+	x := &points{sub: sub, p: p, seed: seed, psi: sub.potential(p), w: random(), v: random(), u: random()}
+	x.norm = sub.norm(x.w, p)
+	return x
+}
+
+// String names the case.
+func (x *points) String() string { return fmt.Sprintf("p = %v, seed %d", x.p, x.seed) }
+
+// d is D(a, b).
+func (x *points) d(a, b []float64) float64 { return x.sub.divergence(x.psi, a, b) }
+
+// grad is ∇ψ(w).
+func (x *points) grad(w []float64) []float64 {
 	z := make([]float64, len(w))
-	psi.Mirror(z, w)
-	psi.Inverse(z, z)
-	var worst float64
-	for j := range w {
-		worst = max(worst, math.Abs(z[j]-w[j]))
-	}
-	return worst
+	x.psi.Mirror(z, w)
+	return z
 }
 
-// scalarInequalities are the two inequalities in δ of the appendix, on a grid; where δ = 0 both are equalities.
-func scalarInequalities(sub subject, p float64, get func(name, claim, quantity string) *check) {
-	for k := range 400 {
-		delta := -1 + math.Pow(10, -4+float64(k)/50) // from −0.9999 to 10⁴
-		if p > 6 && delta > 100 {
-			continue // (1+δ)ᵖ needs no more
-		}
-		where := fmt.Sprintf("p = %v, δ = %.3g", p, delta)
-		up, up1 := sub.powers(p, 1+delta)
-		c := get("Scalar inequality I", "(p−1)/p·((1+δ)ᵖ − 1) ≥ (1+δ)^(p−1) − 1 for δ ≥ −1, on a grid of δ", "largest relative excess")
-		c.Cases++
-		c.see(excess(up1-1, (p-1)/p*(up-1), up, 1), where)
-		c = get("Scalar inequality II", "((1+δ)ᵖ − 1)/p ≤ δ(1+δ)^(p−1) for δ ≥ −1, on a grid of δ", "largest relative excess")
-		c.Cases++
-		c.see(excess((up-1)/p, delta*up1, up, 1), where)
+// identities checks identityStatements at random points.
+func identities(sub subject, ps []float64, seeds int) *statementGroup[*points] {
+	g := &statementGroup[*points]{statements: identityStatements}
+	for _, p := range ps {
+		g.runs = append(g.runs, func(_ context.Context, each func(*points)) error {
+			for seed := range seeds {
+				each(newPoints(sub, p, seed))
+			}
+			return nil
+		})
 	}
+	return g
 }

@@ -3,14 +3,44 @@ package paper
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-
-	"github.com/bregman-ml/bregman/linear"
-	"github.com/bregman-ml/bregman/margin"
-	"github.com/bregman-ml/bregman/mirror"
 )
+
+// statement is one claim and how it is checked. S is what the claim is about: some points, a step of a descent, the
+// limit of a descent. Its String names the case.
+type statement[S fmt.Stringer] struct {
+	Name     string
+	Claim    string // in the form that is checked
+	Slip     string // how the paper's text differs from it, empty if it does not
+	Quantity string // what is measured
+	Bound    float64
+	AtLeast  bool // the quantity must be at least Bound, not at most
+	Beyond   bool // the paper does not make this statement
+
+	At    func(S) bool // where it is checked; nil: everywhere
+	If    func(S) bool // its condition, whose share is reported; nil: it has none
+	Check func(S, *tally)
+}
+
+// judge turns the measurements of a statement into its finding. A statement that was never tested has not passed.
+func (st *statement[S]) judge(t *tally) Finding {
+	f := Finding{Name: st.Name, Beyond: st.Beyond, Claim: st.Claim, Slip: st.Slip, Quantity: st.Quantity,
+		Measured: Measure(t.worst), Bound: st.Bound, AtLeast: st.AtLeast, Cases: t.cases, Worst: t.worstCase}
+	if st.Beyond {
+		f.Name = "Beyond the paper: " + f.Name
+	}
+	if t.steps > 0 {
+		share := float64(t.held) / float64(t.steps)
+		f.Share = &share
+	}
+	f.Tested = t.cases > 0 && !(t.steps > 0 && t.held == 0) && !math.IsInf(t.worst, 0)
+	if f.Pass = t.worst <= f.Bound; f.AtLeast {
+		f.Pass = t.worst >= f.Bound
+	}
+	f.Pass = f.Pass && f.Tested
+	return f
+}
 
 // Finding is the result of checking one statement over all its cases.
 type Finding struct {
@@ -26,7 +56,7 @@ type Finding struct {
 	Cases    int      `json:"cases"`
 	Worst    string   `json:"worst"` // the case of Measured
 	Pass     bool     `json:"pass"`
-	Tested   bool     `json:"tested"` // false: no case of these p and seeds put it to the test
+	Tested   bool     `json:"tested"` // false: no case of these p and seeds tests it
 }
 
 // Measure is a number that may be infinite or NaN, null in JSON.
@@ -40,133 +70,79 @@ func (m Measure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(m))
 }
 
-// check gathers the cases of one statement. The zero share counters mean that it has no condition.
-type check struct {
-	Finding
+// tally gathers the measurements of one statement.
+type tally struct {
+	atLeast     bool
+	here        fmt.Stringer // the case that is being checked
 	worst       float64
-	held, steps int
+	worstCase   string
+	cases       int
+	held, steps int // of the condition; no steps: there is none
 }
 
-func newCheck(name, claim, slip, quantity string, bound float64) *check {
-	c := &check{Finding: Finding{Name: name, Claim: claim, Slip: slip, Quantity: quantity, Bound: bound}, worst: math.Inf(-1)}
-	return c
-}
-
-// atLeast turns the bound around.
-func (c *check) atLeast() *check {
-	c.AtLeast, c.worst = true, math.Inf(1)
-	return c
-}
-
-// beyond marks a statement that the paper does not make.
-func (c *check) beyond() *check {
-	c.Beyond, c.Name = true, "Beyond the paper: "+c.Name
-	return c
-}
-
-// broke records that a case could not even be measured.
-func (c *check) broke(err error) {
-	c.Cases++
-	c.see(math.NaN(), err.Error())
-}
-
-// see records one measurement. NaN is a failure that nothing can make good.
-func (c *check) see(v float64, where string) {
-	worse := v > c.worst
-	if c.AtLeast {
-		worse = v < c.worst
+func newTally(atLeast bool) *tally {
+	t := &tally{atLeast: atLeast, worst: math.Inf(-1)}
+	if atLeast {
+		t.worst = math.Inf(1)
 	}
-	if math.IsNaN(c.worst) {
-		worse = false
-	}
-	if worse || math.IsNaN(v) {
-		c.worst, c.Worst = v, where
+	return t
+}
+
+// record counts a case and keeps its measurement if it is the worst so far.
+func (t *tally) record(v float64) {
+	t.cases++
+	if t.worse(v) { // most are not: names are made only for those that are
+		t.worst, t.worstCase = v, t.here.String()
 	}
 }
 
-// merge takes the cases of another part of the same check.
-func (c *check) merge(o *check) {
-	c.Cases += o.Cases
-	c.held += o.held
-	c.steps += o.steps
-	if o.Worst != "" {
-		c.see(o.worst, o.Worst)
+// equal records by how much the two sides of an equation differ.
+func (t *tally) equal(left, right float64, terms ...float64) {
+	t.record(math.Abs(excess(left, right, terms...)))
+}
+
+// atMost records by how much the left side of left ≤ right is too large. It is negative if there is room to spare.
+func (t *tally) atMost(left, right float64, terms ...float64) {
+	t.record(excess(left, right, terms...))
+}
+
+// fail records that a case could not be measured.
+func (t *tally) fail(err error) {
+	t.cases++
+	t.worst, t.worstCase = math.NaN(), err.Error()
+}
+
+// worse compares with the worst so far. NaN is the worst of all, and stays.
+func (t *tally) worse(v float64) bool {
+	switch {
+	case math.IsNaN(v):
+		return true
+	case math.IsNaN(t.worst):
+		return false
+	case t.atLeast:
+		return v < t.worst
+	}
+	return v > t.worst
+}
+
+// countIf counts a step at which the condition was looked at, and returns whether it held.
+func (t *tally) countIf(held bool) bool {
+	t.steps++
+	if held {
+		t.held++
+	}
+	return held
+}
+
+// merge adds the cases of another run.
+func (t *tally) merge(o *tally) {
+	t.cases += o.cases
+	t.held += o.held
+	t.steps += o.steps
+	if o.worstCase != "" && t.worse(o.worst) {
+		t.worst, t.worstCase = o.worst, o.worstCase
 	}
 }
-
-// done judges. A statement that was never put to the test has not passed.
-func (c *check) done() Finding {
-	f := c.Finding
-	if c.steps > 0 {
-		s := float64(c.held) / float64(c.steps)
-		f.Share = &s
-	}
-	f.Measured = Measure(c.worst)
-	f.Tested = c.Cases > 0 && !(c.steps > 0 && c.held == 0) && !math.IsInf(c.worst, 0)
-	if f.Pass = c.worst <= f.Bound; f.AtLeast {
-		f.Pass = c.worst >= f.Bound
-	}
-	f.Pass = f.Pass && f.Tested
-	return f
-}
-
-// subject is the algorithm under test. Tests put broken parts in place of ours and see the checks fail.
-type subject struct {
-	potential  func(p float64) mirror.Potential   // of p-GD
-	squared    func(p float64) mirror.Potential   // of the p-norm algorithm
-	quadratic  func(a []float64) mirror.Potential // a diagonal form
-	loss       linear.Loss                        // as the descent uses it
-	square     linear.Loss                        // likewise, for regression
-	pathLoss   func(margin.Curved) margin.Curved  // likewise, for the regularisation path
-	norm       func(x []float64, p float64) float64
-	conjugate  func(p float64) float64
-	divergence func(psi mirror.Potential, x, y []float64) float64
-	powers     func(p, x float64) (xp, xp1 float64) // xᵖ and x^(p−1)
-	// direction returns the unit vector of largest ℓₚ margin, and that margin.
-	direction func(prob linear.Problem, p float64) (u []float64, margin float64, err error)
-	// interpolate returns the solution of least ℓₚ norm.
-	interpolate func(prob linear.Problem, p float64) ([]float64, error)
-}
-
-// ours is the algorithm as it is.
-func ours(ctx context.Context) subject {
-	return subject{
-		potential: mirror.Power, squared: mirror.SquaredNorm, quadratic: mirror.Quadratic, loss: linear.Exponential{}, square: linear.Square{},
-		pathLoss: func(l margin.Curved) margin.Curved { return l }, norm: mirror.Norm, conjugate: mirror.Conjugate,
-		divergence: mirror.Divergence, powers: func(p, x float64) (float64, float64) { return math.Pow(x, p), math.Pow(x, p-1) },
-		direction: func(prob linear.Problem, p float64) ([]float64, float64, error) {
-			s, err := margin.Solve(ctx, prob, p, margin.Settings{})
-			if err != nil {
-				return nil, 0, err
-			}
-			return scaled(1/mirror.Norm(s.W, p), s.W), s.Lower, nil
-		},
-		interpolate: func(prob linear.Problem, p float64) ([]float64, error) {
-			// the error of w is about the root of the gap
-			s, err := margin.LeastNorm(ctx, prob, p, margin.Settings{Gap: 1e-14})
-			var short *margin.GapError
-			if errors.As(err, &short) && s != nil {
-				err = nil // rounding: as good as it gets
-			}
-			if err != nil {
-				return nil, err
-			}
-			return s.W, nil
-		},
-	}
-}
-
-// setting is one case: a problem with a start and a geometry.
-type setting struct {
-	name  string
-	prob  linear.Problem
-	w0    []float64
-	p     float64
-	eta   float64
-	steps int
-}
-
-func (s setting) String() string { return fmt.Sprintf("%s, p = %v", s.name, s.p) }
 
 // excess is how far left is above right, relative to the size of the terms: rounding leaves some 1e-15.
 func excess(left, right float64, terms ...float64) float64 {
@@ -180,19 +156,68 @@ func excess(left, right float64, terms ...float64) float64 {
 	return (left - right) / size
 }
 
-func dot(x, y []float64) float64 {
-	var s float64
-	for j := range x {
-		s += x[j] * y[j]
-	}
-	return s
+// statementGroup is the statements about one kind of thing, and the runs that check them.
+type statementGroup[S fmt.Stringer] struct {
+	statements []statement[S]
+	runs       []run[S]
+	oneCase    bool       // all that a run hands over is one case, such as the steps of a descent
+	tallies    [][]*tally // by run, by statement
 }
 
-// scaled returns c·x.
-func scaled(c float64, x []float64) []float64 {
-	out := make([]float64, len(x))
-	for j, v := range x {
-		out[j] = c * v
+// run makes what the statements are about and hands it over, once or many times. If it returns an error, all
+// statements of the group fail.
+type run[S fmt.Stringer] func(ctx context.Context, each func(S)) error
+
+// tasks are the runs of the group. Each has tallies of its own.
+func (g *statementGroup[S]) tasks() []task {
+	g.tallies = make([][]*tally, len(g.runs))
+	var tasks []task
+	for i, r := range g.runs {
+		tasks = append(tasks, task{1, func(ctx context.Context, _ func(int)) (any, error) {
+			g.tallies[i] = g.check(ctx, r)
+			return nil, ctx.Err()
+		}})
+	}
+	return tasks
+}
+
+// check checks all statements on one run.
+func (g *statementGroup[S]) check(ctx context.Context, r run[S]) []*tally {
+	tallies := make([]*tally, len(g.statements))
+	for i, st := range g.statements {
+		tallies[i] = newTally(st.AtLeast)
+	}
+	err := r(ctx, func(s S) {
+		for i := range g.statements {
+			st, t := &g.statements[i], tallies[i]
+			if st.At != nil && !st.At(s) || st.If != nil && !t.countIf(st.If(s)) {
+				continue
+			}
+			t.here = s
+			st.Check(s, t)
+		}
+	})
+	for _, t := range tallies {
+		if g.oneCase {
+			t.cases = min(t.cases, 1)
+		}
+		if err != nil {
+			t.fail(err)
+		}
+	}
+	return tallies
+}
+
+// findings are those of all runs together. The order of the runs decides between equals, so it does not matter
+// which of them ended first.
+func (g *statementGroup[S]) findings() []Finding {
+	var out []Finding
+	for i := range g.statements {
+		all := newTally(g.statements[i].AtLeast)
+		for _, one := range g.tallies {
+			all.merge(one[i])
+		}
+		out = append(out, g.statements[i].judge(all))
 	}
 	return out
 }

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
-	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
@@ -43,8 +40,8 @@ func (*Verify) Help() string {
   bregman verify --p 1.5,3 --seeds 1
 
 One line per statement: what was measured (the worst over all cases), its bound, and the share of steps on which the
-statement's condition held. Lines that the paper does not state begin with "Beyond the paper". Not every statement of the
-paper is checked; the report lists what is left out. Exits with 1 if a statement fails.`
+statement's condition held. Lines that the paper does not state begin with "Beyond the paper". Not every statement of
+the paper is checked; the report lists what is left out. Exits with 1 if a statement fails.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -82,7 +79,8 @@ func (v *Verify) Do(ctx context.Context, env *command.Env) (command.Result, erro
 	var run *runlog.Run
 	if v.Runs != "" {
 		var err error
-		run, err = runlog.Create(v.Runs, "verify", runlog.Info{Command: "verify", Settings: v, Engine: "go", Version: env.Version})
+		run, err = runlog.Create(v.Runs, "verify",
+			runlog.Info{Command: "verify", Settings: v, Engine: "go", Version: env.Version})
 		if err != nil {
 			return nil, err
 		}
@@ -158,119 +156,36 @@ func (v *verified) Print(w io.Writer) {
 	}
 }
 
-// verify runs all checks on a subject. progress is called first with the number of tasks, then with 1 after each.
-func verify(ctx context.Context, sub subject, ps []float64, seeds int, progress func(int)) ([]Finding, []hyperbolicLimit, error) {
-	steps, ends := newAlongRun(0), newLimits()
-	var mu sync.Mutex
-	var tasks []task
-	// Each task has checks of its own; they are put together under the lock.
-	onRun := func(k int, set setting) {
-		tasks = append(tasks, task{1, func(context.Context, func(int)) (any, error) {
-			a := newAlongRun(uint64(k))
-			err := walk(ctx, sub, set, a.step)
-			mu.Lock()
-			defer mu.Unlock()
-			for i, c := range a.all() {
-				if c.Worst != "" {
-					c.Cases = 1
-				}
-				if err != nil {
-					c.broke(err)
-				}
-				steps.all()[i].merge(c)
-			}
-			return nil, ctx.Err()
-		}})
+// checks is a group of statements: the tasks that check them, and the findings once these are done.
+type checks interface {
+	tasks() []task
+	findings() []Finding
+}
+
+// verify checks all statements on a subject, in the order of the report. progress is called first with the number of
+// tasks, then with 1 after each.
+func verify(ctx context.Context, sub subject, ps []float64, seeds int, progress func(int)) (
+	[]Finding, []hyperbolicLimit, error) {
+	sets := allSettings(ps, seeds)
+	groups := []checks{
+		identities(sub, ps, 20*seeds),
+		inequalities(sub, ps),
+		steps(sub, sets),
+		limits(sub, sets),
+		potentials(sub, sets),
+		interpolations(sub, ps, seeds),
 	}
-	onLimits := func(run func(*limits) error, about func(*limits) []*check) {
-		tasks = append(tasks, task{1, func(context.Context, func(int)) (any, error) {
-			l := newLimits()
-			if err := run(l); err != nil {
-				for _, c := range about(l) {
-					c.broke(err)
-				}
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for i, c := range l.all() {
-				ends.all()[i].merge(c)
-			}
-			ends.hyperbolic = append(ends.hyperbolic, l.hyperbolic...)
-			return nil, ctx.Err()
-		}})
-	}
-	for k, set := range cases(ps, seeds, 20_000, 5_000) {
-		onRun(k, set)
-		onLimits(func(l *limits) error { return l.ends(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.direction, l.squared, l.unique} })
-		onLimits(func(l *limits) error { return l.paths(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.regular, l.logistic, l.poly} })
-		if len(set.w0) == 2 {
-			long := set
-			long.steps = longSteps
-			onLimits(func(l *limits) error { return l.plane(ctx, sub, long) },
-				func(l *limits) []*check { return []*check{l.loss, l.norm, l.plain, l.rateNorm, l.rateLog} })
-		} else if set.p == ps[0] {
-			onLimits(func(l *limits) error { return l.others(ctx, sub, set) }, func(l *limits) []*check { return []*check{l.quadratic} })
-		}
-	}
-	for seed := range seeds {
-		for _, p := range ps {
-			onLimits(func(l *limits) error { return l.regress(ctx, sub, p, uint64(seed+1)) },
-				func(l *limits) []*check { return []*check{l.interpolation, l.leastNorm} })
-		}
+	tasks, hyper := hyperbolic(sub, sets)
+	for _, g := range groups {
+		tasks = append(tasks, g.tasks()...)
 	}
 	progress(len(tasks))
 	if err := runAll(ctx, tasks, func(int) {}, func(any) error { progress(1); return nil }); err != nil {
 		return nil, nil, err
 	}
-	findings := identities(sub, ps, 20*seeds)
-	for _, c := range slices.Concat(steps.all(), ends.all()) {
-		findings = append(findings, c.done())
+	var findings []Finding
+	for _, g := range groups {
+		findings = append(findings, g.findings()...)
 	}
-	return findings, ends.hyperbolic, nil
-}
-
-// hold counts the statements that hold, those of the paper apart from those beyond it.
-func hold(findings []Finding) string {
-	paper, beyond := 0, 0
-	for _, f := range findings {
-		switch {
-		case f.Pass && f.Beyond:
-			beyond++
-		case f.Pass:
-			paper++
-		}
-	}
-	return fmt.Sprintf("%d statements of the paper and %d beyond it hold", paper, beyond)
-}
-
-// verifyTable is one line per statement.
-func verifyTable(findings []Finding) render.Table {
-	t := render.Table{Title: "Statements of the paper", Header: []string{"statement", "measured", "bound", "condition held", "cases", "worst case", ""}}
-	for _, f := range findings {
-		bound := fmt.Sprintf("≤ %.0e", f.Bound)
-		if f.Bound >= 0.01 {
-			bound = fmt.Sprintf("≤ %g", f.Bound)
-		}
-		if f.AtLeast {
-			bound = fmt.Sprintf("≥ %g", f.Bound)
-		}
-		share := render.Text("always")
-		if f.Share != nil {
-			share = render.Text("%.1f %%", 100**f.Share)
-		}
-		verdict := render.Text("pass")
-		switch {
-		case !f.Tested && !math.IsNaN(float64(f.Measured)):
-			verdict = render.Text("not tested")
-		case !f.Pass:
-			verdict = render.Text("FAIL")
-		}
-		measured := render.Text("–")
-		if f.Tested {
-			measured = render.Short(float64(f.Measured), 2)
-		}
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", f.Name), measured, render.Text("%s", bound), share, render.Text("%d", f.Cases),
-			render.Text("%s", f.Worst), verdict})
-	}
-	return t
+	return findings, hyper, nil
 }

@@ -68,12 +68,18 @@ var breakers = map[string]func(*subject){
 	"wrong exponent": func(s *subject) {
 		s.potential = func(p float64) mirror.Potential { return wrongExponent{mirror.Power(p), p} }
 	},
-	"inverse 1 % off": func(s *subject) { s.potential = func(p float64) mirror.Potential { return halfWrong{mirror.Power(p)} } },
-	"wrong sign":      func(s *subject) { s.loss = wrongSign{} },
-	"frozen":          func(s *subject) { s.loss = frozen{} },
-	"wrong p":         func(s *subject) { s.potential = func(p float64) mirror.Potential { return mirror.Power(1 + 3*(p-1)) } },
-	"wrong square":    func(s *subject) { s.square = wrongSquare{} },
-	"wrong norm":      func(s *subject) { s.norm = func(x []float64, p float64) float64 { return mirror.Norm(x, p) / 10 } },
+	"inverse 1 % off": func(s *subject) {
+		s.potential = func(p float64) mirror.Potential { return halfWrong{mirror.Power(p)} }
+	},
+	"wrong sign": func(s *subject) { s.loss = wrongSign{} },
+	"frozen":     func(s *subject) { s.loss = frozen{} },
+	"wrong p": func(s *subject) {
+		s.potential = func(p float64) mirror.Potential { return mirror.Power(1 + 3*(p-1)) }
+	},
+	"wrong square": func(s *subject) { s.square = wrongSquare{} },
+	"wrong norm": func(s *subject) {
+		s.norm = func(x []float64, p float64) float64 { return mirror.Norm(x, p) / 10 }
+	},
 	"wrong divergence": func(s *subject) {
 		s.divergence = func(psi mirror.Potential, x, y []float64) float64 { return mirror.Divergence(psi, y, x) }
 	},
@@ -86,11 +92,15 @@ var breakers = map[string]func(*subject){
 	"powers swapped": func(s *subject) {
 		s.powers = func(p, x float64) (float64, float64) { return math.Pow(x, p), math.Pow(x, p-1.5) }
 	},
-	"wrong squared norm": func(s *subject) { s.squared = func(p float64) mirror.Potential { return mirror.SquaredNorm(p + 1) } },
+	"wrong squared norm": func(s *subject) {
+		s.squared = func(p float64) mirror.Potential { return mirror.SquaredNorm(p + 1) }
+	},
 	"wrong form": func(s *subject) {
 		s.quadratic = func(a []float64) mirror.Potential { return mirror.Quadratic(scaled(1, ones(len(a)))) }
 	},
-	"polynomial path": func(s *subject) { s.pathLoss = func(margin.Curved) margin.Curved { return linear.PolynomialTail{} } },
+	"polynomial path": func(s *subject) {
+		s.pathLoss = func(margin.Curved) margin.Curved { return linear.PolynomialTail{} }
+	},
 	"exponential path": func(s *subject) {
 		s.pathLoss = func(l margin.Curved) margin.Curved { return linear.Exponential{} }
 	},
@@ -223,22 +233,24 @@ func TestEveryStatementHoldsAndFailsWhenTheAlgorithmIsBroken(t *testing.T) {
 	}
 }
 
-func TestAStatementNeverPutToTheTestDoesNotPass(t *testing.T) {
-	c := newCheck("x", "", "", "", 1)
-	if c.done().Pass {
+func TestAStatementThatWasNeverTestedDoesNotPass(t *testing.T) {
+	st := statement[setting]{Bound: 1}
+	if st.judge(newTally(false)).Pass {
 		t.Error("no cases, and it passes")
 	}
-	c.Cases = 1
-	c.see(math.NaN(), "here")
-	c.see(0, "there")
-	if f := c.done(); f.Pass || f.Worst != "here" {
+	r := newTally(false)
+	r.here = setting{name: "R²", p: 2}
+	r.record(math.NaN())
+	r.here = setting{name: "R¹⁰⁰", p: 2}
+	r.record(0)
+	if f := st.judge(r); f.Pass || f.Worst != "R², p = 2" {
 		t.Errorf("NaN was forgotten: %+v", f)
 	}
-	c = newCheck("x", "", "", "", 1)
-	c.Cases = 1
-	c.see(0, "here")
-	c.under(false)
-	if c.done().Pass {
+	r = newTally(false)
+	r.here = setting{name: "R²", p: 2}
+	r.record(0)
+	r.countIf(false)
+	if st.judge(r).Pass {
 		t.Error("the condition never held, and it passes")
 	}
 }

@@ -1,0 +1,64 @@
+package paper
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// subject is the algorithm under test. Tests replace parts of it by broken ones, and then statements have to fail.
+type subject struct {
+	potential  func(p float64) mirror.Potential   // of p-GD
+	squared    func(p float64) mirror.Potential   // of the p-norm algorithm
+	quadratic  func(a []float64) mirror.Potential // a diagonal form
+	loss       linear.Loss                        // as the descent uses it
+	square     linear.Loss                        // likewise, for regression
+	pathLoss   func(margin.Curved) margin.Curved  // likewise, for the regularisation path
+	norm       func(x []float64, p float64) float64
+	conjugate  func(p float64) float64
+	divergence func(psi mirror.Potential, x, y []float64) float64
+	powers     func(p, x float64) (xp, xp1 float64) // xᵖ and x^(p−1)
+	// direction returns the unit vector of largest ℓₚ margin, and that margin.
+	direction func(prob linear.Problem, p float64) (u []float64, margin float64, err error)
+	// interpolate returns the solution of least ℓₚ norm.
+	interpolate func(prob linear.Problem, p float64) ([]float64, error)
+}
+
+// ours is the algorithm as it is.
+func ours(ctx context.Context) subject {
+	return subject{
+		potential:  mirror.Power,
+		squared:    mirror.SquaredNorm,
+		quadratic:  mirror.Quadratic,
+		loss:       linear.Exponential{},
+		square:     linear.Square{},
+		pathLoss:   func(l margin.Curved) margin.Curved { return l },
+		norm:       mirror.Norm,
+		conjugate:  mirror.Conjugate,
+		divergence: mirror.Divergence,
+		powers:     func(p, x float64) (float64, float64) { return math.Pow(x, p), math.Pow(x, p-1) },
+		direction: func(prob linear.Problem, p float64) ([]float64, float64, error) {
+			s, err := margin.Solve(ctx, prob, p, margin.Settings{})
+			if err != nil {
+				return nil, 0, err
+			}
+			return scaled(1/mirror.Norm(s.W, p), s.W), s.Lower, nil
+		},
+		interpolate: func(prob linear.Problem, p float64) ([]float64, error) {
+			// The error of w is about the root of the gap.
+			s, err := margin.LeastNorm(ctx, prob, p, margin.Settings{Gap: 1e-14})
+			var short *margin.GapError
+			if errors.As(err, &short) && s != nil {
+				err = nil // rounding: as good as it gets
+			}
+			if err != nil {
+				return nil, err
+			}
+			return s.W, nil
+		},
+	}
+}
