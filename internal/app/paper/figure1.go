@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -21,6 +22,7 @@ import (
 // w₀ ~ N(0, I), p = 1.5, 2, 3.
 type figure1 struct {
 	seed   uint64
+	steps  int
 	set    *dataset.Set
 	prob   linear.Problem
 	curves []curve
@@ -37,25 +39,29 @@ type curve struct {
 
 const eta = 1e-4 // the paper's step in both experiments
 
-func newFigure1(ctx context.Context, seed uint64) (*figure1, error) {
-	f := &figure1{seed: seed, set: dataset.R2(seed, dataset.Deviation)}
+func newFigure1(ctx context.Context, seed uint64, steps int) (*figure1, error) {
+	f := &figure1{seed: seed, steps: steps, set: dataset.R2(seed, dataset.Deviation)}
 	f.prob = linear.Problem{X: f.set.X}
 	for _, p := range []float64{1.5, 2, 3} {
 		s, err := margin.Solve(ctx, f.prob, p, margin.Settings{Gap: 1e-12})
 		if err != nil {
 			return nil, fmt.Errorf("the data of Figure 1 with seed %d: %w: try another --seed", seed, err)
 		}
-		f.curves = append(f.curves, curve{P: p, U: scaled(s.Lower, s.W), Margin: s.Lower, C: f.prob.RowNorm(mirror.Conjugate(p))})
+		f.curves = append(f.curves, curve{P: p, U: scaled(s.Lower, s.W), Margin: s.Lower,
+			C: f.prob.RowNorm(mirror.Conjugate(p))})
 	}
 	return f, nil
 }
 
-func (f *figure1) tasks(steps int) []task {
+// tasks are a descent for each curve.
+func (f *figure1) tasks() []task {
+	steps := f.steps
 	var tasks []task
 	for k := range f.curves {
 		c := &f.curves[k]
 		tasks = append(tasks, task{steps, func(ctx context.Context, progress func(int)) (any, error) {
-			s, err := linear.Descent{Potential: mirror.Power(c.P), Eta: eta}.Start(f.prob, start(f.seed, streamStart2, 2, 1))
+			w0 := start(f.seed, streamStart2, 2, 1)
+			s, err := linear.Descent{Potential: mirror.Power(c.P), Eta: eta}.Start(f.prob, w0)
 			if err != nil {
 				return nil, err
 			}
@@ -103,8 +109,8 @@ func (f *figure1) scatter() render.Figure {
 			line.X, line.Y = append(line.X, x), append(line.Y, y)
 		}
 	}
-	return render.Figure{Title: "(1) The data", X: "x₁", Y: "x₂", Min: [2]float64{-reach, -reach}, Max: [2]float64{reach, reach}, Square: true,
-		Series: []render.Series{line, plus, minus}}
+	return render.Figure{Title: "(1) The data", X: "x₁", Y: "x₂", Square: true,
+		Min: [2]float64{-reach, -reach}, Max: [2]float64{reach, reach}, Series: []render.Series{line, plus, minus}}
 }
 
 // rateConstant is the least c for which c/log^(p−1) t lies above the divergence from step 100 on:
@@ -121,8 +127,9 @@ func (c curve) rateConstant() float64 {
 
 // divergence is panel 2: D_ψ(uₚ, w_t/‖w_t‖ₚ) and the bound O(1/log^(p−1) t).
 func (f *figure1) divergence() render.Figure {
-	fig := render.Figure{Title: "(2) Divergence to the max-margin direction", X: "step t", Y: "D(u, w/‖w‖)", LogX: true, LogY: true,
-		LegendLeft: true, LegendLow: true, Min: [2]float64{1, 1e-6}, Max: [2]float64{float64(f.curves[0].last().Step), 10}}
+	fig := render.Figure{Title: "(2) Divergence to the max-margin direction", X: "step t", Y: "D(u, w/‖w‖)",
+		LogX: true, LogY: true, LegendLeft: true, LegendLow: true,
+		Min: [2]float64{1, 1e-6}, Max: [2]float64{float64(f.curves[0].last().Step), 10}}
 	var bounds []render.Series
 	for _, c := range f.curves {
 		curve := render.Series{Name: fmt.Sprintf("p = %v", c.P), Color: render.Color(c.P)}
@@ -150,7 +157,8 @@ func (c curve) upper(t float64) float64 { return c.P / (c.P - 1) / c.Margin * ma
 
 // norm is panel 3: ‖w_t‖ₚ and the two bounds of order log t.
 func (f *figure1) norm() render.Figure {
-	fig := render.Figure{Title: "(3) Norm of the iterate", X: "step t", Y: "p-norm of w", LogX: true, LogY: true, LegendLeft: true,
+	fig := render.Figure{Title: "(3) Norm of the iterate", X: "step t", Y: "p-norm of w",
+		LogX: true, LogY: true, LegendLeft: true,
 		Min: [2]float64{1, 0.3}, Max: [2]float64{float64(f.curves[0].last().Step), 3000}}
 	var bounds []render.Series
 	for _, c := range f.curves {
@@ -158,7 +166,8 @@ func (f *figure1) norm() render.Figure {
 		curve := render.Series{Name: fmt.Sprintf("p = %v", c.P), Color: col}
 		low, up := render.Series{Color: col, Style: render.Dotted}, render.Series{Color: col, Style: render.Dashed}
 		if c.P == 2 {
-			up.Name, low.Name = "upper bounds p / ((p−1) γ) · log t", "lower bounds (log t − p log log t) / C, without O(1)"
+			up.Name = "upper bounds p / ((p−1) γ) · log t"
+			low.Name = "lower bounds (log t − p log log t) / C, without O(1)"
 		}
 		for _, pt := range c.Points {
 			t := float64(pt.Step)
@@ -179,8 +188,8 @@ func (f *figure1) norm() render.Figure {
 
 func (c curve) last() linear.Point { return c.Points[len(c.Points)-1] }
 
-// slopes fits the last two decades of steps: the exponent of D against log t, and ‖w‖ₚ per unit of log t. A divergence that
-// does not fall throughout has no exponent: NaN.
+// slopes fits the last two decades of steps: the exponent of D against log t, and ‖w‖ₚ per unit of log t. A divergence
+// that does not fall throughout has no exponent: NaN.
 func (c curve) slopes() (divergence, norm float64) {
 	var logLog, logD, log, n []float64
 	end := float64(c.last().Step)
@@ -202,13 +211,23 @@ func (c curve) slopes() (divergence, norm float64) {
 
 // table sets what was observed beside the bounds, a column per p.
 func (f *figure1) table() render.Table {
-	t := render.Table{Title: "Figure 1 in numbers", Header: []string{fmt.Sprintf("after %s steps", render.Thousands(f.curves[0].last().Step))},
-		Note: "Slopes are fitted to the last two decades of steps, if the curve falls throughout. O(1/log^(p−1) t) says “at least as fast”, so an exponent below its " +
-			"bound agrees with it. The lower bound on ‖w‖ₚ is shown without its O(1) term, which contains log η = −9.2. If it lies above ‖w‖ₚ, compare " +
-			"the rates, not the levels."}
+	t := render.Table{Title: "Figure 1 in numbers",
+		Header: []string{fmt.Sprintf("after %s steps", render.Thousands(f.curves[0].last().Step))},
+		Note: "Slopes are fitted to the last two decades of steps, if the curve falls throughout. O(1/log^(p−1) t) says " +
+			"“at least as fast”, so an exponent below its bound agrees with it. The lower bound on ‖w‖ₚ is shown " +
+			"without its O(1) term, which contains log η = −9.2. If it lies above ‖w‖ₚ, compare the rates, not the levels."}
 	rows := make([][]render.Cell, 9)
-	for i, name := range []string{"D(uₚ, w/‖w‖ₚ)", "angle between w and uₚ", "observed k in D ~ logᵏ t", "bound on k: −(p−1)", "‖w‖ₚ", "observed ‖w‖ₚ per log t",
-		"upper bound on it: p/((p−1)γ̂ₚ)", "lower bound on ‖w‖ₚ without its O(1) term", "upper bound on ‖w‖ₚ"} {
+	for i, name := range []string{
+		"D(uₚ, w/‖w‖ₚ)",
+		"angle between w and uₚ",
+		"observed k in D ~ logᵏ t",
+		"bound on k: −(p−1)",
+		"‖w‖ₚ",
+		"observed ‖w‖ₚ per log t",
+		"upper bound on it: p/((p−1)γ̂ₚ)",
+		"lower bound on ‖w‖ₚ without its O(1) term",
+		"upper bound on ‖w‖ₚ",
+	} {
 		rows[i] = []render.Cell{render.Text("%s", name)}
 	}
 	for _, c := range f.curves {
@@ -216,8 +235,17 @@ func (f *figure1) table() render.Table {
 		d, n := c.slopes()
 		last := c.last()
 		at := float64(last.Step)
-		for i, cell := range []render.Cell{render.Short(last.Divergence, 3), render.Text("%.2f°", last.Angle*180/math.Pi), render.Number(d, 2), render.Number(1-c.P, 2),
-			render.Number(last.Norm, 3), render.Number(n, 3), render.Number(c.P/(c.P-1)/c.Margin, 3), render.Number(c.lower(at), 2), render.Number(c.upper(at), 2)} {
+		for i, cell := range []render.Cell{
+			render.Short(last.Divergence, 3),
+			render.Text("%.2f°", last.Angle*180/math.Pi),
+			render.Number(d, 2),
+			render.Number(1-c.P, 2),
+			render.Number(last.Norm, 3),
+			render.Number(n, 3),
+			render.Number(c.P/(c.P-1)/c.Margin, 3),
+			render.Number(c.lower(at), 2),
+			render.Number(c.upper(at), 2),
+		} {
 			rows[i] = append(rows[i], cell)
 		}
 	}
@@ -226,7 +254,7 @@ func (f *figure1) table() render.Table {
 }
 
 // turning returns the step at which the divergence was least, and whether it has risen tenfold since:
-// the iterate passed through its limit direction and is on its way back.
+// the iterate passed through its limit direction and is going back.
 func (c curve) turning() (step int, back bool) {
 	least := math.Inf(1)
 	for _, pt := range c.Points {
@@ -235,4 +263,74 @@ func (c curve) turning() (step int, back bool) {
 		}
 	}
 	return step, c.last().Divergence > 10*least
+}
+
+// tables is the figure in numbers.
+func (f *figure1) tables() []render.Table { return []render.Table{f.table()} }
+
+// findings say how far the directions are from their limits, and how fast they approach them.
+func (f *figure1) findings() []string {
+	var rates, angles []string
+	for _, c := range f.curves {
+		angles = append(angles, fmt.Sprintf("%.2f°", c.last().Angle*180/math.Pi))
+		if d, _ := c.slopes(); d < 0 {
+			rates = append(rates, fmt.Sprintf("k = %.2f for p = %v (bound %.1f)", d, c.P, 1-c.P))
+		}
+	}
+	out := []string{fmt.Sprintf("Figure 1: after %s steps the directions are %s from their limits, for p = 1.5, 2, 3.",
+		render.Thousands(f.curves[0].last().Step), strings.Join(angles, ", "))}
+	if len(rates) > 0 {
+		out = append(out, fmt.Sprintf("Over the last two decades of steps the divergence to the max-margin direction "+
+			"falls like logᵏ t with %s.", strings.Join(rates, ", ")))
+	}
+	for _, c := range f.curves {
+		if at, back := c.turning(); back {
+			out = append(out, fmt.Sprintf("p = %v passes through its limit direction near step %s and comes back: "+
+				"its divergence falls and rises on the way.", c.P, render.Thousands(at)))
+		}
+	}
+	return out
+}
+
+// section writes the figure, its numbers and, for CSV, its curves.
+func (f *figure1) section(doc *render.Document) error {
+	doc.Section("Figure 1: convergence in the plane")
+	doc.Say("Fifteen points of the plane, exponential loss, step 10⁻⁴, w₀ ~ N(0, I). The reference direction uₚ is the " +
+		"exact ℓₚ max-margin direction.")
+	caption := "(1) The points with labels drawn at random and the ℓ₂ max-margin line. (2) The divergence to the " +
+		"max-margin direction; dashed, the bound O(1/log^(p−1) t) with the least constant that holds from step 100 on. " +
+		"(3) The norm of the iterate; dashed and dotted, the paper's bounds of order log t for each p, the lower one " +
+		"without its O(1) term. Both are bounds, not fits."
+	if err := doc.AddFigure("figure1", caption, f.panels()...); err != nil {
+		return err
+	}
+	doc.AddTables(render.Named{Name: "figure1", Table: f.table()})
+	curves := render.Table{Header: []string{"p", "step", "loss", "margin", "norm", "divergence", "angle"}}
+	for _, c := range f.curves {
+		for _, pt := range c.Points {
+			curves.Rows = append(curves.Rows, []render.Cell{render.Text("%v", c.P), render.Text("%d", pt.Step),
+				render.Short(pt.Loss, 8), render.Short(pt.Margin, 8), render.Short(pt.Norm, 8),
+				render.Short(pt.Divergence, 8), render.Short(pt.Angle, 8)})
+		}
+	}
+	doc.SaveTable("figure1_curves", curves)
+	return nil
+}
+
+// differences is how its random draws are read, and those of R¹⁰⁰.
+func (f *figure1) differences() []string {
+	return []string{"0.15·I and 0.1·I can be read as variances or as deviations. The deviation is taken for the points " +
+		"of Figure 1, since the text wants a direction close to (1, 1). Both are shown for w₀ in R¹⁰⁰."}
+}
+
+// json has the end of each curve beside its bounds.
+func (f *figure1) json() map[string]any {
+	var curves []map[string]any
+	for _, c := range f.curves {
+		d, n := c.slopes()
+		pt := c.last()
+		curves = append(curves, map[string]any{"p": c.P, "divergence": pt.Divergence, "divergence_slope": d,
+			"divergence_bound": 1 - c.P, "norm": pt.Norm, "norm_slope": n, "angle": pt.Angle, "margin": c.Margin})
+	}
+	return map[string]any{"figure1": curves}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
-	"strings"
+	"maps"
 	"time"
 
-	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
-	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
@@ -44,7 +41,8 @@ func (*Linear) Help() string {
   bregman reproduce linear --seeds 3
 
 Runs the paper's linear experiments: Figure 1 (convergence in the plane), the tables in R^100 (implicit bias) and the
-regression claim, at the paper's full length, and writes tables, figures and a report.html with the paper's numbers beside ours.`
+regression claim, at the paper's full length, and writes tables, figures and a report.html with the paper's
+numbers beside ours.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -60,42 +58,57 @@ func (l *Linear) Check() error {
 	return nil
 }
 
-// linearResults are the three experiments.
+// linearResults are the experiments, once they have run.
 type linearResults struct {
-	figure1    *figure1
-	bias       *bias
-	regression *regression
-	run        *runlog.Run
-	seconds    float64
+	settings    *Linear
+	experiments []experiment
+	run         *runlog.Run
+	seconds     float64
 }
 
 var _ command.Result = (*linearResults)(nil)
 
-// Do runs the experiments and writes the report.
-func (l *Linear) Do(ctx context.Context, env *command.Env) (command.Result, error) {
-	fig, err := newFigure1(ctx, l.Seed)
+// experiments are all experiments on linear models, in the order of the report.
+func (l *Linear) experiments(ctx context.Context) ([]experiment, error) {
+	steps := int(l.Steps)
+	figure1, err := newFigure1(ctx, l.Seed, steps)
 	if err != nil {
 		return nil, err
 	}
-	r := &linearResults{figure1: fig, bias: newBias(int(l.Steps), l.Seeds, l.Seed), regression: newRegression(l.Seed)}
-	r.run, err = runlog.Create(l.Runs, "reproduce-linear", runlog.Info{Command: "reproduce linear", Settings: l, Seed: l.Seed,
-		Engine: "go", Version: env.Version})
+	return []experiment{
+		figure1,
+		newBias(steps, l.Seeds, l.Seed),
+		newRegression(l.Seed),
+	}, nil
+}
+
+// Do runs the experiments and writes the report.
+func (l *Linear) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	all, err := l.experiments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &linearResults{settings: l, experiments: all}
+	r.run, err = runlog.Create(l.Runs, "reproduce-linear", runlog.Info{Command: "reproduce linear", Settings: l,
+		Seed: l.Seed, Engine: "go", Version: env.Version})
 	if err != nil {
 		return nil, err
 	}
 	r.run.Say = env.Say
-	err = r.run.Finish(l.experiments(ctx, env, r), ctx.Err() != nil)
+	err = r.run.Finish(r.complete(ctx, env), ctx.Err() != nil)
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// experiments runs all descents and writes the report.
-func (l *Linear) experiments(ctx context.Context, env *command.Env, r *linearResults) error {
+// complete runs the tasks of all experiments and writes the report.
+func (r *linearResults) complete(ctx context.Context, env *command.Env) error {
 	begin := time.Now()
-	tasks := append(r.figure1.tasks(int(l.Steps)), r.regression.tasks()...)
-	tasks = append(tasks, r.bias.tasks()...)
+	var tasks []task
+	for _, e := range r.experiments {
+		tasks = append(tasks, e.tasks()...)
+	}
 	var total, done int64
 	for _, t := range tasks {
 		total += int64(t.steps)
@@ -111,19 +124,16 @@ func (l *Linear) experiments(ctx context.Context, env *command.Env, r *linearRes
 		return err
 	}
 	r.seconds = time.Since(begin).Seconds()
-	return r.write(r.run, r.seconds)
+	return r.write()
 }
 
 // Print shows the tables and what they say.
 func (r *linearResults) Print(w io.Writer) {
-	fmt.Fprintln(w, r.figure1.table().Text())
-	first := r.bias.trials[0]
-	fmt.Fprintln(w, r.trialTable(first).Text())
-	fmt.Fprintln(w, r.bias.frequencyTable().Text())
-	fmt.Fprintln(w, normsTable(fmt.Sprintf("Accelerated from w = 0: seed %d, at margin 1", first.Seed), "",
-		r.bias.fastRows(first.Seed), 3).Text())
-	fmt.Fprintln(w, r.bias.fastTable().Text())
-	fmt.Fprintln(w, r.regression.table().Text())
+	for _, e := range r.experiments {
+		for _, t := range e.tables() {
+			fmt.Fprintln(w, t.Text())
+		}
+	}
 	for _, f := range r.findings() {
 		fmt.Fprintf(w, "• %s\n", f)
 	}
@@ -131,92 +141,47 @@ func (r *linearResults) Print(w io.Writer) {
 		r.run.Path("report.html"))
 }
 
-// findings are the sentences the report opens with. Each is made from the numbers of this run.
+// findings are those of all experiments.
 func (r *linearResults) findings() []string {
 	var out []string
-	var k, angle []string
-	for _, c := range r.figure1.curves {
-		angle = append(angle, fmt.Sprintf("%.2f°", c.last().Angle*180/math.Pi))
-		if d, _ := c.slopes(); d < 0 {
-			k = append(k, fmt.Sprintf("k = %.2f for p = %v (bound %.1f)", d, c.P, 1-c.P))
-		}
+	for _, e := range r.experiments {
+		out = append(out, e.findings()...)
 	}
-	out = append(out, fmt.Sprintf("Figure 1: after %s steps the directions are %s from their limits, for p = 1.5, 2, 3.",
-		render.Thousands(r.figure1.curves[0].last().Step), strings.Join(angle, ", ")))
-	if len(k) > 0 {
-		out = append(out, fmt.Sprintf("Over the last two decades of steps the divergence to the max-margin direction falls like logᵏ t with %s.", strings.Join(k, ", ")))
-	}
-	for _, c := range r.figure1.curves {
-		if at, back := c.turning(); back {
-			out = append(out, fmt.Sprintf("p = %v passes through its limit direction near step %s and comes back: its divergence falls and rises on the way.", c.P, render.Thousands(at)))
-		}
-	}
-	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
-		counts, of := r.bias.frequencies(reading, false)
-		var parts []string
-		for i, c := range counts {
-			parts = append(parts, fmt.Sprintf("%d (p = %v)", c, numbers.Ps[i]))
-		}
-		out = append(out, fmt.Sprintf("R¹⁰⁰ with 0.1 read as a %v: of %d data sets, p-GD has the smallest ℓₚ norm in %s.", reading, of, strings.Join(parts, ", ")))
-	}
-	counts, sets := r.bias.fastDiagonals()
-	var kept []string
-	for i, c := range counts {
-		kept = append(kept, fmt.Sprintf("%d (p = %v)", c, numbers.Ps[i]))
-	}
-	out = append(out, fmt.Sprintf("R¹⁰⁰ with the accelerated method from w = 0, to a certified gap of 0.1 %%: of %d data sets, the diagonal holds in %s.", sets, strings.Join(kept, ", ")))
-	all, of := r.bias.exactDiagonals()
-	_, mean, _ := r.bias.ratios(dataset.Deviation)
-	var still []string
-	for k, v := range mean {
-		if !math.IsNaN(v) {
-			still = append(still, fmt.Sprintf("%.2f (p = %v)", v, numbers.Ps[k]))
-		}
-	}
-	out = append(out, fmt.Sprintf("Solved exactly, the diagonal holds in %d of %d data sets. With w₀ of deviation 0.1 the norm of p-GD is still %s times the least possible.",
-		all, of, strings.Join(still, ", ")))
-	worst, gap := 0.0, 0.0
-	var ps, not []string
-	for _, f := range r.regression.fits {
-		if !f.settled() {
-			not = append(not, fmt.Sprintf("For p = %v a constant step does not settle (residual %.0e).", f.P, f.Residual))
-			continue
-		}
-		ps = append(ps, fmt.Sprint(f.P))
-		worst, gap = max(worst, f.Residual), max(gap, math.Abs(f.Gap))
-	}
-	if len(ps) == 0 {
-		return append(out, "Regression: no descent settled. "+strings.Join(not, " "))
-	}
-	out = append(out, fmt.Sprintf("Regression: for p = %s mirror descent from 0 ends at the solution of least ℓₚ norm, proved to a relative %.0e (residual %.0e). %s",
-		strings.Join(ps, ", "), gap, worst, strings.Join(not, " ")))
 	return out
 }
 
 // JSON is what --json prints.
 func (r *linearResults) JSON() any {
-	var figs []map[string]any
-	for _, c := range r.figure1.curves {
-		d, n := c.slopes()
-		pt := c.last()
-		figs = append(figs, map[string]any{"p": c.P, "divergence": pt.Divergence, "divergence_slope": d, "divergence_bound": 1 - c.P,
-			"norm": pt.Norm, "norm_slope": n, "angle": pt.Angle, "margin": c.Margin})
+	out := map[string]any{"run": r.run.Dir, "seconds": r.seconds}
+	for _, e := range r.experiments {
+		maps.Copy(out, e.json())
 	}
-	freq := map[string]any{}
-	for _, reading := range []dataset.Reading{dataset.Deviation, dataset.Variance} {
-		counts, of := r.bias.frequencies(reading, false)
-		freq[reading.String()] = map[string]any{"least": counts, "of": of}
+	return out
+}
+
+// write writes the report.
+func (r *linearResults) write() error {
+	doc := render.NewDocument(r.run, "Linear models: the paper's experiments, run again",
+		fmt.Sprintf("bregman reproduce linear · %s · %.0f s on %s", r.run.Info.Started.Format("2 January 2006 15:04"),
+			r.seconds, render.Count(r.run.Info.Machine.CPUs, "core")))
+	doc.Say("p-GD is mirror descent with ψ(w) = (1/p)‖w‖ₚᵖ. On separable data its direction tends to the classifier of " +
+		"largest ℓₚ margin (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022). This page runs the paper's linear " +
+		"experiments and sets its numbers beside ours.")
+	doc.Section("Results")
+	doc.List(r.findings()...)
+	var differences []string
+	for _, e := range r.experiments {
+		if err := e.section(doc); err != nil {
+			return err
+		}
+		differences = append(differences, e.differences()...)
 	}
-	counts, of := r.bias.fastDiagonals()
-	freq["accelerated"] = map[string]any{"least": counts, "of": of}
-	var reg []map[string]any
-	for _, f := range r.regression.fits {
-		reg = append(reg, map[string]any{"p": f.P, "residual": f.Residual, "gap": f.Gap})
-	}
-	var norms [][]*float64
-	for _, row := range r.bias.trials[0].Final {
-		norms = append(norms, finite(row))
-	}
-	return map[string]any{"run": r.run.Dir, "seconds": r.seconds, "figure1": figs, "p": numbers.Ps, "diagonal": freq, "norms": norms,
-		"accelerated_norms": r.bias.fastRows(r.bias.trials[0].Seed), "regression": reg}
+	doc.Section("Where paper and measurement differ")
+	doc.List(differences...)
+	doc.Section("How to get these numbers")
+	doc.Say("Run “bregman reproduce linear --steps %d --seeds %d --seed %d”. Every number is in tables/*.csv beside this "+
+		"page, every curve in figures/, every run in metrics.jsonl. A seed decides everything.",
+		r.settings.Steps, r.settings.Seeds, r.settings.Seed)
+	doc.Save()
+	return nil
 }

@@ -44,8 +44,9 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	if info, err := runlog.ReadInfo(runs[0]); err != nil || info.Status != runlog.Done {
 		t.Errorf("run.json: %+v, %v", info, err)
 	}
-	for _, f := range []string{"figures/figure1.svg", "figures/figure1.png", "tables/diagonal.csv", "tables/norms_all.csv", "tables/paper_trial1.md",
-		"tables/regression.csv", "tables/figure1_curves.csv", "tables/norms_accelerated.csv", "tables/accelerated.md"} {
+	for _, f := range []string{"figures/figure1.svg", "figures/figure1.png", "tables/diagonal.csv",
+		"tables/norms_all.csv", "tables/paper_trial1.md", "tables/regression.csv", "tables/figure1_curves.csv",
+		"tables/norms_accelerated.csv", "tables/accelerated.md"} {
 		if st, err := os.Stat(filepath.Join(runs[0], f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -54,8 +55,8 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Figure 1", "The paper, trial 2", "10.688", "bounds c / log", "0.1 is the variance", "nearest in which sense",
-		"without its O(1) term", "Only the shaded norm"} {
+	for _, want := range []string{"Figure 1", "The paper, trial 2", "10.688", "bounds c / log", "0.1 is the variance",
+		"nearest in which sense", "without its O(1) term", "Only the shaded norm"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -64,7 +65,8 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 		t.Error("the report shows NaN")
 	}
 	lines := 0
-	if err := runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 3+6+2*2*6+2*2*6 {
+	err = runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil })
+	if err != nil || lines != 3+6+2*2*6+2*2*6 {
 		t.Errorf("%d metrics, %v", lines, err)
 	}
 	if !strings.Contains(out.String(), "smallest ℓₚ norm") {
@@ -154,12 +156,15 @@ func TestMovedStartIsNearestInDivergenceNotInNorm(t *testing.T) {
 }
 
 func TestTheFirstErrorStopsAllTasks(t *testing.T) {
-	f, err := newFigure1(t.Context(), 1)
+	short, err := newFigure1(t.Context(), 1, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
+	long := *short
+	long.steps = 1 << 40
 	disk := errors.New("disk full")
-	err = runAll(t.Context(), append(f.tasks(2000), f.tasks(1<<40)...), func(int) {}, func(any) error { return disk })
+	tasks := append(short.tasks(), long.tasks()...)
+	err = runAll(t.Context(), tasks, func(int) {}, func(any) error { return disk })
 	if !errors.Is(err, disk) {
 		t.Errorf("error %v", err)
 	}
