@@ -123,7 +123,7 @@ func TestOneResultIsComparedWithNothing(t *testing.T) {
 	for _, waiting := range []bool{true, false} {
 		r, g := results(2, map[float64][]float64{2: {90, 91}})
 		if waiting {
-			g.see(3)
+			g.addP(3)
 			g.missing[3] = 2
 		}
 		if table := r.accuracyTable(g); table.Rows[0][1].Text != "90.50 ± 0.71" || table.Rows[0][1].Best || strings.Contains(table.Note, "best") != waiting { // the paper has both
@@ -182,8 +182,8 @@ func TestRunsThatDivergeAreCounted(t *testing.T) {
 		t.Errorf("%d rows to study", len(rows))
 	}
 	for _, c := range r.compare(g) {
-		if c.sure() {
-			t.Errorf("sure of %+v", c)
+		if c.significantHere() {
+			t.Errorf("significant: %+v", c)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func TestTheReportSaysHowItWasTrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := view.(*networks)
-		text := r.recipe() + "\n" + strings.Join(r.otherwise(), "\n")
+		text := r.recipe() + "\n" + strings.Join(r.differencesFromPaper(), "\n")
 		if !strings.Contains(text, c.want) || strings.Contains(text, c.not) || r.command() != "bregman sweep cifar10" {
 			t.Errorf("%s, %q: want %q and not %q in\n%s", r.command(), c.overrides, c.want, c.not, text)
 		}

@@ -121,15 +121,18 @@ func dropColumn(t *render.Table, j int) {
 
 // compared is the order of two p in a group.
 type compared struct {
-	p, q     float64     // p < q
-	ours     trials.Pair // accuracy of p − accuracy of q, over the seeds that both have
-	theirs   float64
-	known    bool    // the paper has both
-	theirsBy float64 // the probability that the paper's is chance, corrected for the number of pairs
+	p, q        float64     // p < q
+	ours        trials.Pair // accuracy of p − accuracy of q, over the seeds that both have
+	theirs      float64
+	known       bool    // the paper has both
+	paperChance float64 // the probability that the paper's is chance, corrected for the number of pairs
 }
 
-func (c compared) sure() bool    { return c.ours.Chance < trials.Sure }
-func (c compared) certain() bool { return c.theirsBy < trials.Sure }
+// significantHere says whether our difference is more than chance.
+func (c compared) significantHere() bool { return c.ours.Chance < trials.Sure }
+
+// significantInPaper says the same of the difference in the paper.
+func (c compared) significantInPaper() bool { return c.paperChance < trials.Sure }
 
 // compare says for all pairs of p how they are ordered here and in the paper, which has both. Ours are paired by seed, Student's t; of the paper's only
 // means and deviations are known, Welch's t. Both are corrected by Holm's method over the pairs of the group.
@@ -156,7 +159,7 @@ func (r *networks) compare(g *group) []compared {
 		out, theirs = append(out, c), append(theirs, chance)
 	}
 	for k, p := range trials.Holm(theirs) {
-		out[k].theirsBy = p
+		out[k].paperChance = p
 	}
 	return out
 }
@@ -166,11 +169,11 @@ func (c compared) verdict() string {
 	switch {
 	case !c.known:
 		return "–"
-	case !c.sure() && !c.certain():
+	case !c.significantHere() && !c.significantInPaper():
 		return "open in both"
-	case !c.certain():
+	case !c.significantInPaper():
 		return "new: the paper leaves it open"
-	case !c.sure():
+	case !c.significantHere():
 		return "open here"
 	case (c.ours.Mean > 0) == (c.theirs > 0):
 		return "as in the paper"
@@ -188,11 +191,11 @@ func (r *networks) orderTable(g *group) render.Table {
 		if se := c.ours.Error(); !math.IsNaN(se) {
 			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, trials.Probability(c.ours.Chance))
 		}
-		ours.Best = c.sure()
+		ours.Best = c.significantHere()
 		if c.known {
 			theirs = render.Number(c.theirs, 2)
-			theirs.Text += fmt.Sprintf(" (%s)", trials.Probability(c.theirsBy))
-			theirs.Best = c.certain()
+			theirs.Text += fmt.Sprintf(" (%s)", trials.Probability(c.paperChance))
+			theirs.Best = c.significantInPaper()
 		}
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v − %v", c.p, c.q), ours, theirs, render.Text("%s", c.verdict())})
 	}
@@ -361,7 +364,7 @@ func (r *networks) Write(run *runlog.Run) error {
 		}
 	}
 	doc.Section("Where paper and measurement differ")
-	doc.List(r.otherwise()...)
+	doc.List(r.differencesFromPaper()...)
 	doc.Section("How to get these numbers")
 	doc.Say("Run “%s”. Every number is in tables/*.csv beside this page, every run in trials/, with its own report. A seed decides everything on one engine.", r.plan.Command)
 	doc.Save()
@@ -440,8 +443,8 @@ func peak(settings map[string]string) string {
 	return settings["peak"]
 }
 
-// otherwise is where the runs differ from the paper's.
-func (r *networks) otherwise() []string {
+// differencesFromPaper says where the runs differ from those of the paper.
+func (r *networks) differencesFromPaper() []string {
 	var out []string
 	if n := r.each(epochs); n != "400 epochs" {
 		out = append(out, n+" here, 400 in the paper.")

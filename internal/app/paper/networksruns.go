@@ -49,7 +49,7 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.see(at)
+		g.addP(at)
 		result, ok := f.Result(s)
 		if !ok {
 			g.missing[at]++
@@ -133,8 +133,8 @@ func newGroup(model, title string, settings map[string]string) *group {
 	return &group{model: model, title: title, settings: settings, runs: map[float64][]command.TrainResult{}, studies: map[float64][]train.Study{}, failed: map[float64]int{}, missing: map[float64]int{}}
 }
 
-// see makes a place for p.
-func (g *group) see(p float64) {
+// addP makes a place for p.
+func (g *group) addP(p float64) {
 	if !slices.Contains(g.ps, p) {
 		g.ps = append(g.ps, p)
 		slices.Sort(g.ps)
@@ -142,11 +142,11 @@ func (g *group) see(p float64) {
 }
 
 func (g *group) diverge(p float64) {
-	g.see(p)
+	g.addP(p)
 	g.failed[p]++
 }
 
 func (g *group) add(r command.TrainResult) {
-	g.see(r.P)
+	g.addP(r.P)
 	g.runs[r.P] = append(g.runs[r.P], r)
 }
