@@ -36,10 +36,12 @@ func (r *networks) findings() []string {
 		}
 		mean := g.over(best, testAccuracy).Mean
 		if len(g.runs) < 2 {
-			out = append(out, fmt.Sprintf("%s, %s: test accuracy %.2f %% with p = %v, the only one that has a result: nothing is compared.", g.model, g.title, mean, best))
+			out = append(out, fmt.Sprintf("%s, %s: test accuracy %.2f %% with p = %v, the only one that has a result: "+
+				"nothing is compared.", g.model, g.title, mean, best))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy%s, %.2f %%%s.%s", g.model, g.title, best, soFar, mean, r.besideThePaper(g), g.shape()))
+		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy%s, %.2f %%%s.%s",
+			g.model, g.title, best, soFar, mean, r.besideThePaper(g), g.shape()))
 	}
 	return out
 }
@@ -62,7 +64,8 @@ func (r *networks) besideThePaper(g *group) string {
 	for _, c := range r.compare(g) {
 		counts[c.verdict()]++
 	}
-	return fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%). Of the pairs of p that a t-test separates in both, %d are ordered as in the paper and %d against it; %d are open here",
+	return fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%). Of the pairs of p that a t-test "+
+		"separates in both, %d are ordered as in the paper and %d against it; %d are open here",
 		strings.Join(top, ", "), highest, counts["as in the paper"], counts["against the paper"], counts["open here"])
 }
 
@@ -88,7 +91,8 @@ func (g *group) shape() string {
 			flat = s.P
 		}
 	}
-	return fmt.Sprintf(" The most weights below a tenth of their layer's RMS has p = %v (%.1f %%), the smallest max/median p = %v (%.1f).",
+	return fmt.Sprintf(" The most weights below a tenth of their layer's RMS has p = %v (%.1f %%), "+
+		"the smallest max/median p = %v (%.1f).",
 		sparse, 100*value[sparse][0], flat, value[flat][1])
 }
 
@@ -130,8 +134,10 @@ func (r *networks) Write(run *runlog.Run) error {
 		doc.List(w...)
 	}
 	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. "+
-		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at 0.1 for every p. One rate means something different for every p, so --lr auto "+
-		"chooses one for each by short runs. The paper's ImageNet experiment is not part of this program.", r.set, render.Count(r.plan.File.Trials, "trial"), r.recipe())
+		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at 0.1 for "+
+		"every p. One rate means something different for every p, so --lr auto chooses one for each by short runs. The "+
+		"paper's ImageNet experiment is not part of this program.",
+		r.set, render.Count(r.plan.File.Trials, "trial"), r.recipe())
 	doc.Section("Results")
 	doc.List(r.findings()...)
 	doc.Section("Accuracy")
@@ -174,7 +180,8 @@ func (r *networks) Write(run *runlog.Run) error {
 	doc.Section("Where paper and measurement differ")
 	doc.List(r.differencesFromPaper()...)
 	doc.Section("How to get these numbers")
-	doc.Say("Run “%s”. Every number is in tables/*.csv beside this page, every run in trials/, with its own report. A seed decides everything on one engine.", r.plan.Command)
+	doc.Say("Run “%s”. Every number is in tables/*.csv beside this page, every run in trials/, with its own report. "+
+		"A seed decides everything on one engine.", r.plan.Command)
 	doc.Save()
 	return nil
 }
@@ -271,7 +278,8 @@ func (r *networks) differencesFromPaper() []string {
 	out = append(out, "The paper names no batch size: here "+size+".",
 		"The paper says that its learning rate is cyclic, not its shape nor where it peaks: here "+rate+".")
 	if r.units() != "" {
-		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of its own beside them.")
+		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of "+
+			"its own beside them.")
 	}
 	for _, g := range r.groups {
 		if text := g.largest(); text != "" {
@@ -282,7 +290,8 @@ func (r *networks) differencesFromPaper() []string {
 		"here they are those of the pytorch-cifar collection.")
 }
 
-// largest says which p has the smallest largest weight; the paper says p = 10. It is empty without p = 10 and another p.
+// largest says which p has the smallest largest weight; the paper says p = 10. It is empty without p = 10 and another
+// p.
 func (g *group) largest() string {
 	least, size := math.NaN(), map[float64]float64{}
 	for _, s := range g.rows() {
@@ -297,7 +306,8 @@ func (g *group) largest() string {
 	if !ok || len(size) < 2 {
 		return ""
 	}
-	text := fmt.Sprintf("The paper says that the largest weight is smallest for p = 10. Here, %s, %s: smallest for p = %v (%.3g",
+	text := fmt.Sprintf("The paper says that the largest weight is smallest for p = 10. Here, %s, %s: "+
+		"smallest for p = %v (%.3g",
 		g.model, g.title, least, size[least])
 	if least != 10 {
 		text += fmt.Sprintf("; for p = 10 it is %.3g", ten)
@@ -336,9 +346,17 @@ func (r *networks) JSON(o sweep.Outcome) any {
 				continue
 			}
 			a := g.over(p, testAccuracy)
-			row := map[string]any{"p": p, "test_accuracy": a.Mean, "deviation": finite([]float64{a.Deviation})[0], "trials": len(g.runs[p]), "diverged": g.failed[p], "not_done": g.missing[p],
-				"train_accuracy": g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).Mean, "train_loss": g.over(p, func(x command.TrainResult) float64 { return x.Loss }).Mean,
-				"lr": g.over(p, func(x command.TrainResult) float64 { return x.LR }).Mean}
+			row := map[string]any{
+				"p":              p,
+				"test_accuracy":  a.Mean,
+				"deviation":      finite([]float64{a.Deviation})[0],
+				"trials":         len(g.runs[p]),
+				"diverged":       g.failed[p],
+				"not_done":       g.missing[p],
+				"train_accuracy": g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).Mean,
+				"train_loss":     g.over(p, func(x command.TrainResult) float64 { return x.Loss }).Mean,
+				"lr":             g.over(p, func(x command.TrainResult) float64 { return x.LR }).Mean,
+			}
 			if theirs, ok := r.published(g)[p]; ok {
 				row["paper"], row["paper_deviation"] = theirs.Mean, theirs.Deviation
 			}
@@ -347,5 +365,7 @@ func (r *networks) JSON(o sweep.Outcome) any {
 		groups = append(groups, map[string]any{"model": g.model, "variant": g.title, "rows": rows})
 	}
 	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
-	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups, "warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
+	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs,
+		"runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups,
+		"warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
 }

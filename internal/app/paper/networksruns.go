@@ -87,7 +87,8 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 	return r, nil
 }
 
-// group finds the group of a run, or makes it: one for each network and each combination of what varies beside network, p and seed.
+// group finds the group of a run, or makes it: one for each network and each combination of what varies beside network,
+// p and seed.
 func (r *networks) group(s *sweep.Spec) *group {
 	var names, titles []string
 	for _, v := range s.Vary {
@@ -130,7 +131,9 @@ func (r *networks) group(s *sweep.Spec) *group {
 }
 
 func newGroup(model, title string, settings map[string]string) *group {
-	return &group{model: model, title: title, settings: settings, runs: map[float64][]command.TrainResult{}, studies: map[float64][]train.Study{}, failed: map[float64]int{}, missing: map[float64]int{}}
+	return &group{model: model, title: title, settings: settings,
+		runs: map[float64][]command.TrainResult{}, studies: map[float64][]train.Study{},
+		failed: map[float64]int{}, missing: map[float64]int{}}
 }
 
 // addP makes a place for p.

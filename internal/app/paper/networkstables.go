@@ -13,7 +13,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/trials"
 )
 
-// published returns the paper's accuracies for a group: nil where it has none. Other images than CIFAR-10 and the variants have none.
+// published returns the paper's accuracies for a group, nil if it has none: it has none of the variants, nor of other
+// images than CIFAR-10.
 func (r *networks) published(g *group) map[float64]numbers.Accuracy {
 	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum"} {
 		if v := g.settings[key]; v != "" && v != "0" {
@@ -50,7 +51,8 @@ func spread(mean, deviation float64) render.Cell {
 func (r *networks) accuracyTable(g *group) render.Table {
 	t := render.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings),
 		render.Count(r.plan.File.Trials, "trial")),
-		Note:   "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, on the images as they were trained on.",
+		Note: "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, " +
+			"on the images as they were trained on.",
 		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
 	paper := r.published(g)
 	var means []float64
@@ -91,7 +93,8 @@ func (r *networks) accuracyTable(g *group) render.Table {
 		rate := g.over(p, func(x command.TrainResult) float64 { return x.LR })
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs,
 			cell(func(x command.TrainResult) float64 { return 100 * x.FlipAccuracy }),
-			cell(func(x command.TrainResult) float64 { return 100 * x.Accuracy }), render.Short(loss.Mean, 3), render.Short(rate.Mean, 3)})
+			cell(func(x command.TrainResult) float64 { return 100 * x.Accuracy }),
+			render.Short(loss.Mean, 3), render.Short(rate.Mean, 3)})
 	}
 	if paper == nil {
 		dropColumn(&t, 2)
@@ -130,8 +133,9 @@ func (c compared) significantHere() bool { return c.ours.Chance < trials.Sure }
 // significantInPaper says the same of the difference in the paper.
 func (c compared) significantInPaper() bool { return c.paperChance < trials.Sure }
 
-// compare says for all pairs of p how they are ordered here and in the paper, which has both. Ours are paired by seed, Student's t; of the paper's only
-// means and deviations are known, Welch's t. Both are corrected by Holm's method over the pairs of the group.
+// compare says for all pairs of p how they are ordered here and, if it has both, in the paper. Ours are paired by seed:
+// Student's t. Of the paper's only means and deviations are known: Welch's t. Both are corrected by Holm's method over
+// the pairs of the group.
 func (r *networks) compare(g *group) []compared {
 	paper := r.published(g)
 	values := make([]map[uint64]float64, len(g.ps))
@@ -150,7 +154,8 @@ func (r *networks) compare(g *group) []compared {
 		chance := math.NaN()
 		if ok && both {
 			c.known, c.theirs = true, x.Mean-y.Mean
-			chance = trials.Welch(trials.Sample{N: numbers.Trials, Mean: x.Mean, Deviation: x.Deviation}, trials.Sample{N: numbers.Trials, Mean: y.Mean, Deviation: y.Deviation})
+			chance = trials.Welch(trials.Sample{N: numbers.Trials, Mean: x.Mean, Deviation: x.Deviation},
+				trials.Sample{N: numbers.Trials, Mean: y.Mean, Deviation: y.Deviation})
 		}
 		out, theirs = append(out, c), append(theirs, chance)
 	}
@@ -177,10 +182,13 @@ func (c compared) verdict() string {
 	return "against the paper"
 }
 
+// orderTable is the pairs of p, ours beside the paper's.
 func (r *networks) orderTable(g *group) render.Table {
 	t := render.Table{Title: fmt.Sprintf("%s, %s: the order of the p", g.model, g.title),
-		Note: "Differences of test accuracy in points; ours over the seeds that both have, ± standard error. In brackets the probability that it is chance: Student's t for our pairs, " +
-			"Welch's for the paper's means, both corrected by Holm's method for the pairs of this table. In bold: below 0.05. No test (–) below three seeds, nor if all differences are equal.",
+		Note: "Differences of test accuracy in points; ours over the seeds that both have, ± standard error. In brackets " +
+			"the probability that it is chance: Student's t for our pairs, Welch's for the paper's means, both corrected " +
+			"by Holm's method for the pairs of this table. In bold: below 0.05. No test (–) below three seeds, nor if all " +
+			"differences are equal.",
 		Header: []string{"pair", "ours", "the paper", "verdict"}}
 	for _, c := range r.compare(g) {
 		ours, theirs := render.Number(c.ours.Mean, 2), render.Text("–")
@@ -198,7 +206,8 @@ func (r *networks) orderTable(g *group) render.Table {
 	if r.published(g) == nil {
 		dropColumn(&t, 3)
 		dropColumn(&t, 2)
-		t.Note = strings.Replace(t.Note, "Student's t for our pairs, Welch's for the paper's means, both corrected", "Student's t, corrected", 1)
+		t.Note = strings.Replace(t.Note, "Student's t for our pairs, Welch's for the paper's means, both corrected",
+			"Student's t, corrected", 1)
 	}
 	return t
 }

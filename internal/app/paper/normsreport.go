@@ -20,7 +20,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// norms is a sweep of linear classifiers as the paper's tables show them: each at margin 1, in eight norms, the mean over the trials.
+// norms is a sweep of linear classifiers as the paper's tables show them: each at margin 1, in eight norms, the mean
+// over the trials.
 type norms struct {
 	folder sweep.Folder
 	plan   *sweep.Plan
@@ -147,7 +148,8 @@ func (g *normGroup) several() bool {
 	return n > 1
 }
 
-// least counts the data sets in which the classifier of p has the least ℓₚ norm of all rows, of those that all rows have.
+// least counts the data sets in which the classifier of p has the least ℓₚ norm of all rows, of those that all rows
+// have.
 func (g *normGroup) least(x *normRow) (n, of int) {
 	j := slices.Index(numbers.Norms, x.p)
 	if j < 0 || !g.several() {
@@ -202,7 +204,8 @@ func (r *norms) table(g *normGroup) render.Table {
 		return t
 	}
 	t.MarkLeast()
-	t.Note = "The least of each column in bold; shaded, the norm of the row's own p. The last column: in how many trials that is the least of all rows."
+	t.Note = "The least of each column in bold; shaded, the norm of the row's own p. The last column: in how many " +
+		"trials that is the least of all rows."
 	t.Header = append(t.Header, "own norm least")
 	for i, x := range g.rows {
 		cell := render.Text("–")
@@ -243,8 +246,8 @@ func (r *norms) Write(run *runlog.Run) error {
 		doc.Section("Warnings")
 		doc.List(w...)
 	}
-	doc.Say("Each classifier is rescaled to margin 1 and measured in eight norms, as in the paper's tables. The theorem says that in the limit " +
-		"p-GD has the least ℓₚ norm: the shaded cell should be the least of its column.")
+	doc.Say("Each classifier is rescaled to margin 1 and measured in eight norms, as in the paper's tables. The theorem " +
+		"says that in the limit p-GD has the least ℓₚ norm: the shaded cell should be the least of its column.")
 	if r.plan.File.Job == "margin" {
 		doc.Say("These are exact solutions, the limits of p-GD. The paper has no table of them: its tables show p-GD.")
 	}
@@ -292,8 +295,10 @@ func (r *norms) JSON(o sweep.Outcome) any {
 				means[strings.ToLower(strings.Replace(fmt.Sprint("l", numbers.Norms[j]), "+", "", 1))] = v
 			}
 			n, of := g.least(x)
-			rows = append(rows, map[string]any{"settings": g.title, "p": command.Exponent(x.p), "trials": len(x.norms), "not_done": x.missing, "not_separated": x.without, "norms": means, "own_least": n, "own_least_of": of})
+			rows = append(rows, map[string]any{"settings": g.title, "p": command.Exponent(x.p), "trials": len(x.norms),
+				"not_done": x.missing, "not_separated": x.without, "norms": means, "own_least": n, "own_least_of": of})
 		}
 	}
-	return map[string]any{"sweep": o.Folder, "job": r.plan.File.Job, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows, "warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
+	return map[string]any{"sweep": o.Folder, "job": r.plan.File.Job, "runs": o.Runs, "done": o.Done, "failed": o.Failed,
+		"seconds": o.Seconds, "rows": rows, "warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
 }

@@ -31,9 +31,10 @@ func swept(t *testing.T, name string, asJSON bool, overrides ...string) (sweep.F
 	}
 	var out bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "s")
-	o := sweep.Options{Place: sweep.Place{Engine: "auto"}, Connection: sweep.Connection{Replicas: 1}, Jobs: 2, LostAfter: 30 * time.Second}
-	r, err := sweep.RunPlan(t.Context(), &command.Env{Observer: command.Quiet(), Version: "test", Engines: new(engine.Pool)}, p,
-		dir, o, Library())
+	o := sweep.Options{Place: sweep.Place{Engine: "auto"}, Connection: sweep.Connection{Replicas: 1}, Jobs: 2,
+		LostAfter: 30 * time.Second}
+	env := &command.Env{Observer: command.Quiet(), Version: "test", Engines: new(engine.Pool)}
+	r, err := sweep.RunPlan(t.Context(), env, p, dir, o, Library())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +48,9 @@ func swept(t *testing.T, name string, asJSON bool, overrides ...string) (sweep.F
 	return sweep.Folder{Dir: dir}, p, out.String()
 }
 
-// The mean over two data sets of the exact classifiers in eight norms: what margin.Solve says, to the 1e-6 that weights within a certified 1e-8 of the
-// least norm allow (a gap of δ lets w move by √δ at most, and far less where the optimum is sharp).
+// The mean over two data sets of the exact classifiers in eight norms: what margin.Solve says, to the 1e-6 that weights
+// within a certified 1e-8 of the least norm allow (a gap of δ lets w move by √δ at most, and far less where the optimum
+// is sharp).
 func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 	f, p, out := swept(t, "margins", false, "trials=2", "p=1.5,2,6")
 	view, err := newNorms(f, p)
@@ -77,7 +79,8 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 			t.Errorf("p = %v has the least of its own norm in %d of %d", q, n, of)
 		}
 	}
-	if head := strings.Fields(strings.Split(out, "\n")[1]); !slices.Equal(head[:8], []string{"ℓ₁", "ℓ₁.₁", "ℓ₁.₅", "ℓ₂", "ℓ₃", "ℓ₆", "ℓ₁₀", "ℓ∞"}) {
+	head := strings.Fields(strings.Split(out, "\n")[1])
+	if !slices.Equal(head[:8], []string{"ℓ₁", "ℓ₁.₁", "ℓ₁.₅", "ℓ₂", "ℓ₃", "ℓ₆", "ℓ₁₀", "ℓ∞"}) {
 		t.Errorf("%q in\n%s", head, out)
 	}
 	if n := strings.Count(out, "*"); n != len(numbers.Norms) { // one best a column
@@ -107,14 +110,17 @@ func TestTheBiasSweepPrintsTheEightNorms(t *testing.T) {
 		t.Fatalf("%v in %s", err, out)
 	}
 	for _, row := range r.Rows {
-		if row.Trials != 2 || !(row.Norms["l1"] > row.Norms["l2"] && row.Norms["l2"] > row.Norms["linf"] && row.Norms["linf"] > 0) || len(row.Norms) != 8 {
+		n := row.Norms
+		if row.Trials != 2 || !(n["l1"] > n["l2"] && n["l2"] > n["linf"] && n["linf"] > 0) || len(n) != 8 {
 			t.Errorf("%+v", row)
 		}
 	}
-	if r.Rows[0].Norms["l1"] >= r.Rows[1].Norms["l1"] || r.Rows[0].Norms["linf"] <= r.Rows[1].Norms["linf"] { // so early the start still counts for more than the rest
+	// So early the start still counts for more than the rest.
+	if r.Rows[0].Norms["l1"] >= r.Rows[1].Norms["l1"] || r.Rows[0].Norms["linf"] <= r.Rows[1].Norms["linf"] {
 		t.Errorf("p = 2 has not the smaller sum, or p = 3 not the smaller largest weight: %+v", r.Rows)
 	}
-	gone := sweep.Plan{File: p.File, Version: p.Version, Runs: append(slices.Clone(p.Runs), &sweep.Spec{Job: "fit", Settings: map[string]string{"p": "3"}, Seed: 9})}
+	missing := &sweep.Spec{Job: "fit", Settings: map[string]string{"p": "3"}, Seed: 9}
+	gone := sweep.Plan{File: p.File, Version: p.Version, Runs: append(slices.Clone(p.Runs), missing)}
 	view, err := newNorms(f, &gone)
 	if err != nil || !strings.Contains(view.(*norms).table(view.(*norms).groups[0]).Text(), "p = 3 (1 not done)") {
 		t.Errorf("%v", err)
@@ -124,7 +130,8 @@ func TestTheBiasSweepPrintsTheEightNorms(t *testing.T) {
 // The norms of one p are the least of nothing, also while the other p have no result.
 func TestTheOnlyRowOfNormsHasNoLeast(t *testing.T) {
 	f, p, _ := swept(t, "margins", false, "trials=1", "p=2")
-	waiting := &sweep.Plan{File: p.File, Version: p.Version, Runs: append(slices.Clone(p.Runs), &sweep.Spec{Job: "margin", Settings: map[string]string{"p": "3"}, Seed: 1})}
+	missing := &sweep.Spec{Job: "margin", Settings: map[string]string{"p": "3"}, Seed: 1}
+	waiting := &sweep.Plan{File: p.File, Version: p.Version, Runs: append(slices.Clone(p.Runs), missing)}
 	for _, p := range []*sweep.Plan{p, waiting} {
 		view, err := newNorms(f, p)
 		if err != nil {
@@ -132,14 +139,19 @@ func TestTheOnlyRowOfNormsHasNoLeast(t *testing.T) {
 		}
 		g := view.(*norms).groups[0]
 		table := view.(*norms).table(g)
-		if n, of := g.least(g.rows[0]); n != 0 || of != 0 || strings.Contains(table.Text(), "*") || strings.Contains(table.Note, "least") || len(table.Header) != 1+len(numbers.Norms) {
+		n, of := g.least(g.rows[0])
+		marked := strings.Contains(table.Text(), "*") || strings.Contains(table.Note, "least")
+		if n != 0 || of != 0 || marked || len(table.Header) != 1+len(numbers.Norms) {
 			t.Errorf("%d of %d\n%s\n%s", n, of, table.Text(), table.Note)
 		}
 	}
 }
 
 func TestReportsAreForTheirJobs(t *testing.T) {
-	for report, text := range map[string]string{"networks": "job = \"fit\"\n[settings]\ndata = \"r100\"", "norms": "job = \"train\"\n[settings]\np = 2"} {
+	for report, text := range map[string]string{
+		"networks": "job = \"fit\"\n[settings]\ndata = \"r100\"",
+		"norms":    "job = \"train\"\n[settings]\np = 2",
+	} {
 		f, err := sweep.ReadFile("x.toml", []byte("report = \""+report+"\"\n"+text), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +160,8 @@ func TestReportsAreForTheirJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Library().Reports[report](sweep.Folder{Dir: t.TempDir()}, p); err == nil || !strings.Contains(err.Error(), "it is about") {
+		_, err = Library().Reports[report](sweep.Folder{Dir: t.TempDir()}, p)
+		if err == nil || !strings.Contains(err.Error(), "it is about") {
 			t.Errorf("%s: %v", report, err)
 		}
 	}
