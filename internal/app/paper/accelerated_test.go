@@ -8,7 +8,8 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 )
 
-// Ten data sets, default settings, w = 0. A gap of 0.1 % is enough for the diagonal: neighbouring rows of the exact table differ by 1 % and more.
+// Ten data sets, default settings, w = 0. A gap of 0.1 % is enough for the diagonal: neighbouring rows of the exact
+// table differ by 1 % and more.
 func TestAcceleratedFitsKeepTheDiagonalInEveryDataSet(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		prob := problemR100(seed)

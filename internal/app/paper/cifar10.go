@@ -17,7 +17,8 @@ import (
 	"github.com/bregman-ml/bregman/nets"
 )
 
-// Cifar10 is `bregman reproduce cifar10`: the paper's deep networks, each p, several trials. It is the sweep file cifar10.toml with other values.
+// Cifar10 is `bregman reproduce cifar10`: the paper's deep networks, each p, several trials. It is the sweep file
+// cifar10.toml with other values.
 type Cifar10 struct {
 	Models      []string        `default:"vgg11,resnet18,mobilenetv2,regnetx200" json:"models"`
 	P           []float64       `name:"p" default:"1.1,1.5,2,3,6,10" json:"p"`
@@ -73,12 +74,14 @@ func (*Cifar10) Help() string {
   bregman reproduce cifar10 --nats nats://queue:4222      (and on each machine: bregman worker --nats nats://queue:4222)
   bregman reproduce cifar10 --resume runs/20261115-120000-reproduce-cifar10
 
-Trains every network with every p, several times, and writes one report.html: accuracies beside the paper's, the order of the p if a t-test
-separates them, histograms of the weights, pruning, rounding and margins. The recipe is our reading of the paper's: it names a peak rate of 0.1 and
-400 epochs, but no batch size and no shape of its cyclic schedule. The paper's ImageNet experiment is not included.
+Trains every network with every p, several times, and writes one report.html: accuracies beside the paper's, the order
+of the p if a t-test separates them, histograms of the weights, pruning, rounding and margins. The recipe is our reading
+of the paper's: it names a peak rate of 0.1 and 400 epochs, but no batch size and no shape of its cyclic schedule. The
+paper's ImageNet experiment is not included.
 
-It is a sweep: each run has its own folder in trials/, as "bregman train" writes it, and "bregman sweep status", stop, resume and retry work on the
-run folder. --resume continues what was stopped or killed: finished runs are not repeated, the others resume from their checkpoints.`
+It is a sweep: each run has its own folder in trials/, as "bregman train" writes it, and "bregman sweep status", stop,
+resume and retry work on the run folder. --resume continues what was stopped or killed: finished runs are not repeated,
+the others resume from their checkpoints.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -106,7 +109,8 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 			return nil, settings.Errorf("lr", "--lr: %v is listed twice; --trials sets the number of runs of each", lr)
 		}
 	}
-	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P), fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
+	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P),
+		fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
 		fmt.Sprint("epochs=", c.Epochs), fmt.Sprint("batch=", c.Batch), "precision=" + c.Precision}
 	f, err := sweep.ReadFile("cifar10.toml", Sweeps()["cifar10"], overrides)
 	if err != nil {
@@ -134,7 +138,11 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 	if f.Set("zip", "lr", variants["lr"]); len(variants["lr"]) == 1 {
 		f.Set("settings", "lr", variants["lr"][0])
 	}
-	for key, used := range map[string]bool{"unit": c.Unit != "" && c.Unit != "one", "weight_decay": c.WeightDecay != 0, "adaptive": c.Adaptive != 0} {
+	for key, used := range map[string]bool{
+		"unit":         c.Unit != "" && c.Unit != "one",
+		"weight_decay": c.WeightDecay != 0,
+		"adaptive":     c.Adaptive != 0,
+	} {
 		if used {
 			f.Set("zip", key, variants[key])
 		}
@@ -163,7 +171,8 @@ func (c *Cifar10) Do(ctx context.Context, env *command.Env) (command.Result, err
 	}
 	plan, err := sweep.ReadPlan(c.Resume)
 	if err == nil && plan.File.Report != networksReport {
-		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume, settings.Quote(c.Resume))
+		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume,
+			settings.Quote(c.Resume))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--resume %w", err)
@@ -188,7 +197,8 @@ func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), 
 
 // command is what to type for this reproduction.
 func (c *Cifar10) command() string {
-	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d --data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, settings.Quote(c.Data))
+	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d "+
+		"--data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, settings.Quote(c.Data))
 	if c.Unit != "" {
 		s += " --unit " + c.Unit
 	}
