@@ -40,6 +40,9 @@ type trial struct {
 	Final   [][]float64 // [p][norm]
 }
 
+// readings are the two of w₀ ~ N(0, 0.1·I). Both are run.
+var readings = []dataset.Reading{dataset.Deviation, dataset.Variance}
+
 func newBias(steps, seeds int, first uint64) *bias {
 	b := &bias{steps: steps, early: steps / 4, exact: map[uint64][][]float64{}, fast: map[uint64][]*fastFit{}}
 	for k := range seeds {
@@ -340,9 +343,6 @@ func (b *bias) all() render.Table {
 	}
 	return t
 }
-
-// readings are both of w₀ ~ N(0, 0.1·I).
-var readings = []dataset.Reading{dataset.Deviation, dataset.Variance}
 
 // trialTable is the norms table of one trial.
 func (b *bias) trialTable(t *trial) render.Table {

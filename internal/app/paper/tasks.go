@@ -8,7 +8,8 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 )
 
-// task is one descent of an experiment. It reports its steps as it goes and returns a line for metrics.jsonl.
+// task is one descent of an experiment, or one run of verify. It reports its steps as it goes and returns a line for
+// metrics.jsonl, nil if there is none.
 type task struct {
 	steps int
 	run   func(ctx context.Context, progress func(steps int)) (metric any, err error)

@@ -11,6 +11,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -252,6 +253,15 @@ func TestAStatementThatWasNeverTestedDoesNotPass(t *testing.T) {
 	r.countIf(false)
 	if st.judge(r).Pass {
 		t.Error("the condition never held, and it passes")
+	}
+}
+
+// No margin is the best possible if no w separates the data: the report says so instead of showing 0.
+func TestAHyperbolicLimitThatIsNotMeasuredSaysWhy(t *testing.T) {
+	prob := linear.Problem{X: matrix.FromRows([][]float64{{1, 0}, {-1, 0}})}
+	l := &potentialLimit{t.Context(), ours(t.Context()), "two opposite points", prob}
+	if h := l.hyperbolic(1); h.Error == "" {
+		t.Errorf("%+v", h)
 	}
 }
 
