@@ -1,6 +1,8 @@
 package linear
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -8,49 +10,119 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// accelerated is Nesterov's method in Tseng's form on the dual of the maximum margin,
+// Accelerated finds the classifier of largest ℓₚ margin by Nesterov's accelerated method, in Tseng's form, on the dual
 //
 //	minimise F(b) = ½‖Aᵀb‖_q² over the simplex,   aᵢ = yᵢxᵢ,   1/p + 1/q = 1,
 //
-// with the entropy as distance. As a descent on w it is mirror descent with momentum on the exponential loss with the
-// potential ½‖·‖ₚ², normalised: the dual weights are μ = softmax(−AW), the examples' weights in the gradient of the loss at W.
+// with the entropy as distance. Seen from w it is normalised mirror descent with momentum on the exponential loss, with
+// the potential ½‖·‖ₚ²: the dual weights are μ = softmax(−AW), the examples' weights in the gradient of the loss at W.
 // One iteration, from S = 0, W = 0, b = μ = 1/n:
 //
 //	a from a²L = S + a;   S⁺ = S + a;   y = (S·b + a·μ)/S⁺
 //	W⁺ = W + a·∇F(y),     μ⁺ = softmax(−AW⁺),     b⁺ = (S·b + a·μ⁺)/S⁺
 //
-// where ∇F(y) is a vector of weights, J(Aᵀy) with J = ∇½‖·‖_q². W is the classifier and b proves how good it is:
+// Here ∇F(y) is a vector of weights, J(Aᵀy) with J = ∇½‖·‖_q². W is the classifier, and b certifies it:
 //
 //	min(AW)/‖W‖ₚ  ≤  γₚ  ≤  ‖Aᵀb‖_q.
 //
-// The steps. The bound F(b) − F* ≤ (KL(b*, 1/n) + E)/S holds with E = Σ S⁺·D_F(b⁺, y) − KL(μ⁺, μ) over the iterations, whatever L was. So L need
-// not be known: it follows what the last iterations would have needed, a step is taken back only where it would make E positive, and
-// what earlier iterations left unused is there for later ones. That costs one iteration in fifty, or none.
+// It stops once these bounds are within the relative gap Gap of each other, after Steps iterations, after Patience
+// iterations without a positive margin, or once the upper bound is next to 0. Some hundred iterations reach a gap of
+// 0.1 %. The result has margin 1, or norm 1 if its margin is not positive.
 //
-// Data that no w separates: with bᵢ ≤ 1/(soft·n) the same method maximises the mean of the worst margins, a share soft of them, in place of
-// the worst one (the ν-SVM of Schölkopf et al. 2000, in the ℓₚ norm), with the same certificate. Both classes count equally: the bound is
-// 1/(2·soft·n₊) for the n₊ examples of one and 1/(2·soft·n₋) for those of the other.
+// Step sizes. Let E = Σ S⁺·D_F(b⁺, y) − KL(μ⁺, μ) over the iterations. Then F(b) − F* ≤ (KL(b*, 1/n) + E)/S for any L.
+// So L need not be known. It follows what the last iterations would have needed, and an iteration is repeated with a
+// larger L only if it would make E positive. What earlier iterations left unused is available to later ones. At most
+// about one iteration in fifty is repeated.
 //
-// For p > 2 the dual is not smooth: F is replaced by one that is, with |v|^q rounded off within δ of 0, and some
-// inexactness is allowed in E. Both shrink with the gap, so that neither is there in the end, and no accuracy has to be fixed beforehand.
+// Soft margins are for data that no w separates. With bᵢ ≤ 1/(soft·n) the same method maximises the mean of the worst
+// margins, a share soft of them, instead of the worst one: the ν-SVM of Schölkopf et al. 2000 in the ℓₚ norm, with the
+// same certificate. Both classes count equally: the bound is 1/(2·soft·n₊) for the n₊ examples of one class and
+// 1/(2·soft·n₋) for those of the other.
+//
+// For p > 2 the dual is not smooth. F is replaced by a smooth function, with |v|^q rounded off within δ of 0, and E may
+// be slightly inexact. Both shrink with the gap and vanish in the limit, so no accuracy has to be fixed in advance.
 //
 // References: Tseng 2008, On accelerated proximal gradient methods; Nesterov 2015, Universal gradient methods;
 // Ji, Srebro & Telgarsky 2021 (arXiv 2107.00595); Wang et al. 2022 (arXiv 2210.09371).
-type accelerated struct {
+type Accelerated struct {
+	P        float64 // the norm, above 1; 0: 2
+	Soft     float64 // the share of worst margins whose mean is maximised, up to 1; 0: the worst margin
+	Gap      float64 // the relative gap to stop at; 0: 1e-3
+	Steps    int     // the most iterations; 0: 100,000
+	Patience int     // stop after so many iterations without a positive margin; 0: never
+}
+
+var _ Method = Accelerated{}
+
+// Name returns "accelerated".
+func (m Accelerated) Name() string { return string(MethodAccelerated) }
+
+// hopeless is the upper bound, relative to the longest example, below which the search for a w ends. It does not prove
+// that no w separates the data.
+const hopeless = 1e-10
+
+// Fit implements Method.
+func (m Accelerated) Fit(ctx context.Context, prob Problem, h Hooks) (*Result, error) {
+	if err := checkSoft(m.Soft); err != nil {
+		return nil, err
+	}
+	r, err := begin(prob, common{method: MethodAccelerated, p: cmp.Or(m.P, defaultP), loss: Exponential{},
+		gap: cmp.Or(m.Gap, defaultGap), steps: cmp.Or(m.Steps, defaultSteps)}, h)
+	if err != nil {
+		return nil, err
+	}
+	s := newAccelerated(prob, r.p, m.Soft)
+	if r.Resume != nil {
+		if err := s.restore(*r.Resume); err != nil {
+			return nil, err
+		}
+		r.next = s.t + 1
+	}
+	size := prob.RowNorm(s.q)
+	rounding := rounded * size
+	for {
+		proved := s.certify(r.gap)
+		err := ctx.Err()
+		done := err != nil || s.t >= r.steps || s.cert.widened(rounding).Gap() <= r.gap ||
+			s.cert.Upper <= hopeless*size || m.Patience > 0 && s.t >= m.Patience && !(s.cert.Lower > 0)
+		if done && !proved {
+			s.prove()
+		}
+		if done || r.due(s.t) {
+			r.record(s.point(), s.w)
+		}
+		if done {
+			err = r.saveLast(err, s.checkpoint) // before the weights are scaled
+			r.result.Certificate, r.result.Steps = s.cert.widened(rounding), s.t
+			s.toMarginOne()
+			prob.Margins(s.m, s.w)
+			r.result.W = s.w
+			r.result.Loss = r.loss.Sum(s.m) / float64(s.n)
+			r.result.Objective = r.result.Loss
+			return r.end(err)
+		}
+		if err := r.save(s.checkpoint); err != nil {
+			return r.end(err)
+		}
+		s.step()
+	}
+}
+
+// acceleratedState is the state of Accelerated, in the notation of its comment.
+type acceleratedState struct {
 	prob Problem
 	p, q float64
 	n, d int
 	pow  vec.Power // (q−2)/2
-	caps []float64 // b ≤ caps; nil: anything
+	caps []float64 // b ≤ caps; nil: no bound
 
-	// the state
 	t      int
 	w      []float64 // W
-	margin []float64 // AW, of the examples at work
+	margin []float64 // AW, of the examples in use
 	vb, vm []float64 // Aᵀb and Aᵀμ
 	sum    float64   // S
 	lip    float64   // L
-	lse    float64   // log Σ e^(−AW), and what takes its place where b is bounded
+	lse    float64   // log Σ e^(−AW), or its counterpart if b is bounded
 	spare  float64   // −E
 	cert   Certificate
 	gap    float64 // the least so far
@@ -60,46 +132,23 @@ type accelerated struct {
 	vy, g, vm2, vb2 []float64
 	m, mu           []float64
 	scratch         []float64
-	total           []float64 // of the examples, where weights are bounded
+	total           []float64 // of the examples, if weights are bounded
 	order           []int32
 }
 
-// caps bounds the weights of examples so that the share soft of them takes all, each class counting as much as the other.
-func caps(prob Problem, soft float64) []float64 {
-	n, _ := prob.Dims()
-	c := make([]float64, n)
-	up := 0
-	for _, y := range prob.Y {
-		if y > 0 {
-			up++
-		}
-	}
-	for i := range c {
-		switch {
-		case up == 0 || up == n:
-			c[i] = 1 / (soft * float64(n))
-		case prob.Y[i] > 0:
-			c[i] = 1 / (2 * soft * float64(up))
-		default:
-			c[i] = 1 / (2 * soft * float64(n-up))
-		}
-	}
-	return c
-}
-
-// How L follows, found on R¹⁰⁰ and on sparse problems of 10⁵ examples: within wide limits the number of iterations does not depend on them.
+// How L follows, tuned on R¹⁰⁰ and on sparse problems of 10⁵ examples. The number of iterations hardly depends on these.
 const (
-	lipDown   = 0.9 // at most this factor an iteration
-	lipUp     = 1.2
-	mostTries = 40  // a step: more are not needed but where rounding decides
+	lipDown   = 0.9 // L shrinks at most by this factor in an iteration
+	lipUp     = 1.2 // and grows at most by this one, unless the iteration is repeated
+	mostTries = 40  // of an iteration: only rounding needs more
 	inexact   = 0.3 // ε = inexact·gap·F may be added to F in an iteration (Nesterov 2015)
-	smoothing = 1.0 // δ is where rounding off changes F by at most the factor 1 + smoothing·gap
+	smoothing = 1.0 // δ is such that rounding off changes F by at most the factor 1 + smoothing·gap
 )
 
-func newAccelerated(prob Problem, p, soft float64) *accelerated {
+func newAccelerated(prob Problem, p, soft float64) *acceleratedState {
 	n, d := prob.Dims()
 	f := func(k int) []float64 { return make([]float64, k) }
-	s := &accelerated{prob: prob, p: p, q: mirror.Conjugate(p), n: n, d: d,
+	s := &acceleratedState{prob: prob, p: p, q: mirror.Conjugate(p), n: n, d: d,
 		w: f(d), margin: f(n), vb: f(d), vm: f(d), vy: f(d), g: f(d), vm2: f(d), vb2: f(d), scratch: f(d), m: f(n), mu: f(n)}
 	s.pow = vec.PowerOf((s.q - 2) / 2)
 	c := prob.RowNorm(s.q)
@@ -116,121 +165,9 @@ func newAccelerated(prob Problem, p, soft float64) *accelerated {
 	return s
 }
 
-// softmax sets dst to the softmax of −m, which minimises ⟨m, μ⟩ + Σ μ log μ over the simplex, and returns minus the minimum, log Σ e^(−mᵢ).
-// dst may be m.
-func softmax(dst, m []float64) float64 {
-	lo := minOf(m)
-	for i, v := range m {
-		dst[i] = lo - v
-	}
-	vec.Exp(dst, dst)
-	var sum float64
-	for _, v := range dst {
-		sum += v
-	}
-	vec.Scale(dst, 1/sum, dst)
-	return math.Log(sum) - lo
-}
-
-// boundedSoftmax minimises ⟨m, μ⟩ + Σ μ log(μ/c) over the simplex with μ ≤ c, whose minimiser is μ = c·min(1, e^(level−m)), and returns minus the minimum, and
-// the level. order is as long as m, for its own use. dst may not be m.
-//
-// The level is where Σ cᵢ·min(1, e^(level−mᵢ)) = 1. It is at most the margin up to which the c add up to 1, and
-// everything is measured from there: the least margin may be too far below.
-func boundedSoftmax(dst, m, c []float64, order []int32) (value, level float64) {
-	from, _, _ := quantile(m, c, order)
-	for i, v := range m {
-		dst[i] = min(from-v, 50) // those so far ahead have all the weight they may
-	}
-	vec.Exp(dst, dst)
-	scale := 1 / vec.Dot(c, dst)
-	for cut := 0; ; { // more and more of them are cut off, until no other is
-		var full, rest float64
-		now := 0
-		for i, v := range dst {
-			if v*scale >= 1 {
-				full += c[i]
-				now++
-			} else {
-				rest += c[i] * v
-			}
-		}
-		if now <= cut || rest == 0 || full >= 1 { // by rounding, the last two: nothing is left for the rest
-			break
-		}
-		cut, scale = now, (1-full)/rest
-	}
-	level = from + math.Log(scale)
-	for i, v := range dst { // m + log(μ/c) is the level, or m where μ = c
-		if v*scale < 1 {
-			dst[i] = c[i] * v * scale
-			value -= dst[i] * level
-		} else {
-			dst[i] = c[i]
-			value -= dst[i] * m[i]
-		}
-	}
-	return value, level
-}
-
-// worst returns min ⟨m, μ⟩ over the simplex with μ ≤ c, the mean of the worst margins, and without c the least one.
-func worst(m, c []float64, order []int32) float64 {
-	if c == nil {
-		return minOf(m)
-	}
-	from, below, sum := quantile(m, c, order)
-	return sum + (1-below)*from
-}
-
-// quantile returns the least margin up to which the c add up to 1, or the largest where they never do, with the sum of c and of c·m below it,
-// some that are equal to it included: less than 1 in any case.
-func quantile(m, c []float64, order []int32) (from, below, sum float64) {
-	order = order[:len(m)]
-	for i := range order {
-		order[i] = int32(i)
-	}
-	for lo, hi := 0, len(order)-1; ; { // what is left of lo is below the quantile, and counted
-		pivot := m[order[lo+(hi-lo)/2]]
-		i, j := lo, hi
-		for i <= j {
-			for m[order[i]] < pivot {
-				i++
-			}
-			for m[order[j]] > pivot {
-				j--
-			}
-			if i <= j {
-				order[i], order[j] = order[j], order[i]
-				i++
-				j--
-			}
-		}
-		// order[lo:j+1] ≤ pivot, order[i:hi+1] ≥ pivot, and between them are equal to it
-		var less, lessSum, equal float64
-		for _, k := range order[lo:i] {
-			if m[k] < pivot {
-				less += c[k]
-				lessSum += c[k] * m[k]
-			} else {
-				equal += c[k]
-			}
-		}
-		before, with := below+less, below+less+equal // below < 1, always: with is what was compared, to the last bit
-		switch {
-		case before >= 1: // then some are less, and those equal to the pivot are not among them
-			hi = j
-		case with >= 1 || i > hi:
-			return pivot, before, sum + lessSum
-		default:
-			below, lo = with, i
-			sum += lessSum + equal*pivot
-		}
-	}
-}
-
 // smooth returns F(v) = ½N² and sets g = ∇F, where N = (Σ (vⱼ²+δ²)^(q/2) − δ^q)^(1/q): for δ = 0 the norm itself. It works with v/max|vⱼ| and does not
 // overflow.
-func (s *accelerated) smooth(g, v []float64, delta float64) float64 {
+func (s *acceleratedState) smooth(g, v []float64, delta float64) float64 {
 	m := mirror.Norm(v, math.Inf(1))
 	if m == 0 {
 		clear(g)
@@ -262,7 +199,7 @@ func (s *accelerated) smooth(g, v []float64, delta float64) float64 {
 }
 
 // step makes one iteration.
-func (s *accelerated) step() {
+func (s *acceleratedState) step() {
 	for try := 0; ; try++ {
 		s.tries++
 		a := (1 + math.Sqrt(1+4*s.lip*s.sum)) / (2 * s.lip)
@@ -304,7 +241,7 @@ func (s *accelerated) step() {
 //
 // Where no weight is bounded, a softmax is e^(r−margin) but for a factor: with a guess r at the least margin both products are made in one pass
 // over the data, and divided by the sum afterwards.
-func (s *accelerated) sweep(m []float64, a float64) float64 {
+func (s *acceleratedState) sweep(m []float64, a float64) float64 {
 	mu, margin := s.mu[:len(m)], s.margin[:len(m)]
 	y := s.work.labels()
 	if s.caps == nil {
@@ -353,7 +290,7 @@ func (s *accelerated) sweep(m []float64, a float64) float64 {
 
 // weigh sets dst to the weights of the examples for their margins m. It returns the log Σ e^(−mᵢ), or what takes its place, and the margin above which weights
 // fall off. dst may be m where no weight is bounded.
-func (s *accelerated) weigh(dst, m, caps []float64) (lse, level float64) {
+func (s *acceleratedState) weigh(dst, m, caps []float64) (lse, level float64) {
 	if caps != nil {
 		return boundedSoftmax(dst, m, caps, s.order)
 	}
@@ -363,7 +300,7 @@ func (s *accelerated) weigh(dst, m, caps []float64) (lse, level float64) {
 
 // certify brings the certificate up to date. Where some examples were left out its lower bound is theirs alone, unless all are looked at:
 // that happens every few iterations, and where the gap, so measured, has come down to goal. It says whether the certificate is proved.
-func (s *accelerated) certify(goal float64) (proved bool) {
+func (s *acceleratedState) certify(goal float64) (proved bool) {
 	s.cert.Upper = min(s.cert.Upper, mirror.Norm(s.vb, s.q))
 	s.bound()
 	s.gap = min(s.gap, s.cert.Gap())
@@ -378,13 +315,13 @@ func (s *accelerated) certify(goal float64) (proved bool) {
 }
 
 // prove looks at all examples.
-func (s *accelerated) prove() {
+func (s *acceleratedState) prove() {
 	s.rechoose()
 	s.bound()
 }
 
 // bound sets the lower bound to that of the examples at work.
-func (s *accelerated) bound() {
+func (s *acceleratedState) bound() {
 	s.cert.Lower = math.Inf(-1)
 	if norm := mirror.Norm(s.w, s.p); norm > 0 {
 		s.cert.Lower = worst(s.margin[:s.work.len(s.n)], s.work.bounds(s.caps), s.order) / norm
@@ -392,7 +329,7 @@ func (s *accelerated) bound() {
 }
 
 // toMarginOne scales the classifier to the margin 1, or where it has no positive one to the norm 1. It ends the run.
-func (s *accelerated) toMarginOne() {
+func (s *acceleratedState) toMarginOne() {
 	norm := mirror.Norm(s.w, s.p)
 	if s.cert.Lower > 0 {
 		norm *= s.cert.Lower
@@ -403,7 +340,7 @@ func (s *accelerated) toMarginOne() {
 }
 
 // rechoose computes all margins and takes the examples that matter to work.
-func (s *accelerated) rechoose() {
+func (s *acceleratedState) rechoose() {
 	s.work.since = s.t
 	all := s.margin
 	if s.work.rows != nil {
@@ -428,13 +365,13 @@ func (s *accelerated) rechoose() {
 }
 
 // point is what is known now.
-func (s *accelerated) point() Point {
+func (s *acceleratedState) point() Point {
 	return Point{Step: s.t, Loss: math.Exp(s.lse) / float64(s.n), Margin: s.cert.Lower, Norm: mirror.Norm(s.w, s.p), Gap: s.cert.Gap(),
 		Divergence: math.NaN(), Angle: math.NaN()}
 }
 
 // checkpoint returns the state, and restore goes back to it.
-func (s *accelerated) checkpoint() Checkpoint {
+func (s *acceleratedState) checkpoint() Checkpoint {
 	rows := make([]float64, len(s.work.rows))
 	for k, i := range s.work.rows {
 		rows[k] = float64(i)
@@ -443,11 +380,11 @@ func (s *accelerated) checkpoint() Checkpoint {
 	if s.work.rows == nil {
 		all = 1
 	}
-	return Checkpoint{Accelerated, s.t, []float64{s.sum, s.lip, s.lse, s.spare, s.cert.Upper, s.gap, float64(s.tries), float64(s.work.since), all},
+	return Checkpoint{string(MethodAccelerated), s.t, []float64{s.sum, s.lip, s.lse, s.spare, s.cert.Upper, s.gap, float64(s.tries), float64(s.work.since), all},
 		[][]float64{slices.Clone(s.w), slices.Clone(s.margin[:s.work.len(s.n)]), slices.Clone(s.vb), slices.Clone(s.vm), rows}}
 }
 
-func (s *accelerated) restore(c Checkpoint) error {
+func (s *acceleratedState) restore(c Checkpoint) error {
 	if len(c.Numbers) != 9 || len(c.Vectors) != 5 || len(c.Vectors[0]) != s.d || len(c.Vectors[2]) != s.d || len(c.Vectors[3]) != s.d {
 		return errOtherData
 	}

@@ -309,10 +309,10 @@ func TestFitsGoOnBitByBit(t *testing.T) {
 		{"newton", noisy(1, 200, 5), Settings{Lambda: 1e-3, Gap: 1e-12}},
 		{"newton, p = 1.2", noisy(1, 200, 5), Settings{P: 1.2, Lambda: 1e-3, Gap: 1e-9}},
 		{"newton, p = 10", noisy(1, 200, 5), Settings{P: 10, Lambda: 1e-3, Gap: 1e-9}},
-		{"pgd", small, Settings{Method: PGD, P: 1.5, Steps: 3000, Eta: 1e-3}},
-		{"normalized, batches", small, Settings{Method: Normalized, P: 3, Steps: 1500, Batch: 4, Eta: 0.05, Seed: 3}},
-		{"squared", small, Settings{Method: Squared, P: 3, Steps: 1500}},
-		{"steepest", small, Settings{Method: Steepest, P: 3, Steps: 1500, Eta: 1e-3}},
+		{"pgd", small, Settings{Method: MethodPGD, P: 1.5, Steps: 3000, Eta: 1e-3}},
+		{"normalized, batches", small, Settings{Method: MethodNormalized, P: 3, Steps: 1500, Batch: 4, Eta: 0.05, Seed: 3}},
+		{"squared", small, Settings{Method: MethodSquared, P: 3, Steps: 1500}},
+		{"steepest", small, Settings{Method: MethodSteepest, P: 3, Steps: 1500, Eta: 1e-3}},
 	} {
 		want := mustFit(t, c.prob, c.set)
 		var saved []Checkpoint
@@ -330,8 +330,8 @@ func TestFitsGoOnBitByBit(t *testing.T) {
 			t.Errorf("%s: went on from step %d to %d, without a break %d; weights equal: %v", c.name, set.Resume.Step, got.Steps, want.Steps, slices.Equal(got.W, want.W))
 		}
 	}
-	set := Settings{P: 3, Resume: &Checkpoint{Method: Accelerated, Numbers: make([]float64, 9), Vectors: make([][]float64, 5)}}
-	if _, err := Fit(t.Context(), small, set); err == nil {
+	other := &Checkpoint{Method: "accelerated", Numbers: make([]float64, 9), Vectors: make([][]float64, 5)}
+	if _, err := (Accelerated{P: 3}).Fit(t.Context(), small, Hooks{Resume: other}); err == nil {
 		t.Error("a checkpoint of other data was taken")
 	}
 }
@@ -357,7 +357,7 @@ func TestNewtonFindsTheRegularisedOptimum(t *testing.T) {
 
 func TestEveryMethodSeparates(t *testing.T) {
 	prob, _ := random(4, 30, 12)
-	for _, m := range []Method{Accelerated, PGD, Normalized, Squared, Steepest} {
+	for _, m := range []MethodName{MethodAccelerated, MethodPGD, MethodNormalized, MethodSquared, MethodSteepest} {
 		for _, p := range []float64{1.2, 2, 4} {
 			r := mustFit(t, prob, Settings{Method: m, P: p, Steps: 20000})
 			if !(r.Lower > 0) || r.Upper < r.Lower || len(r.Points) < 2 {
@@ -371,11 +371,14 @@ func TestACancelledFitReturnsWhatItHas(t *testing.T) {
 	prob := large(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	steps, saved := 0, 0
-	r, err := Fit(ctx, prob, Settings{Gap: 1e-9, Save: func(Checkpoint) error { saved++; return nil }, Progress: func(p Point) {
-		if steps = p.Step; p.Step >= 5 {
-			cancel()
-		}
-	}})
+	r, err := Accelerated{Gap: 1e-9}.Fit(ctx, prob, Hooks{
+		Save: func(Checkpoint) error { saved++; return nil },
+		Progress: func(p Point) {
+			if steps = p.Step; p.Step >= 5 {
+				cancel()
+			}
+		},
+	})
 	if err != context.Canceled && err != nil && err.Error() == "" || r == nil || r.Steps < 5 || r.Steps > 10 || saved != 1 || ctx.Err() == nil {
 		t.Errorf("%v, %v after %d steps, %d checkpoints", r, err, steps, saved)
 	}
@@ -422,8 +425,8 @@ func TestAPenalisedFitStoppedAnywhereGoesOnBitByBit(t *testing.T) {
 
 func TestSettingsThatContradictAreRefused(t *testing.T) {
 	prob, _ := random(1, 5, 3)
-	for _, s := range []Settings{{P: 1}, {P: math.NaN()}, {Method: "fly"}, {Lambda: -1}, {Method: Newton}, {Method: PGD, Lambda: 1}, {Soft: 2}, {Soft: 0.1, Method: PGD}, {Loss: Logistic{}}, {Batch: 2},
-		{Eta: 1}, {Start: []float64{1, 2, 3}}, {Method: PGD, Start: []float64{1}}, {Method: PGD, Batch: 9}, {Gap: -1}, {Steps: -1}, {Method: Normalized, Loss: Square{}}} {
+	for _, s := range []Settings{{P: 1}, {P: math.NaN()}, {Method: "fly"}, {Lambda: -1}, {Method: MethodNewton}, {Method: MethodPGD, Lambda: 1}, {Soft: 2}, {Soft: 0.1, Method: MethodPGD}, {Loss: Logistic{}}, {Batch: 2},
+		{Eta: 1}, {Start: []float64{1, 2, 3}}, {Method: MethodPGD, Start: []float64{1}}, {Method: MethodPGD, Batch: 9}, {Gap: -1}, {Steps: -1}, {Method: MethodNormalized, Loss: Square{}}} {
 		if _, err := Fit(t.Context(), prob, s); err == nil {
 			t.Errorf("%+v was taken", s)
 		}

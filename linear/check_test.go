@@ -14,7 +14,7 @@ func TestFitRefusesWhatIsNotAProblem(t *testing.T) {
 	for _, info := range Methods {
 		method := info.Name
 		set := Settings{Method: method, Steps: 10}
-		if method == Newton {
+		if method == MethodNewton {
 			set.Lambda = 0.1
 		}
 		for want, prob := range map[string]Problem{
@@ -34,7 +34,7 @@ func TestFitRefusesWhatIsNotAProblem(t *testing.T) {
 
 func TestRegressionTakesAnyTargets(t *testing.T) {
 	x := matrix.FromRows([][]float64{{1, 2}, {2, 1}, {-1, 1}})
-	if _, err := Fit(t.Context(), Problem{X: x, Y: []float64{0, 7, -3}}, Settings{Method: PGD, Loss: Square{}, Steps: 10}); err != nil {
+	if _, err := Fit(t.Context(), Problem{X: x, Y: []float64{0, 7, -3}}, Settings{Method: MethodPGD, Loss: Square{}, Steps: 10}); err != nil {
 		t.Error(err)
 	}
 }
@@ -43,8 +43,8 @@ func TestAnEmptyCheckpointIsAnError(t *testing.T) {
 	prob, _ := random(11, 5, 3)
 	for _, info := range Methods {
 		method := info.Name
-		set := Settings{Method: method, Steps: 10, Resume: &Checkpoint{Method: method}}
-		if method == Newton {
+		set := Settings{Method: method, Steps: 10, Hooks: Hooks{Resume: &Checkpoint{Method: string(method)}}}
+		if method == MethodNewton {
 			set.Lambda = 0.1
 		}
 		if _, err := Fit(t.Context(), prob, set); err == nil {
@@ -62,7 +62,7 @@ func TestBoundsHoldNextToLongExamples(t *testing.T) {
 			rows = append(rows, []float64{(scale + float64(i)) * float64(1-2*(i%2)), 1})
 		}
 		for _, p := range []float64{1.1, 1.5, 2, 3, 10} {
-			for _, method := range []Method{Accelerated, Normalized, PGD} {
+			for _, method := range []MethodName{MethodAccelerated, MethodNormalized, MethodPGD} {
 				r, err := Fit(t.Context(), Problem{X: matrix.FromRows(rows)}, Settings{P: p, Method: method, Steps: 500})
 				if err != nil {
 					continue // an overflow: nothing is claimed

@@ -290,8 +290,8 @@ func firstNotFinite(w []float64) int {
 }
 
 // checkpoint returns the state, with the best upper bound so far, and restoreCheckpoint goes back to it. The order of mini-batches follows from the step.
-func (s *State) checkpoint(m Method, upper float64) Checkpoint {
-	return Checkpoint{m, s.T, []float64{s.d.Eta, s.mass, upper}, [][]float64{slices.Clone(s.W), slices.Clone(s.Z), slices.Clone(s.z0)}}
+func (s *State) checkpoint(m MethodName, upper float64) Checkpoint {
+	return Checkpoint{string(m), s.T, []float64{s.d.Eta, s.mass, upper}, [][]float64{slices.Clone(s.W), slices.Clone(s.Z), slices.Clone(s.z0)}}
 }
 
 func (s *State) restoreCheckpoint(c Checkpoint) error {

@@ -14,9 +14,9 @@ func ExampleFit() {
 	prob := linear.Problem{X: x, Y: []float64{1, 1, -1, -1}}
 
 	r, err := linear.Fit(context.Background(), prob, linear.Settings{
-		P:        1.1,
-		Gap:      1e-4,
-		Progress: func(p linear.Point) { _ = p.Gap }, // at logarithmically spaced steps
+		P:     1.1,
+		Gap:   1e-4,
+		Hooks: linear.Hooks{Progress: func(p linear.Point) { _ = p.Gap }}, // at logarithmically spaced steps
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -25,31 +26,90 @@ var (
 	_ curved = Square{}
 )
 
-// newton minimises f(w) = L(w) + λh(w), h = ½‖·‖ₚ², by Newton's method. Each step solves
+// Newton minimises f(w) = L(w) + λh(w), h = ½‖·‖ₚ², by Newton's method. Each step solves
 //
 //	(∇²L + λ∇²h)·s = −∇f,   ∇²h = (p−1)·diag(ω^(p−2)) + (2−p)·uuᵀ,   ω = |w|/‖w‖ₚ,   u = ∇‖w‖ₚ,
 //
-// by conjugate gradients, as far as is worth it, and goes along s until f falls enough. For p ≥ 2 that is w + t·s. For p < 2, where ∇²h is infinite at
-// 0, the step is made in z = ∇h(w), in which the penalty is linear: z + t·∇²h·s, and where ω is next to nothing, from −∇f − ∇²L·s = λΔz itself.
+// by conjugate gradients, as accurately as is worthwhile, and searches along s until f falls enough. For p ≥ 2 the search
+// is along w + t·s. For p < 2, ∇²h is infinite at 0, so the step is made in z = ∇h(w), in which the penalty is linear:
+// z + t·∇²h·s. For coordinates with ω next to 0, Δz follows from −∇f − ∇²L·s = λΔz itself.
 //
-// Far from its solution Newton's method is bad for p near 1 and for large p. So it begins with p = 2, and p−1 is doubled or halved towards its goal, each
-// time from the weights before and with a λ that leaves the penalty of these as it is: two to five steps each.
+// Far from its solution Newton's method is slow for p near 1 and for large p. So it starts with p = 2 and doubles or
+// halves p−1 until it reaches the p asked for. Each p starts from the weights of the one before, with a λ that keeps
+// their penalty unchanged, and takes two to five steps.
 //
-// Every w has a dual point, the examples' weights −ℓ′/n, and with v = −∇L(w) the gap between the two is that of the penalty alone (Fenchel and Young):
+// Every w has a dual point, the examples' weights −ℓ′/n. With v = −∇L(w) the gap between the two is that of the penalty
+// alone (Fenchel and Young):
 //
 //	f(w) − min f  ≤  λ/2·‖w‖ₚ² + 1/(2λ)·‖v‖_q² − ⟨v, w⟩,   1/p + 1/q = 1;   for p = 2 that is ‖∇f(w)‖²/(2λ).
 //
-// It stops there.
+// It stops once this bound is at most Gap·|f(w)|, after Steps steps, or if rounding keeps every step from lowering f.
 //
-// References: Lin, Weng & Keerthi 2008, Trust region Newton method for large-scale logistic regression; Galli & Lin 2022, on
-// its line search; Rockafellar 1970, Convex analysis, section 31, on duality.
-type newton struct {
+// References: Lin, Weng & Keerthi 2008, Trust region Newton method for large-scale logistic regression; Galli & Lin 2022,
+// on its line search; Rockafellar 1970, Convex analysis, section 31, on duality.
+type Newton struct {
+	P      float64   // the norm of the penalty, above 1; 0: 2
+	Lambda float64   // λ, above 0: there is no default
+	Loss   Loss      // a loss with a second derivative, as all of Losses have; nil: Logistic
+	Gap    float64   // the relative gap to stop at; 0: 1e-3
+	Steps  int       // the most steps; 0: 100,000
+	Start  []float64 // the first weights; nil: 0
+}
+
+var _ Method = Newton{}
+
+// Name returns "newton".
+func (m Newton) Name() string { return string(MethodNewton) }
+
+// Fit implements Method.
+func (m Newton) Fit(ctx context.Context, prob Problem, h Hooks) (*Result, error) {
+	if err := checkLambda(m.Lambda); err != nil {
+		return nil, err
+	}
+	r, err := begin(prob, common{method: MethodNewton, p: cmp.Or(m.P, defaultP), loss: cmp.Or[Loss](m.Loss, Logistic{}),
+		gap: cmp.Or(m.Gap, defaultGap), steps: cmp.Or(m.Steps, defaultSteps), start: m.Start}, h)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newNewton(prob, r.loss, r.p, m.Lambda, m.Start)
+	if err == nil && r.Resume != nil {
+		err = s.restore(*r.Resume)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := ctx.Err()
+		done := err != nil || s.done(r.gap) || s.t >= r.steps
+		pt := Point{Step: s.t, Loss: s.mean, Norm: mirror.Norm(s.w, r.p), Gap: s.bound / math.Abs(s.f),
+			Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
+		if !r.loss.Residual() && pt.Norm > 0 {
+			pt.Margin = minOf(s.score) / pt.Norm
+		}
+		r.record(pt, s.w)
+		if done {
+			r.result.W, r.result.Steps = s.w, s.t
+			r.result.Loss, r.result.Objective, r.result.Excess = s.mean, s.f, s.bound
+			if pt.Norm > 0 && !r.loss.Residual() {
+				r.result.Lower = pt.Margin
+			}
+			return r.end(r.saveLast(err, s.checkpoint))
+		}
+		if err := r.save(s.checkpoint); err != nil {
+			return r.end(err)
+		}
+		s.step(ctx)
+	}
+}
+
+// newtonState is the state of Newton, in the notation of its comment.
+type newtonState struct {
 	prob   Problem
 	loss   curved
-	goal   penalty // what is asked for
-	now    penalty // what is being solved on the way there
+	goal   penalty // the one asked for
+	now    penalty // the one being solved on the way to it
 	n, d   int
-	row, y float64 // the largest ‖xᵢ‖₂, and of a regression |yᵢ|: what scores are rounded from
+	row, y float64 // the largest ‖xᵢ‖₂, and for a regression |yᵢ|: the scale at which scores are rounded
 
 	t     int
 	w     []float64
@@ -60,10 +120,10 @@ type newton struct {
 
 	score     []float64 // margins or residuals at w
 	v         []float64 // −∇L(w)
-	z         []float64 // ∇h(w), of the penalty under way
+	z         []float64 // ∇h(w), for the penalty now
 	g         []float64 // λz − v
-	value     float64   // the objective under way
-	excess    float64   // and how far it may be above its minimum
+	value     float64   // the objective with the penalty now
+	excess    float64   // how far value may be above its minimum
 	curv      []float64 // ℓ″/n
 	diagonal  []float64 // λ(p−1)ω^(p−2)
 	u         []float64
@@ -73,7 +133,7 @@ type newton struct {
 	dz        []float64
 	xd, c, c2 []float64 // of the examples
 	products  int
-	exhausted bool // no step makes f smaller: rounding
+	exhausted bool // no step lowers f: rounding
 }
 
 // penalty is λ·½‖w‖ₚ².
@@ -93,14 +153,14 @@ func (a penalty) gap(w, v []float64, product float64) float64 {
 	return a.value(w) + n*n/2 - product
 }
 
-func newNewton(prob Problem, loss Loss, p, lambda float64, w0 []float64) (*newton, error) {
+func newNewton(prob Problem, loss Loss, p, lambda float64, w0 []float64) (*newtonState, error) {
 	l, ok := loss.(curved)
 	if !ok {
 		return nil, fmt.Errorf("the %v loss has no second derivative: a penalty goes with exp, logistic, poly and square", loss)
 	}
 	n, d := prob.Dims()
 	f := func(k int) []float64 { return make([]float64, k) }
-	s := &newton{prob: prob, loss: l, goal: penalty{p, lambda}, n: n, d: d, row: prob.RowNorm(2), dual: math.Inf(-1), w: f(d), v: f(d), z: f(d), score: f(n),
+	s := &newtonState{prob: prob, loss: l, goal: penalty{p, lambda}, n: n, d: d, row: prob.RowNorm(2), dual: math.Inf(-1), w: f(d), v: f(d), z: f(d), score: f(n),
 		g: f(d), curv: f(n), s: f(d), r: f(d), h: f(d), hd: f(d), xd: f(n), c: f(n)}
 	if loss.Residual() {
 		s.y = max(maxOf(prob.Y), -minOf(prob.Y))
@@ -123,7 +183,7 @@ func newNewton(prob Problem, loss Loss, p, lambda float64, w0 []float64) (*newto
 }
 
 // scores sets dst to the margins or residuals of w.
-func (s *newton) scores(dst, w []float64) {
+func (s *newtonState) scores(dst, w []float64) {
 	if !s.loss.Residual() {
 		s.prob.Margins(dst, w)
 		return
@@ -133,7 +193,7 @@ func (s *newton) scores(dst, w []float64) {
 }
 
 // signed multiplies c by the labels, where the scores are margins.
-func (s *newton) signed(c []float64) {
+func (s *newtonState) signed(c []float64) {
 	if s.loss.Residual() {
 		return
 	}
@@ -143,7 +203,7 @@ func (s *newton) signed(c []float64) {
 }
 
 // evaluate computes objectives, bounds, gradient and curvature from w and its scores.
-func (s *newton) evaluate() {
+func (s *newtonState) evaluate() {
 	s.mean = s.loss.Sum(s.score) / float64(s.n)
 	s.loss.Weights(s.c, s.score)
 	vec.Scale(s.c, 1/float64(s.n), s.c)
@@ -170,7 +230,7 @@ func (s *newton) evaluate() {
 }
 
 // gradient computes what depends on the penalty under way.
-func (s *newton) gradient(product float64) {
+func (s *newtonState) gradient(product float64) {
 	s.value = s.mean + s.now.value(s.w)
 	s.excess = s.now.gap(s.w, s.v, product)
 	mirror.DualityMap(s.z, s.w, s.now.p)
@@ -180,7 +240,7 @@ func (s *newton) gradient(product float64) {
 }
 
 // apply sets dst = ∇²L·x.
-func (s *newton) apply(dst, x []float64) {
+func (s *newtonState) apply(dst, x []float64) {
 	s.products++
 	clear(dst)
 	s.prob.X.MulAddT(dst, nil, s.xd, s.c, x, func(lo, hi int) {
@@ -202,7 +262,7 @@ const (
 )
 
 // step makes one Newton step, for the next p where this one is done. Where the context ends on the way, nothing has happened.
-func (s *newton) step(ctx context.Context) {
+func (s *newtonState) step(ctx context.Context) {
 	s.exhausted = false
 	before := s.now
 	if s.t > 0 && s.now != s.goal && s.excess <= newtonStage*s.value {
@@ -239,7 +299,7 @@ func (s *newton) step(ctx context.Context) {
 }
 
 // move searches and evaluates, and says whether that was progress: below the rounding of the objective its gap decides.
-func (s *newton) move(dual bool) bool {
+func (s *newtonState) move(dual bool) bool {
 	value, excess := s.value, s.excess
 	if !s.search(dual) {
 		return false
@@ -249,7 +309,7 @@ func (s *newton) move(dual bool) bool {
 }
 
 // advance goes on to the next p: p−1 is doubled or halved, and its λ is such that the penalty of w is that of the goal.
-func (s *newton) advance() {
+func (s *newtonState) advance() {
 	rest := (s.goal.p - 1) / (s.now.p - 1)
 	p := 1 + 2*(s.now.p-1)
 	if rest < 1 {
@@ -264,7 +324,7 @@ func (s *newton) advance() {
 
 // search goes along w + t·s, or with dual, where p is not 2, z + t·∇²h·s, whichever is better, until f falls enough, or not at all by
 // rounding, and says whether it does.
-func (s *newton) search(dual bool) bool {
+func (s *newtonState) search(dual bool) bool {
 	slope := vec.Dot(s.g, s.s)
 	s.prob.X.Mul(s.xd, s.s)
 	s.signed(s.xd)
@@ -301,12 +361,12 @@ func (s *newton) search(dual bool) bool {
 }
 
 // objective is that under way, at w with the given scores.
-func (s *newton) objective(score, w []float64) float64 {
+func (s *newtonState) objective(score, w []float64) float64 {
 	return s.loss.Sum(score)/float64(s.n) + s.now.value(w)
 }
 
 // dualStep computes Δz = ∇²h·s.
-func (s *newton) dualStep() {
+func (s *newtonState) dualStep() {
 	us := vec.Dot(s.u, s.s)
 	for j, c := range s.diagonal {
 		if s.now.p < 2 && (s.inverse[j] == 0 || s.inverse[j]*c > 1-1e-6) { // the penalty decides alone
@@ -318,7 +378,7 @@ func (s *newton) dualStep() {
 }
 
 // curvature computes ∇²h at w and the diagonal of the system, where p is not 2.
-func (s *newton) curvature() {
+func (s *newtonState) curvature() {
 	p, norm := s.now.p, mirror.Norm(s.w, s.now.p)
 	if p == 2 {
 		return
@@ -341,7 +401,7 @@ func (s *newton) curvature() {
 
 // solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients, where p is not 2 in the norm of the inverse diagonal. It ends
 // early with the context.
-func (s *newton) solve(ctx context.Context, forcing float64) {
+func (s *newtonState) solve(ctx context.Context, forcing float64) {
 	p, lambda := s.now.p, s.now.lambda
 	clear(s.s)
 	vec.Scale(s.r, -1, s.g)
@@ -411,21 +471,21 @@ func times(dst, x, y []float64) {
 
 // done says whether f is proved to be within the relative gap of its minimum, or no step helps. A step is made in any case, unless w is right already: w = 0 may be good
 // enough for a strong penalty, but it is no classifier.
-func (s *newton) done(gap float64) bool {
+func (s *newtonState) done(gap float64) bool {
 	return s.exhausted || s.bound <= gap*math.Abs(s.f) && (s.t > 0 || s.g0())
 }
 
 // g0 says whether the gradient is 0.
-func (s *newton) g0() bool {
+func (s *newtonState) g0() bool {
 	return !slices.ContainsFunc(s.g, func(v float64) bool { return v != 0 })
 }
 
 // checkpoint returns the state, and restore goes back to it.
-func (s *newton) checkpoint() Checkpoint {
-	return Checkpoint{Newton, s.t, []float64{s.now.p, s.now.lambda, s.dual}, [][]float64{slices.Clone(s.w), slices.Clone(s.score)}}
+func (s *newtonState) checkpoint() Checkpoint {
+	return Checkpoint{string(MethodNewton), s.t, []float64{s.now.p, s.now.lambda, s.dual}, [][]float64{slices.Clone(s.w), slices.Clone(s.score)}}
 }
 
-func (s *newton) restore(c Checkpoint) error {
+func (s *newtonState) restore(c Checkpoint) error {
 	if len(c.Numbers) != 3 || len(c.Vectors) != 2 || len(c.Vectors[0]) != s.d || len(c.Vectors[1]) != s.n {
 		return errOtherData
 	}

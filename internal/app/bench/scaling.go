@@ -127,7 +127,8 @@ func measureScale(ctx context.Context, file string) (scalePoint, error) {
 	pt.Arrays = float64(12*pt.Nonzeros + 4*n + 8*n)
 	for range rounds {
 		last := time.Now()
-		_, err = linear.Fit(ctx, linear.Problem{X: set.X, Y: set.Y}, linear.Settings{Steps: scaleIterations, Gap: 1e-9, Progress: func(p linear.Point) {
+		m := linear.Accelerated{Steps: scaleIterations, Gap: 1e-9}
+		_, err = m.Fit(ctx, linear.Problem{X: set.X, Y: set.Y}, linear.Hooks{Progress: func(p linear.Point) {
 			if p.Step > 1 {
 				pt.Iteration = min(pt.Iteration, time.Since(last).Seconds())
 			}
