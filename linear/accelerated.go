@@ -370,7 +370,12 @@ func (s *acceleratedState) point() Point {
 		Divergence: math.NaN(), Angle: math.NaN()}
 }
 
-// checkpoint returns the state, and restore goes back to it.
+// acceleratedEntries are the entries of a checkpoint, which checkpoint fills in and restore reads.
+var acceleratedEntries = entries{
+	scalars: []string{"sum", "lipschitz", "logsumexp", "spare", "upper", "gap", "tries", "chosen", "all"},
+	vectors: []string{"weights", "margins", "mean_b", "mean_mu", "rows"},
+}
+
 func (s *acceleratedState) checkpoint() Checkpoint {
 	rows := make([]float64, len(s.work.rows))
 	for k, i := range s.work.rows {
@@ -380,19 +385,42 @@ func (s *acceleratedState) checkpoint() Checkpoint {
 	if s.work.rows == nil {
 		all = 1
 	}
-	return Checkpoint{string(MethodAccelerated), s.t, []float64{s.sum, s.lip, s.lse, s.spare, s.cert.Upper, s.gap, float64(s.tries), float64(s.work.since), all},
-		[][]float64{slices.Clone(s.w), slices.Clone(s.margin[:s.work.len(s.n)]), slices.Clone(s.vb), slices.Clone(s.vm), rows}}
+	return Checkpoint{
+		Method: string(MethodAccelerated),
+		Step:   s.t,
+		Scalars: map[string]float64{
+			"sum":       s.sum,
+			"lipschitz": s.lip,
+			"logsumexp": s.lse,
+			"spare":     s.spare,
+			"upper":     s.cert.Upper,
+			"gap":       s.gap,
+			"tries":     float64(s.tries),
+			"chosen":    float64(s.work.since), // the iteration in which rows was chosen
+			"all":       all,                   // 1: rows is empty, and all examples are in use
+		},
+		Vectors: map[string][]float64{
+			"weights": slices.Clone(s.w),
+			"margins": slices.Clone(s.margin[:s.work.len(s.n)]),
+			"mean_b":  slices.Clone(s.vb), // Aᵀb, the mean of the examples with weights b
+			"mean_mu": slices.Clone(s.vm), // Aᵀμ
+			"rows":    rows,
+		},
+	}
 }
 
 func (s *acceleratedState) restore(c Checkpoint) error {
-	if len(c.Numbers) != 9 || len(c.Vectors) != 5 || len(c.Vectors[0]) != s.d || len(c.Vectors[2]) != s.d || len(c.Vectors[3]) != s.d {
+	if err := c.check(acceleratedEntries); err != nil {
+		return err
+	}
+	x, v := c.Scalars, c.Vectors
+	if len(v["weights"]) != s.d || len(v["mean_b"]) != s.d || len(v["mean_mu"]) != s.d {
 		return errOtherData
 	}
-	rows := c.Vectors[4]
 	s.work.rows, s.work.y = nil, nil
-	if c.Numbers[8] == 0 {
+	if x["all"] == 0 {
 		s.work.rows = []int{}
-		for _, r := range rows {
+		for _, r := range v["rows"] {
 			i := int(r)
 			if !(r >= 0 && i < s.n) {
 				return errOtherData
@@ -401,16 +429,16 @@ func (s *acceleratedState) restore(c Checkpoint) error {
 		}
 		s.work.fill(s.caps)
 	}
-	if len(c.Vectors[1]) != s.work.len(s.n) {
+	if len(v["margins"]) != s.work.len(s.n) {
 		return errOtherData
 	}
-	copy(s.w, c.Vectors[0])
-	copy(s.margin, c.Vectors[1])
-	copy(s.vb, c.Vectors[2])
-	copy(s.vm, c.Vectors[3])
-	v := c.Numbers
-	s.t, s.sum, s.lip, s.lse, s.spare, s.cert.Upper, s.gap = c.Step, v[0], v[1], v[2], v[3], v[4], v[5]
-	s.tries, s.work.since = int(v[6]), int(v[7])
+	copy(s.w, v["weights"])
+	copy(s.margin, v["margins"])
+	copy(s.vb, v["mean_b"])
+	copy(s.vm, v["mean_mu"])
+	s.t, s.sum, s.lip, s.lse, s.spare = c.Step, x["sum"], x["lipschitz"], x["logsumexp"], x["spare"]
+	s.cert.Upper, s.gap = x["upper"], x["gap"]
+	s.tries, s.work.since = int(x["tries"]), int(x["chosen"])
 	return nil
 }
 

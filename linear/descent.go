@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/mirror"
@@ -287,20 +286,4 @@ func firstNotFinite(w []float64) int {
 		}
 	}
 	return -1
-}
-
-// checkpoint returns the state, with the best upper bound so far, and restoreCheckpoint goes back to it. The order of mini-batches follows from the step.
-func (s *State) checkpoint(m MethodName, upper float64) Checkpoint {
-	return Checkpoint{string(m), s.T, []float64{s.d.Eta, s.mass, upper}, [][]float64{slices.Clone(s.W), slices.Clone(s.Z), slices.Clone(s.z0)}}
-}
-
-func (s *State) restoreCheckpoint(c Checkpoint) error {
-	if len(c.Numbers) != 3 || len(c.Vectors) != 3 || len(c.Vectors[0]) != len(s.W) || len(c.Vectors[1]) != len(s.Z) || len(c.Vectors[2]) != len(s.z0) {
-		return errOtherData
-	}
-	copy(s.W, c.Vectors[0])
-	copy(s.Z, c.Vectors[1])
-	copy(s.z0, c.Vectors[2])
-	s.T, s.mass = c.Step, c.Numbers[1]
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -19,10 +20,10 @@ func (r *run) fitDescent(ctx context.Context, d Descent) (*Result, error) {
 	}
 	search := d.Eta == 0
 	if r.Resume != nil {
-		if len(r.Resume.Numbers) != 3 {
-			return nil, errOtherData
+		if err := r.Resume.check(descentEntries); err != nil {
+			return nil, err
 		}
-		d.Eta = r.Resume.Numbers[0]
+		d.Eta = r.Resume.Scalars["eta"]
 	} else if search {
 		eta, err := d.FindStep(ctx, r.prob, r.start)
 		if err != nil {
@@ -49,10 +50,10 @@ func (r *run) descend(ctx context.Context, d Descent) error {
 	}
 	tr := Trace{P: r.p, Certify: true, StopGap: r.gap, Each: func(pt Point) { r.record(pt, s.W) }}
 	if r.Resume != nil {
-		if err := s.restoreCheckpoint(*r.Resume); err != nil {
+		if err := s.resume(*r.Resume); err != nil {
 			return err
 		}
-		tr.upper = r.Resume.Numbers[2]
+		tr.upper = r.Resume.Scalars["upper"]
 	}
 	state := func() Checkpoint { return s.checkpoint(r.method, tr.upper) }
 	if r.Save != nil {
@@ -69,4 +70,40 @@ func (r *run) descend(ctx context.Context, d Descent) error {
 		r.result.Certificate = c.widened(rounded * r.prob.RowNorm(mirror.Conjugate(r.p)))
 	}
 	return err
+}
+
+// descentEntries are the entries of a checkpoint, which checkpoint fills in and resume reads.
+var descentEntries = entries{
+	scalars: []string{"eta", "mass", "upper"},
+	vectors: []string{"weights", "dual", "dual_start"},
+}
+
+// checkpoint returns the state with the best upper bound so far. The order of mini-batches follows from the step.
+func (s *State) checkpoint(m MethodName, upper float64) Checkpoint {
+	return Checkpoint{
+		Method: string(m),
+		Step:   s.T,
+		Scalars: map[string]float64{
+			"eta":   s.d.Eta,
+			"mass":  s.mass,
+			"upper": upper,
+		},
+		Vectors: map[string][]float64{
+			"weights":    slices.Clone(s.W),
+			"dual":       slices.Clone(s.Z),
+			"dual_start": slices.Clone(s.z0),
+		},
+	}
+}
+
+func (s *State) resume(c Checkpoint) error {
+	w, z, z0 := c.Vectors["weights"], c.Vectors["dual"], c.Vectors["dual_start"]
+	if len(w) != len(s.W) || len(z) != len(s.Z) || len(z0) != len(s.z0) {
+		return errOtherData
+	}
+	copy(s.W, w)
+	copy(s.Z, z)
+	copy(s.z0, z0)
+	s.T, s.mass = c.Step, c.Scalars["mass"]
+	return nil
 }

@@ -480,21 +480,36 @@ func (s *newtonState) g0() bool {
 	return !slices.ContainsFunc(s.g, func(v float64) bool { return v != 0 })
 }
 
-// checkpoint returns the state, and restore goes back to it.
+// newtonEntries are the entries of a checkpoint, which checkpoint fills in and restore reads.
+var newtonEntries = entries{scalars: []string{"p", "lambda", "lower"}, vectors: []string{"weights", "scores"}}
+
 func (s *newtonState) checkpoint() Checkpoint {
-	return Checkpoint{string(MethodNewton), s.t, []float64{s.now.p, s.now.lambda, s.dual}, [][]float64{slices.Clone(s.w), slices.Clone(s.score)}}
+	return Checkpoint{
+		Method: string(MethodNewton),
+		Step:   s.t,
+		Scalars: map[string]float64{
+			"p":      s.now.p,
+			"lambda": s.now.lambda,
+			"lower":  s.dual,
+		},
+		Vectors: map[string][]float64{
+			"weights": slices.Clone(s.w),
+			"scores":  slices.Clone(s.score),
+		},
+	}
 }
 
 func (s *newtonState) restore(c Checkpoint) error {
-	if len(c.Numbers) != 3 || len(c.Vectors) != 2 || len(c.Vectors[0]) != s.d || len(c.Vectors[1]) != s.n {
+	if err := c.check(newtonEntries); err != nil {
+		return err
+	}
+	s.t, s.now, s.dual = c.Step, penalty{c.Scalars["p"], c.Scalars["lambda"]}, c.Scalars["lower"]
+	if len(c.Vectors["weights"]) != s.d || len(c.Vectors["scores"]) != s.n ||
+		mirror.CheckP(s.now.p) != nil || !(s.now.lambda > 0) || math.IsNaN(s.dual) {
 		return errOtherData
 	}
-	s.t, s.now, s.dual = c.Step, penalty{c.Numbers[0], c.Numbers[1]}, c.Numbers[2]
-	if mirror.CheckP(s.now.p) != nil || !(s.now.lambda > 0) || math.IsNaN(s.dual) {
-		return errOtherData
-	}
-	copy(s.w, c.Vectors[0])
-	copy(s.score, c.Vectors[1])
+	copy(s.w, c.Vectors["weights"])
+	copy(s.score, c.Vectors["scores"])
 	s.evaluate()
 	return nil
 }
