@@ -26,7 +26,7 @@ import (
 //	min(AW)/‖W‖ₚ  ≤  γₚ  ≤  ‖Aᵀb‖_q.
 //
 // It stops once these bounds are within the relative gap Gap of each other, after Steps iterations, after Patience
-// iterations without a positive margin, or once the upper bound is next to 0. Some hundred iterations reach a gap of
+// iterations without a positive margin, or once the upper bound is almost 0. Some hundred iterations reach a gap of
 // 0.1 %. The result has margin 1, or norm 1 if its margin is not positive.
 //
 // Step sizes. Let E = Σ S⁺·D_F(b⁺, y) − KL(μ⁺, μ) over the iterations. Then F(b) − F* ≤ (KL(b*, 1/n) + E)/S for any L.
@@ -49,7 +49,7 @@ type Accelerated struct {
 	Soft     float64 // the share of worst margins whose mean is maximised, up to 1; 0: the worst margin
 	Gap      float64 // the relative gap to stop at; 0: 1e-3
 	Steps    int     // the most iterations; 0: 100,000
-	Patience int     // stop after so many iterations without a positive margin; 0: never
+	Patience int     // stop after this many iterations without a positive margin; 0: never
 }
 
 var _ Method = Accelerated{}
@@ -136,7 +136,7 @@ type acceleratedState struct {
 	order           []int32
 }
 
-// How L follows, tuned on R¹⁰⁰ and on sparse problems of 10⁵ examples. The number of iterations hardly depends on these.
+// How L follows, tuned on R¹⁰⁰ and on sparse problems of 10⁵ examples. The number of iterations hardly depends on it.
 const (
 	lipDown   = 0.9 // L shrinks at most by this factor in an iteration
 	lipUp     = 1.2 // and grows at most by this one, unless the iteration is repeated
@@ -149,7 +149,8 @@ func newAccelerated(prob Problem, p, soft float64) *acceleratedState {
 	n, d := prob.Dims()
 	f := func(k int) []float64 { return make([]float64, k) }
 	s := &acceleratedState{prob: prob, p: p, q: mirror.Conjugate(p), n: n, d: d,
-		w: f(d), margin: f(n), vb: f(d), vm: f(d), vy: f(d), g: f(d), vm2: f(d), vb2: f(d), scratch: f(d), m: f(n), mu: f(n)}
+		w: f(d), margin: f(n), vb: f(d), vm: f(d), vy: f(d), g: f(d), vm2: f(d), vb2: f(d), scratch: f(d),
+		m: f(n), mu: f(n)}
 	s.pow = vec.PowerOf((s.q - 2) / 2)
 	c := prob.RowNorm(s.q)
 	s.lip = c * c / float64(n) // right for orthogonal examples, and soon corrected for others
@@ -165,8 +166,8 @@ func newAccelerated(prob Problem, p, soft float64) *acceleratedState {
 	return s
 }
 
-// smooth returns F(v) = ½N² and sets g = ∇F, where N = (Σ (vⱼ²+δ²)^(q/2) − δ^q)^(1/q): for δ = 0 the norm itself. It works with v/max|vⱼ| and does not
-// overflow.
+// smooth returns F(v) = ½N² and sets g = ∇F, with N = (Σ (vⱼ²+δ²)^(q/2) − δ^q)^(1/q), which is the norm itself for δ =
+// 0. It works with v/max|vⱼ| and does not overflow.
 func (s *acceleratedState) smooth(g, v []float64, delta float64) float64 {
 	m := mirror.Norm(v, math.Inf(1))
 	if m == 0 {
@@ -186,7 +187,7 @@ func (s *acceleratedState) smooth(g, v []float64, delta float64) float64 {
 	}
 	for j, t := range g {
 		x := v[j] * r
-		if x == 0 { // 0·∞ where q < 2 and δ = 0
+		if x == 0 { // 0·∞ if q < 2 and δ = 0
 			g[j] = 0
 			continue
 		}
@@ -217,9 +218,10 @@ func (s *acceleratedState) step() {
 		mix(s.vb2, theta, s.vb, s.vm2)
 		fb := s.smooth(s.scratch, s.vb2, delta)
 
-		excess := fb - fy - vec.Dot(s.g, s.vb2) + vec.Dot(s.g, s.vy) - inexact*gap*fb*theta/2 // D_F(b⁺, y), less ε
-		kl := s.lse - lse - a*vec.Dot(s.vm2, s.g)                                             // KL(μ⁺, μ)
-		rounding := 1e-13 * (math.Abs(s.lse) + sum*fb)                                        // in either, where they are differences of large numbers
+		// D_F(b⁺, y) less ε, KL(μ⁺, μ), and the rounding of both, which are differences of large numbers.
+		excess := fb - fy - vec.Dot(s.g, s.vb2) + vec.Dot(s.g, s.vy) - inexact*gap*fb*theta/2
+		kl := s.lse - lse - a*vec.Dot(s.vm2, s.g)
+		rounding := 1e-13 * (math.Abs(s.lse) + sum*fb)
 		need := max(excess-rounding/sum, 0) / (theta * theta * max(kl, rounding, 1e-300))
 		if sum*excess > kl+s.spare+rounding && try < mostTries {
 			s.lip = min(max(need, 1.5*s.lip), 10*s.lip)
@@ -237,10 +239,11 @@ func (s *acceleratedState) step() {
 	}
 }
 
-// sweep sets m to the margins of g, μ⁺ to the weights of the examples at W + a·g, and vm2 = Aᵀμ⁺. It returns log Σ e^(−A(W+a·g)).
+// sweep sets m to the margins of g, μ⁺ to the weights of the examples at W + a·g, and vm2 = Aᵀμ⁺. It returns
+// log Σ e^(−A(W+a·g)).
 //
-// Where no weight is bounded, a softmax is e^(r−margin) but for a factor: with a guess r at the least margin both products are made in one pass
-// over the data, and divided by the sum afterwards.
+// If no weight is bounded, the softmax is e^(r−margin) times a factor. With a guess r at the least margin, one pass
+// over the data makes both products, which are divided by the sum afterwards.
 func (s *acceleratedState) sweep(m []float64, a float64) float64 {
 	mu, margin := s.mu[:len(m)], s.margin[:len(m)]
 	y := s.work.labels()
@@ -288,8 +291,8 @@ func (s *acceleratedState) sweep(m []float64, a float64) float64 {
 	return lse
 }
 
-// weigh sets dst to the weights of the examples for their margins m. It returns the log Σ e^(−mᵢ), or what takes its place, and the margin above which weights
-// fall off. dst may be m where no weight is bounded.
+// weigh sets dst to the weights of the examples for their margins m. It returns log Σ e^(−mᵢ), or its counterpart if
+// weights are bounded, and the margin above which weights fall off. dst may be m if no weight is bounded.
 func (s *acceleratedState) weigh(dst, m, caps []float64) (lse, level float64) {
 	if caps != nil {
 		return boundedSoftmax(dst, m, caps, s.order)
@@ -298,8 +301,8 @@ func (s *acceleratedState) weigh(dst, m, caps []float64) (lse, level float64) {
 	return softmax(dst, m), level
 }
 
-// certify brings the certificate up to date. Where some examples were left out its lower bound is theirs alone, unless all are looked at:
-// that happens every few iterations, and where the gap, so measured, has come down to goal. It says whether the certificate is proved.
+// certify updates the certificate and reports whether it holds for all examples. While some are left out, its lower
+// bound is that of the examples in use. All are checked every few iterations, and when the gap reaches goal.
 func (s *acceleratedState) certify(goal float64) (proved bool) {
 	s.cert.Upper = min(s.cert.Upper, mirror.Norm(s.vb, s.q))
 	s.bound()
@@ -314,13 +317,13 @@ func (s *acceleratedState) certify(goal float64) (proved bool) {
 	return s.work.rows == nil
 }
 
-// prove looks at all examples.
+// prove makes the certificate hold for all examples.
 func (s *acceleratedState) prove() {
 	s.rechoose()
 	s.bound()
 }
 
-// bound sets the lower bound to that of the examples at work.
+// bound sets the lower bound to that of the examples in use.
 func (s *acceleratedState) bound() {
 	s.cert.Lower = math.Inf(-1)
 	if norm := mirror.Norm(s.w, s.p); norm > 0 {
@@ -328,7 +331,8 @@ func (s *acceleratedState) bound() {
 	}
 }
 
-// toMarginOne scales the classifier to the margin 1, or where it has no positive one to the norm 1. It ends the run.
+// toMarginOne scales the classifier to margin 1, or to norm 1 if its margin is not positive. The state is unusable
+// after.
 func (s *acceleratedState) toMarginOne() {
 	norm := mirror.Norm(s.w, s.p)
 	if s.cert.Lower > 0 {
@@ -339,7 +343,7 @@ func (s *acceleratedState) toMarginOne() {
 	}
 }
 
-// rechoose computes all margins and takes the examples that matter to work.
+// rechoose computes all margins and chooses the examples to use.
 func (s *acceleratedState) rechoose() {
 	s.work.since = s.t
 	all := s.margin
@@ -355,19 +359,19 @@ func (s *acceleratedState) rechoose() {
 		copy(s.margin, all)
 	}
 	for k, i := range s.work.rows {
-		s.margin[k] = all[i] // k ≤ i: also where all is margin itself
+		s.margin[k] = all[i] // k ≤ i, so all may be margin itself
 	}
-	if s.lse-before > 1e-6 { // examples have come back that count
+	if s.lse-before > 1e-6 { // examples that matter were added
 		k := s.work.len(s.n)
 		s.lse, _ = s.weigh(s.mu[:k], s.margin[:k], s.work.bounds(s.caps))
 		s.work.combine(s.vm, s.mu[:k])
 	}
 }
 
-// point is what is known now.
+// point returns the point of the current state.
 func (s *acceleratedState) point() Point {
-	return Point{Step: s.t, Loss: math.Exp(s.lse) / float64(s.n), Margin: s.cert.Lower, Norm: mirror.Norm(s.w, s.p), Gap: s.cert.Gap(),
-		Divergence: math.NaN(), Angle: math.NaN()}
+	return Point{Step: s.t, Loss: math.Exp(s.lse) / float64(s.n), Margin: s.cert.Lower, Norm: mirror.Norm(s.w, s.p),
+		Gap: s.cert.Gap(), Divergence: math.NaN(), Angle: math.NaN()}
 }
 
 // acceleratedEntries are the entries of a checkpoint, which checkpoint fills in and restore reads.

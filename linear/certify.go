@@ -11,11 +11,11 @@ import (
 
 // Certificate encloses the maximum ℓₚ margin γₚ = max{minᵢ yᵢ⟨xᵢ, w⟩ : ‖w‖ₚ ≤ 1}.
 type Certificate struct {
-	Lower float64 // a margin that was reached; not positive where w errs on an example
-	Upper float64 // a margin that cannot be passed
+	Lower float64 // a margin that was reached; not positive if w errs on an example
+	Upper float64 // a margin that cannot be exceeded
 }
 
-// Gap returns Upper/Lower − 1, the relative distance to the best possible margin; +Inf where Lower ≤ 0.
+// Gap returns Upper/Lower − 1, the relative distance to the best possible margin; +Inf if Lower ≤ 0.
 func (c Certificate) Gap() float64 {
 	if !(c.Lower > 0) {
 		return math.Inf(1)
@@ -32,9 +32,9 @@ func (c Certificate) widened(by float64) Certificate {
 //
 //	minᵢ yᵢ⟨xᵢ, w⟩ / ‖w‖ₚ  ≤  γₚ  ≤  ‖Σ aᵢyᵢxᵢ‖_q / Σaᵢ,   1/p + 1/q = 1.
 //
-// It is scale-free in w and a, for 1 ≤ p ≤ ∞. The weights a may be given as a sum of several vectors, for more digits than one
-// has. All sums are made in twice the precision of float64, and what rounding may still change in them is taken off the
-// lower bound and added to the upper one. The norms are right to 1e-13.
+// It is scale-free in w and a, for 1 ≤ p ≤ ∞. The weights a may be given as a sum of several vectors, for more digits
+// than one has. All sums are made in twice the precision of float64. The lower bound is reduced and the upper one
+// increased by the most that rounding may still change in them. The norms are accurate to 1e-13.
 func Certify(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
 	_, d := prob.Dims()
 	v := make([]twofold.Sum, d)
@@ -66,17 +66,20 @@ func Certify(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
 	for j := range v {
 		sum[j] = math.Abs(v[j].Value()) + v[j].Error()
 	}
-	return Certificate{Lower: prob.LeastMargin(w) / mirror.Norm(w, p), Upper: mirror.Norm(sum, mirror.Conjugate(p)) / total.Value()}
+	return Certificate{
+		Lower: prob.LeastMargin(w) / mirror.Norm(w, p),
+		Upper: mirror.Norm(sum, mirror.Conjugate(p)) / total.Value(),
+	}
 }
 
-// CertifyWeights is Certify with dual weights read off w itself: a = softmax(−s·margins), the examples' weights
-// in the gradient of the exponential loss at s·w. The s that gives the least upper bound is searched for:
-// a small w has not yet told the support vectors from the rest, but its direction has.
+// CertifyWeights is Certify with dual weights that follow from w: a = softmax(−s·margins), the examples' weights in the
+// gradient of the exponential loss at s·w. It searches for the s that gives the least upper bound: at a small w the
+// weights do not yet tell the support vectors from the rest, but along its direction they do.
 func CertifyWeights(prob Problem, p float64, w []float64) Certificate {
 	return newCertifier(prob, p).weights(w)
 }
 
-// certifier keeps the vectors of a certificate and, for the next along a run, what was found the last time.
+// certifier keeps the vectors of a certificate and the best s, from which the next search along a run starts.
 type certifier struct {
 	prob     Problem
 	p        float64
@@ -91,7 +94,7 @@ func newCertifier(prob Problem, p float64) *certifier {
 	return &certifier{prob: prob, p: p, m: make([]float64, n), a: make([]float64, n), v: make([]float64, d)}
 }
 
-// upper returns ‖Σ aᵢyᵢxᵢ‖_q / Σaᵢ, and spoils a.
+// upper returns ‖Σ aᵢyᵢxᵢ‖_q / Σaᵢ, and overwrites a.
 func (c *certifier) upper() float64 {
 	var sum float64
 	for _, ai := range c.a {

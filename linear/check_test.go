@@ -34,7 +34,8 @@ func TestFitRefusesWhatIsNotAProblem(t *testing.T) {
 
 func TestRegressionTakesAnyTargets(t *testing.T) {
 	x := matrix.FromRows([][]float64{{1, 2}, {2, 1}, {-1, 1}})
-	if _, err := Fit(t.Context(), Problem{X: x, Y: []float64{0, 7, -3}}, Settings{Method: MethodPGD, Loss: Square{}, Steps: 10}); err != nil {
+	prob := Problem{X: x, Y: []float64{0, 7, -3}}
+	if _, err := (MirrorDescent{Loss: Square{}, Steps: 10}).Fit(t.Context(), prob, Hooks{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -63,7 +64,8 @@ func TestBoundsHoldNextToLongExamples(t *testing.T) {
 		}
 		for _, p := range []float64{1.1, 1.5, 2, 3, 10} {
 			for _, method := range []MethodName{MethodAccelerated, MethodNormalized, MethodPGD} {
-				r, err := Fit(t.Context(), Problem{X: matrix.FromRows(rows)}, Settings{P: p, Method: method, Steps: 500})
+				prob := Problem{X: matrix.FromRows(rows)}
+				r, err := Fit(t.Context(), prob, Settings{P: p, Method: method, Steps: 500})
 				if err != nil {
 					continue // an overflow: nothing is claimed
 				}

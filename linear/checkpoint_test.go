@@ -11,7 +11,7 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// fourExamples is the problem of the checkpoints below, which an earlier program wrote with p = 3, η = 0.01 and λ = 1e-3.
+// fourExamples is the problem of the checkpoints below, which an earlier program wrote.
 func fourExamples() Problem {
 	x := matrix.FromRows([][]float64{{2, 1, 0}, {0, 3, 1}, {-1, -2, 1}, {-3, 0, 2}})
 	return Problem{X: x, Y: []float64{1, 1, -1, -1}}
@@ -141,8 +141,8 @@ func TestPositionalCheckpointsGetTheNamesOfTheirEntries(t *testing.T) {
 	}
 }
 
-// The checkpoints were written with the AVX2 kernels. With these a resumed fit agrees with a whole one bit for bit. Other
-// kernels round differently, and weights of about 1 may differ by some 1e-13 after these steps: 1e-9 leaves room.
+// The checkpoints were written with the AVX2 kernels, with which a resumed fit agrees with a whole one bit for bit.
+// Other kernels round differently, and weights of about 1 may differ by some 1e-13 after these steps: 1e-9 leaves room.
 func TestFitsResumeFromPositionalCheckpoints(t *testing.T) {
 	for _, c := range positionalCheckpoints {
 		saved, err := PositionalCheckpoint(c.method.Name(), c.step, c.numbers, c.vectors)

@@ -10,8 +10,9 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Descent is mirror descent on a linear problem: the settings, apart from the state.
-// The zero value is plain gradient descent on the exponential loss with η = 1e-4, the paper's step.
+// Descent is mirror descent on a linear problem, one step at a time: Start returns a State, which steps and measures.
+// MirrorDescent and SteepestDescent run it as a Method. The zero value is plain gradient descent on the exponential
+// loss with η = 1e-4, the paper's step.
 //
 // One step, with g = ∇L(w) over all examples or a mini-batch:
 //
@@ -25,10 +26,10 @@ type Descent struct {
 	Normalized bool             // divide each step by the loss (Nacson et al. 2019)
 	Steepest   float64          // above 1: steepest descent in this ℓₚ norm, instead of mirror descent
 	Batch      int              // examples per step; 0: all of them
-	Seed       uint64           // decides the order of mini-batches
+	Seed       uint64           // determines the order of mini-batches
 }
 
-// State is a run under way: after T steps the weights are W and the dual vector is Z = ∇ψ(W).
+// State is a running descent: after T steps the weights are W and the dual vector is Z = ∇ψ(W).
 // For steepest descent, which has no dual state, Z is the last negative gradient.
 type State struct {
 	W, Z []float64
@@ -43,11 +44,11 @@ type State struct {
 	epoch int       // the epoch order was drawn for, counted from 1
 	pcg   rand.PCG
 	rng   *rand.Rand
-	safe  []float64 // the state some steps ago (Z, or W of steepest descent) and its mass, to find the step that broke
-	safeM float64
+	safe  []float64 // the state some steps ago (Z, or W of steepest descent), to find the step that overflowed
+	safeM float64   // the mass at that time
 	move  []float64 // the direction of steepest descent
-	z0    []float64 // where Z started, and the sum of all coefficients since, of normalized mirror descent:
-	mass  float64   // (Z − z0)/mass is a weighted mean of examples, which bounds the margin
+	z0    []float64 // of normalized mirror descent: the first Z
+	mass  float64   // the sum of all coefficients: (Z − z0)/mass is a weighted mean of examples, a bound on the margin
 	cert  *certifier
 }
 
@@ -104,7 +105,7 @@ func (d Descent) Start(prob Problem, w0 []float64) (*State, error) {
 	}
 	if d.Steepest == 0 {
 		d.Potential.Mirror(s.Z, s.W)
-		d.Potential.Inverse(s.W, s.Z) // where ∇ψ underflows, w is what its dual says from the first step on
+		d.Potential.Inverse(s.W, s.Z) // if ∇ψ underflows, w follows its dual from the start
 		if d.Normalized && !d.Loss.Residual() {
 			s.z0 = append(s.z0, s.Z...)
 		}
@@ -204,7 +205,8 @@ func (s *State) batch() []int {
 	return s.order[k*s.d.Batch : min((k+1)*s.d.Batch, s.n)]
 }
 
-// few is how many steps Run makes between looks at the context and for overflow: a thousand, or what takes about a tenth of a second.
+// few is how many steps Run makes between checks of the context and for overflow: a thousand, or fewer if these take
+// more than about a tenth of a second.
 func (s *State) few() int {
 	entries := s.prob.X.NNZ()
 	if s.d.Batch > 0 {
@@ -233,7 +235,7 @@ func (s *State) Run(ctx context.Context, steps int) error {
 	return nil
 }
 
-// save keeps the state, and restore goes back to it.
+// save keeps the state, and restore returns to it.
 func (s *State) save() {
 	s.safeM = s.mass
 	if s.d.Steepest != 0 {
@@ -253,7 +255,7 @@ func (s *State) restore(step int) {
 	s.d.Potential.Inverse(s.W, s.Z)
 }
 
-// overflow goes back to step from and finds the step that broke. The state is left as it was before that.
+// overflow returns to step from and finds the step that overflowed. It leaves the state before that step.
 func (s *State) overflow(from, j int) error {
 	to := s.T
 	s.restore(from)
@@ -269,7 +271,7 @@ func (s *State) overflow(from, j int) error {
 	return &OverflowError{Step: to, Coordinate: j, Value: math.NaN()}
 }
 
-// OverflowError says at which step and where the weights stopped being finite.
+// OverflowError reports the first step after which a weight is not finite.
 type OverflowError struct {
 	Step, Coordinate int
 	Value            float64

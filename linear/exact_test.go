@@ -10,8 +10,9 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// Whatever the data, the two bounds of a fit hold the optimum of the exact solver, which has its own: rounding of sums of a dozen products is 1e-15 of them, but where they
-// cancel, next to the largest example. So both are allowed 1e-12 of that.
+// For any data, the two bounds of a fit hold the optimum of the exact solver, which has its own bounds. Rounding of
+// sums of a dozen products is 1e-15 of them, or of the largest example if they cancel. So both are allowed 1e-12 of
+// that.
 func TestAcceleratedBoundsHoldTheExactMargin(t *testing.T) {
 	for seed := range uint64(250) {
 		rng := rand.New(rand.NewPCG(seed, 12))
@@ -40,7 +41,8 @@ func TestAcceleratedBoundsHoldTheExactMargin(t *testing.T) {
 		}
 		slack := 1e-12 * prob.RowNorm(p/(p-1))
 		if r.Lower > exact.Upper+slack || r.Upper < exact.Lower-slack || r.Upper < r.Lower-slack {
-			t.Errorf("seed %d: %d × %d, p = %v, scale %.1e, near %.1e: [%v, %v], exact [%v, %v]", seed, n, d, p, scale, near, r.Lower, r.Upper, exact.Lower, exact.Upper)
+			t.Errorf("seed %d: %d × %d, p = %v, scale %.1e, near %.1e: [%v, %v], exact [%v, %v]",
+				seed, n, d, p, scale, near, r.Lower, r.Upper, exact.Lower, exact.Upper)
 		}
 		if m, _ := prob.Margin(r.W); r.Lower > 0 && !(m > 0) {
 			t.Errorf("seed %d: a positive bound %v, but the weights err: %v", seed, r.Lower, m)

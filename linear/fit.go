@@ -20,7 +20,7 @@ type Settings struct {
 	// Accelerated and Newton, and no such stop for the descents.
 	Gap      float64
 	Steps    int // the most steps; 0: 100,000
-	Patience int // Accelerated: stop after so many steps without a positive margin; 0: never
+	Patience int // Accelerated: stop after this many steps without a positive margin; 0: never
 
 	Start []float64 // Newton and the descents: the first weights; nil: 0
 
@@ -70,8 +70,8 @@ func (set Settings) method() (Method, error) {
 			return nil, fmt.Errorf("the accelerated method maximises the margin through the exponential loss: "+
 				"the %v loss needs another method, or a penalty", set.Loss)
 		case set.Batch != 0 || set.Eta != 0 || set.Start != nil:
-			return nil, errors.New("the accelerated method finds its steps itself and starts at 0, with all examples: " +
-				"a batch, a step size or a start need another method")
+			return nil, errors.New("the accelerated method finds its steps itself and starts at 0, " +
+				"with all examples: a batch, a step size or a start need another method")
 		}
 		return Accelerated{P: set.P, Soft: set.Soft, Gap: set.Gap, Steps: set.Steps, Patience: set.Patience}, nil
 	case MethodNewton:

@@ -76,7 +76,8 @@ func TestNormalizedIsWeightsOverSum(t *testing.T) {
 			l.Normalized(got, []float64{shift, shift + 1})
 			sum := got[0] + got[1]
 			if l == (Logistic{}) && shift < 0 {
-				if want := 2 / (2*2000 - 1.0); math.Abs(sum-want) > 1e-12 { // both weights are 1, the losses 2000 and 1999
+				// Both weights are 1, the losses 2000 and 1999.
+				if want := 2 / (2*2000 - 1.0); math.Abs(sum-want) > 1e-12 {
 					t.Errorf("logistic at %v: %v, want a sum of %v", shift, got, want)
 				}
 				continue
@@ -245,7 +246,8 @@ func TestNoStepAllocates(t *testing.T) {
 	dense, sparse := random(7, 20, 150)
 	for _, d := range []Descent{
 		{}, {Potential: mirror.Power(6)}, {Potential: mirror.SquaredNorm(3)}, {Normalized: true}, {Steepest: 3},
-		{Batch: 7}, {Loss: Logistic{}}, {Loss: PolynomialTail{}}, {Loss: Square{}}, {Potential: mirror.HyperbolicEntropy(1)},
+		{Batch: 7}, {Loss: Logistic{}}, {Loss: PolynomialTail{}}, {Loss: Square{}},
+		{Potential: mirror.HyperbolicEntropy(1)},
 	} {
 		for _, prob := range []Problem{dense, sparse} {
 			s := start(t, d, prob)
@@ -297,7 +299,8 @@ func TestCancellingStopsARunWithItsState(t *testing.T) {
 }
 
 func TestTraceMeasuresWhatItSays(t *testing.T) {
-	prob := Problem{X: matrix.FromRows([][]float64{{0.2, 0.6}, {0.5, 0.1}, {-0.4, -0.4}, {0.9, 0.7}}), Y: []float64{1, 1, -1, 1}}
+	x := matrix.FromRows([][]float64{{0.2, 0.6}, {0.5, 0.1}, {-0.4, -0.4}, {0.9, 0.7}})
+	prob := Problem{X: x, Y: []float64{1, 1, -1, 1}}
 	u := []float64{1, 0.9} // any direction will do, near the best one
 	vec.Scale(u, 1/mirror.Norm(u, 3), u)
 	s := start(t, Descent{Potential: mirror.Power(3), Eta: 0.1}, prob)

@@ -20,7 +20,7 @@ type Loss interface {
 	Sum(s []float64) float64
 	// Weights sets dst = −ℓ′(s). dst may be s.
 	Weights(dst, s []float64)
-	// Normalized sets dst = −ℓ′(s)/Σℓ(s), also where the sum itself under- or overflows. dst may be s.
+	// Normalized sets dst = −ℓ′(s)/Σℓ(s), even if the sum itself under- or overflows. dst may be s.
 	Normalized(dst, s []float64)
 }
 
@@ -171,7 +171,7 @@ func (l PolynomialTail) Sum(s []float64) float64 {
 	return sum
 }
 
-// Weights sets dst = k(1+s)^(−k−1), or k where s < 0.
+// Weights sets dst = k(1+s)^(−k−1), or k if s < 0.
 func (l PolynomialTail) Weights(dst, s []float64) {
 	k := l.degree()
 	for i, v := range s {
@@ -179,7 +179,7 @@ func (l PolynomialTail) Weights(dst, s []float64) {
 	}
 }
 
-// Curvature sets dst = k(k+1)(1+s)^(−k−2), or 0 where s < 0.
+// Curvature sets dst = k(k+1)(1+s)^(−k−2), or 0 if s < 0.
 func (l PolynomialTail) Curvature(dst, s []float64) {
 	k := l.degree()
 	for i, v := range s {
@@ -212,7 +212,7 @@ func (Square) Sum(s []float64) float64 { return vec.Dot(s, s) / 2 }
 // Weights sets dst = −s.
 func (Square) Weights(dst, s []float64) { vec.Scale(dst, -1, s) }
 
-// Normalized sets dst = −s/Σ(sᵢ²/2), 0 where every residual is 0.
+// Normalized sets dst = −s/Σ(sᵢ²/2), 0 if every residual is 0.
 func (l Square) Normalized(dst, s []float64) {
 	sum := l.Sum(s)
 	if sum == 0 {

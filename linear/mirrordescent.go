@@ -16,8 +16,8 @@ import (
 //	Normalized   z ← z − η·g/L(w),   w = ∇ψ*(z),   ψ = (1/p)‖·‖ₚᵖ
 //	Squared      z ← z − η·g/L(w),   w = ∇ψ*(z),   ψ = ½‖·‖ₚ²
 //
-// On separable data and with a loss of exponential tail, w/‖w‖ₚ tends to the direction of largest ℓₚ margin: slowly with
-// a constant step, faster with the others.
+// On separable data and with a loss of exponential tail, w/‖w‖ₚ tends to the direction of largest ℓₚ margin, slowly
+// with a constant step and faster with the others.
 //
 // It stops after Steps steps, or once the margin of w is certified to be within the relative gap Gap of the maximum. A
 // step size that was found by trial and overflows later is divided by 8, and the fit starts again.

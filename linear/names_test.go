@@ -10,7 +10,8 @@ func TestLossesAndMethodsHaveNames(t *testing.T) {
 		t.Errorf("losses %s", got)
 	}
 	for _, info := range Losses {
-		if l, err := LossByName(info.Name); err != nil || l != info.Loss || l.String() != info.Name || info.About == "" {
+		l, err := LossByName(info.Name)
+		if err != nil || l != info.Loss || l.String() != info.Name || info.About == "" {
 			t.Errorf("%+v: %v, %v", info, l, err)
 		}
 	}
@@ -20,6 +21,13 @@ func TestLossesAndMethodsHaveNames(t *testing.T) {
 	for _, info := range Methods {
 		if m, err := MethodByName(string(info.Name)); err != nil || m != info.Name || info.About == "" {
 			t.Errorf("%+v: %v, %v", info, m, err)
+		}
+		set := Settings{Method: info.Name}
+		if info.Name == MethodNewton {
+			set.Lambda = 1
+		}
+		if m, err := set.method(); err != nil || m.Name() != string(info.Name) {
+			t.Errorf("settings for %s: %+v, %v", info.Name, m, err)
 		}
 	}
 }

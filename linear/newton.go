@@ -30,9 +30,9 @@ var (
 //
 //	(∇²L + λ∇²h)·s = −∇f,   ∇²h = (p−1)·diag(ω^(p−2)) + (2−p)·uuᵀ,   ω = |w|/‖w‖ₚ,   u = ∇‖w‖ₚ,
 //
-// by conjugate gradients, as accurately as is worthwhile, and searches along s until f falls enough. For p ≥ 2 the search
-// is along w + t·s. For p < 2, ∇²h is infinite at 0, so the step is made in z = ∇h(w), in which the penalty is linear:
-// z + t·∇²h·s. For coordinates with ω next to 0, Δz follows from −∇f − ∇²L·s = λΔz itself.
+// by conjugate gradients, as accurately as is worthwhile, and searches along s until f falls enough. For p ≥ 2 the
+// search is along w + t·s. For p < 2, ∇²h is infinite at 0, so the step is made in z = ∇h(w), in which the penalty is
+// linear: z + t·∇²h·s. For coordinates with ω almost 0, Δz follows from −∇f − ∇²L·s = λΔz itself.
 //
 // Far from its solution Newton's method is slow for p near 1 and for large p. So it starts with p = 2 and doubles or
 // halves p−1 until it reaches the p asked for. Each p starts from the weights of the one before, with a λ that keeps
@@ -45,8 +45,8 @@ var (
 //
 // It stops once this bound is at most Gap·|f(w)|, after Steps steps, or if rounding keeps every step from lowering f.
 //
-// References: Lin, Weng & Keerthi 2008, Trust region Newton method for large-scale logistic regression; Galli & Lin 2022,
-// on its line search; Rockafellar 1970, Convex analysis, section 31, on duality.
+// References: Lin, Weng & Keerthi 2008, Trust region Newton method for large-scale logistic regression; Galli & Lin
+// 2022, on its line search; Rockafellar 1970, Convex analysis, section 31, on duality.
 type Newton struct {
 	P      float64   // the norm of the penalty, above 1; 0: 2
 	Lambda float64   // λ, above 0: there is no default
@@ -147,7 +147,7 @@ func (a penalty) value(w []float64) float64 {
 	return a.lambda / 2 * n * n
 }
 
-// gap returns λ/2·‖w‖ₚ² + 1/(2λ)·‖v‖_q² − ⟨v, w⟩ for the given product, which is not negative but by rounding.
+// gap returns λ/2·‖w‖ₚ² + 1/(2λ)·‖v‖_q² − ⟨v, w⟩ for the given product. Only rounding makes it negative.
 func (a penalty) gap(w, v []float64, product float64) float64 {
 	n := mirror.Norm(v, mirror.Conjugate(a.p)) / math.Sqrt(a.lambda)
 	return a.value(w) + n*n/2 - product
@@ -156,12 +156,15 @@ func (a penalty) gap(w, v []float64, product float64) float64 {
 func newNewton(prob Problem, loss Loss, p, lambda float64, w0 []float64) (*newtonState, error) {
 	l, ok := loss.(curved)
 	if !ok {
-		return nil, fmt.Errorf("the %v loss has no second derivative: a penalty goes with exp, logistic, poly and square", loss)
+		return nil, fmt.Errorf("the %v loss has no second derivative: "+
+			"a penalty goes with exp, logistic, poly and square", loss)
 	}
 	n, d := prob.Dims()
 	f := func(k int) []float64 { return make([]float64, k) }
-	s := &newtonState{prob: prob, loss: l, goal: penalty{p, lambda}, n: n, d: d, row: prob.RowNorm(2), dual: math.Inf(-1), w: f(d), v: f(d), z: f(d), score: f(n),
-		g: f(d), curv: f(n), s: f(d), r: f(d), h: f(d), hd: f(d), xd: f(n), c: f(n)}
+	s := &newtonState{prob: prob, loss: l, goal: penalty{p, lambda}, n: n, d: d,
+		row: prob.RowNorm(2), dual: math.Inf(-1),
+		w: f(d), v: f(d), z: f(d), g: f(d), s: f(d), r: f(d), h: f(d), hd: f(d),
+		score: f(n), curv: f(n), xd: f(n), c: f(n)}
 	if loss.Residual() {
 		s.y = max(maxOf(prob.Y), -minOf(prob.Y))
 	}
@@ -192,7 +195,7 @@ func (s *newtonState) scores(dst, w []float64) {
 	vec.Axpy(-1, s.prob.Y, dst)
 }
 
-// signed multiplies c by the labels, where the scores are margins.
+// signed multiplies c by the labels, if the scores are margins.
 func (s *newtonState) signed(c []float64) {
 	if s.loss.Residual() {
 		return
@@ -222,14 +225,14 @@ func (s *newtonState) evaluate() {
 	gap := s.goal.gap(s.w, s.v, product)
 	// Scores and v are sums that cancel: by Hölder's inequality they are off by a few ulps of ‖x‖·‖w‖ an example.
 	size := s.f + max(gap, 0) + 2*math.Abs(product) + (s.row*mirror.Norm(s.w, 2)+s.y)*mass
-	if dual := s.f - gap - 0x1p-50*size; dual > s.dual { // not where it is NaN
+	if dual := s.f - gap - 0x1p-50*size; dual > s.dual { // false for NaN
 		s.dual = dual
 	}
 	s.bound = s.f - s.dual
 	s.gradient(product)
 }
 
-// gradient computes what depends on the penalty under way.
+// gradient computes what depends on the penalty now.
 func (s *newtonState) gradient(product float64) {
 	s.value = s.mean + s.now.value(s.w)
 	s.excess = s.now.gap(s.w, s.v, product)
@@ -250,18 +253,19 @@ func (s *newtonState) apply(dst, x []float64) {
 	})
 }
 
-// The accuracy of the Newton step and the decrease asked of it (Armijo), and the most conjugate gradients a step. A p on the way is left at
-// a relative gap of newtonStage.
+// The accuracy of the Newton step, the decrease asked of it (Armijo) and the most conjugate gradients in a step. An
+// intermediate p is left at a relative gap of newtonStage.
 const (
 	newtonForcing = 0.1
-	bentForcing   = 0.01 // where p is not 2: across a valley a rough step is good enough, but not along it
-	lastForcing   = 1e-6 // where that did not help
+	bentForcing   = 0.01 // if p is not 2: a rough step is good enough across a valley, but not along it
+	lastForcing   = 1e-6 // if that did not help
 	newtonArmijo  = 1e-4
 	newtonInner   = 250
 	newtonStage   = 0.1
 )
 
-// step makes one Newton step, for the next p where this one is done. Where the context ends on the way, nothing has happened.
+// step makes one Newton step, for the next p if this one is done. If the context ends meanwhile, the state is
+// unchanged.
 func (s *newtonState) step(ctx context.Context) {
 	s.exhausted = false
 	before := s.now
@@ -281,10 +285,10 @@ func (s *newtonState) step(ctx context.Context) {
 	}
 	moved := s.move(true)
 	if !moved {
-		s.solve(context.Background(), lastForcing) // seldom, and the step has begun
+		s.solve(context.Background(), lastForcing) // rare, and too late to undo the step
 		moved = s.move(true)
 	}
-	if !moved { // towards ∇h*(v/λ), along which f falls by the gap: slow, but always right
+	if !moved { // towards ∇h*(v/λ), along which f falls by the gap: slow, but certain
 		vec.Scale(s.h, 1/s.now.lambda, s.v)
 		mirror.DualityMap(s.s, s.h, mirror.Conjugate(s.now.p))
 		vec.Axpy(-1, s.w, s.s)
@@ -298,7 +302,7 @@ func (s *newtonState) step(ctx context.Context) {
 	s.t++
 }
 
-// move searches and evaluates, and says whether that was progress: below the rounding of the objective its gap decides.
+// move searches, evaluates and reports progress: a lower objective or, if rounding hides that, a smaller gap.
 func (s *newtonState) move(dual bool) bool {
 	value, excess := s.value, s.excess
 	if !s.search(dual) {
@@ -308,7 +312,7 @@ func (s *newtonState) move(dual bool) bool {
 	return s.value < value || s.excess < 0.9*excess
 }
 
-// advance goes on to the next p: p−1 is doubled or halved, and its λ is such that the penalty of w is that of the goal.
+// advance moves to the next p: it doubles or halves p−1, and chooses λ so that w has the penalty of the goal.
 func (s *newtonState) advance() {
 	rest := (s.goal.p - 1) / (s.now.p - 1)
 	p := 1 + 2*(s.now.p-1)
@@ -322,8 +326,8 @@ func (s *newtonState) advance() {
 	s.gradient(vec.Dot(s.v, s.w))
 }
 
-// search goes along w + t·s, or with dual, where p is not 2, z + t·∇²h·s, whichever is better, until f falls enough, or not at all by
-// rounding, and says whether it does.
+// search halves t until f falls enough at w + t·s, or equals its old value to rounding, and reports whether it does.
+// With dual, if p is not 2, it also tries z + t·∇²h·s and takes the better of the two.
 func (s *newtonState) search(dual bool) bool {
 	slope := vec.Dot(s.g, s.s)
 	s.prob.X.Mul(s.xd, s.s)
@@ -360,7 +364,7 @@ func (s *newtonState) search(dual bool) bool {
 	return false
 }
 
-// objective is that under way, at w with the given scores.
+// objective returns the objective with the penalty now, at w with the given scores.
 func (s *newtonState) objective(score, w []float64) float64 {
 	return s.loss.Sum(score)/float64(s.n) + s.now.value(w)
 }
@@ -377,7 +381,7 @@ func (s *newtonState) dualStep() {
 	}
 }
 
-// curvature computes ∇²h at w and the diagonal of the system, where p is not 2.
+// curvature computes ∇²h at w and the diagonal of the system, if p is not 2.
 func (s *newtonState) curvature() {
 	p, norm := s.now.p, mirror.Norm(s.w, s.now.p)
 	if p == 2 {
@@ -399,8 +403,8 @@ func (s *newtonState) curvature() {
 	}
 }
 
-// solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients, where p is not 2 in the norm of the inverse diagonal. It ends
-// early with the context.
+// solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients. If p is not 2, the norm is that of the inverse
+// diagonal. It ends early if the context does.
 func (s *newtonState) solve(ctx context.Context, forcing float64) {
 	p, lambda := s.now.p, s.now.lambda
 	clear(s.s)
@@ -469,13 +473,13 @@ func times(dst, x, y []float64) {
 	}
 }
 
-// done says whether f is proved to be within the relative gap of its minimum, or no step helps. A step is made in any case, unless w is right already: w = 0 may be good
-// enough for a strong penalty, but it is no classifier.
+// done reports whether f is proved to be within the relative gap of its minimum, or no step helps. Before the first
+// step only a zero gradient counts: w = 0 may be good enough for a strong penalty, but it does not classify.
 func (s *newtonState) done(gap float64) bool {
 	return s.exhausted || s.bound <= gap*math.Abs(s.f) && (s.t > 0 || s.g0())
 }
 
-// g0 says whether the gradient is 0.
+// g0 reports whether the gradient is 0.
 func (s *newtonState) g0() bool {
 	return !slices.ContainsFunc(s.g, func(v float64) bool { return v != 0 })
 }

@@ -58,8 +58,8 @@ func problem(t testing.TB, name string) linear.Problem {
 }
 
 // The bar of the project: 20,000 steps from 0 agree with the paper's own snippet. The snippet goes w → |w|^(p−1) → w at
-// every step, which costs it about 1e-16/(p−1) relative a step where p < 2; for p = 6 and 10 the map z ↦ z^(1/(p−1)) is steep at 0:
-// a weight that passes near 0 turns a rounding of z into far more.
+// every step, which costs it about 1e-16/(p−1) relative a step if p < 2. For p = 6 and 10 the map z ↦ z^(1/(p−1)) is
+// steep at 0: a weight that passes near 0 turns a rounding of z into far more.
 func TestDescentAgreesWithATranscriptionOfThePaper(t *testing.T) {
 	prob := problem(t, "r100_s1")
 	_, d := prob.Dims()
@@ -107,7 +107,8 @@ func TestCertificateEnclosesTheTrueMargin(t *testing.T) {
 			}
 			c := s.Certify(o.p)
 			if own := linear.CertifyWeights(prob, o.p, s.W); own.Lower != c.Lower || own.Upper < gamma*(1-1e-11) {
-				t.Errorf("%s, p = %v, step %d: from w alone [%v, %v], the truth is %v", o.set, o.p, s.T, own.Lower, own.Upper, gamma)
+				t.Errorf("%s, p = %v, step %d: from w alone [%v, %v], the truth is %v",
+					o.set, o.p, s.T, own.Lower, own.Upper, gamma)
 			}
 			// The optimum is known to 1e-12 and our own arithmetic adds as much.
 			if !(c.Lower <= gamma*(1+1e-11) && c.Upper >= gamma*(1-1e-11)) {

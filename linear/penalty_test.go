@@ -64,7 +64,8 @@ func randomPenalised(seed uint64) penalised {
 	}
 	c.prob = Problem{matrix.FromRows(rows), y}
 	c.lambda = scale * scale * math.Pow(10, 10*rng.Float64()-8)
-	c.about = fmt.Sprintf("seed %d: %d × %d of scale %.1e, %v loss, p = %.4g, lambda %.2e, noise %v", seed, n, d, scale, c.loss, c.p, c.lambda, noise)
+	c.about = fmt.Sprintf("seed %d: %d × %d of scale %.1e, %v loss, p = %.4g, lambda %.2e, noise %v",
+		seed, n, d, scale, c.loss, c.p, c.lambda, noise)
 	return c
 }
 
@@ -83,7 +84,8 @@ func (c penalised) objective(w []float64) float64 {
 	return c.loss.Sum(m)/float64(n) + c.lambda/2*norm*norm
 }
 
-// descend is the slow twin: from w, it searches along coordinates, the ray and random directions by golden sections, and returns the least objective it finds.
+// descend is the slow twin: from w, it searches along coordinates, the ray and random directions by golden sections,
+// and returns the least objective it finds.
 func (c penalised) descend(w []float64, rounds int) float64 {
 	_, d := c.prob.Dims()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -133,8 +135,8 @@ func (c penalised) descend(w []float64, rounds int) float64 {
 	return best
 }
 
-// A false certificate is the worst that can happen: whatever the problem, no weights the twin finds from there are better than the bound says. The objective itself is
-// computed to some 1e-14.
+// A false certificate is the worst that can happen. For any problem, the twin finds no weights that are better than the
+// bound allows. The objective itself is computed to some 1e-14.
 func TestPenalisedFitsAreCertifiedAndNothingIsBetter(t *testing.T) {
 	count := *penalisedProblems
 	if testing.Short() {
@@ -177,7 +179,7 @@ func TestPenaltiesOfOneFeatureAreTheSameForEveryP(t *testing.T) {
 	}
 }
 
-// The twin starts elsewhere, and knows nothing of gradients: it comes to the same objective, from above.
+// The twin starts elsewhere and uses no gradients: it reaches the same objective, from above.
 func TestThePenalisedOptimumIsTheTwins(t *testing.T) {
 	for _, p := range []float64{1.3, 1.5, 2, 3, 6} {
 		for _, loss := range []Loss{Logistic{}, Exponential{}, Square{}} {
@@ -205,7 +207,8 @@ func TestNothingIsCertifiedWhereFloatsEnd(t *testing.T) {
 				}
 				got := c.objective(r.W)
 				if least := c.descend(r.W, 3); !(least >= got-r.Excess-1e-13*got) {
-					t.Errorf("scale %v, lambda %v, p = %v: the twin has %v, below %v − %v", scale, lambda, p, least, got, r.Excess)
+					t.Errorf("scale %v, lambda %v, p = %v: the twin has %v, below %v − %v",
+						scale, lambda, p, least, got, r.Excess)
 				}
 			}
 		}

@@ -1,9 +1,11 @@
 // Package linear trains linear models by mirror descent and proves how good they are.
 //
-// A Problem is examples with labels, and Fit finds a classifier for it: the one of largest ℓₚ margin, certified, in some hundred iterations,
-// or the minimiser of a regularised loss. Below that, a Descent runs from a start, its state the dual vector z = ∇ψ(w);
-// a Trace records loss, margin, norm, divergence and angle at logarithmically spaced steps; Certify bounds the
-// maximum ℓₚ margin from both sides.
+// A Problem is a set of examples with labels. A Method fits a model to it: Accelerated finds the classifier of largest
+// ℓₚ margin, certified, in some hundred iterations; Newton minimises a loss with a penalty; MirrorDescent and
+// SteepestDescent are the algorithms of the paper and its relatives. Fit chooses the method from flat Settings.
+//
+// Below that, a Descent makes one step at a time; its state is the dual vector z = ∇ψ(w). A Trace records loss, margin,
+// norm, divergence and angle at logarithmically spaced steps. Certify bounds the maximum ℓₚ margin from both sides.
 package linear
 
 import (
@@ -96,7 +98,7 @@ func (p Problem) Margin(w []float64) (margin, accuracy float64) {
 	return minOf(m), positive(m)
 }
 
-// LeastMargin returns γ(w) with sums in twice the precision of float64, less what rounding may have added to it.
+// LeastMargin returns γ(w) with sums in twice the precision of float64, less the most that rounding may have added.
 func (p Problem) LeastMargin(w []float64) float64 {
 	least := math.Inf(1)
 	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {

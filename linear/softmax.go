@@ -6,8 +6,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/vec"
 )
 
-// softmax sets dst to the softmax of −m, which minimises ⟨m, μ⟩ + Σ μ log μ over the simplex, and returns minus the minimum, log Σ e^(−mᵢ).
-// dst may be m.
+// softmax sets dst to the softmax of −m, which minimises ⟨m, μ⟩ + Σ μ log μ over the simplex, and returns minus the
+// minimum, log Σ e^(−mᵢ). dst may be m.
 func softmax(dst, m []float64) float64 {
 	lo := minOf(m)
 	for i, v := range m {
@@ -22,19 +22,20 @@ func softmax(dst, m []float64) float64 {
 	return math.Log(sum) - lo
 }
 
-// boundedSoftmax minimises ⟨m, μ⟩ + Σ μ log(μ/c) over the simplex with μ ≤ c, whose minimiser is μ = c·min(1, e^(level−m)), and returns minus the minimum, and
-// the level. order is as long as m, for its own use. dst may not be m.
+// boundedSoftmax minimises ⟨m, μ⟩ + Σ μ log(μ/c) over the simplex with μ ≤ c. It sets dst to the minimiser,
+// μ = c·min(1, e^(level−m)), and returns minus the minimum and the level. order is scratch space as long as m. dst must
+// not be m.
 //
-// The level is where Σ cᵢ·min(1, e^(level−mᵢ)) = 1. It is at most the margin up to which the c add up to 1, and
-// everything is measured from there: the least margin may be too far below.
+// The level solves Σ cᵢ·min(1, e^(level−mᵢ)) = 1. It is at most the margin up to which the c add up to 1, and
+// everything is measured from that margin: the least margin may be too far below.
 func boundedSoftmax(dst, m, c []float64, order []int32) (value, level float64) {
 	from, _, _ := quantile(m, c, order)
 	for i, v := range m {
-		dst[i] = min(from-v, 50) // those so far ahead have all the weight they may
+		dst[i] = min(from-v, 50) // beyond 50 an example has its largest weight
 	}
 	vec.Exp(dst, dst)
 	scale := 1 / vec.Dot(c, dst)
-	for cut := 0; ; { // more and more of them are cut off, until no other is
+	for cut := 0; ; { // cut weights off at c until no other exceeds it
 		var full, rest float64
 		now := 0
 		for i, v := range dst {
@@ -45,13 +46,13 @@ func boundedSoftmax(dst, m, c []float64, order []int32) (value, level float64) {
 				rest += c[i] * v
 			}
 		}
-		if now <= cut || rest == 0 || full >= 1 { // by rounding, the last two: nothing is left for the rest
+		if now <= cut || rest == 0 || full >= 1 { // the last two by rounding: the others get 0
 			break
 		}
 		cut, scale = now, (1-full)/rest
 	}
 	level = from + math.Log(scale)
-	for i, v := range dst { // m + log(μ/c) is the level, or m where μ = c
+	for i, v := range dst { // m + log(μ/c) is the level, or m if μ = c
 		if v*scale < 1 {
 			dst[i] = c[i] * v * scale
 			value -= dst[i] * level
@@ -63,7 +64,7 @@ func boundedSoftmax(dst, m, c []float64, order []int32) (value, level float64) {
 	return value, level
 }
 
-// worst returns min ⟨m, μ⟩ over the simplex with μ ≤ c, the mean of the worst margins, and without c the least one.
+// worst returns min ⟨m, μ⟩ over the simplex with μ ≤ c: the mean of the worst margins, or without c the least margin.
 func worst(m, c []float64, order []int32) float64 {
 	if c == nil {
 		return minOf(m)
@@ -72,14 +73,15 @@ func worst(m, c []float64, order []int32) float64 {
 	return sum + (1-below)*from
 }
 
-// quantile returns the least margin up to which the c add up to 1, or the largest where they never do, with the sum of c and of c·m below it,
-// some that are equal to it included: less than 1 in any case.
+// quantile returns the least margin up to which the c add up to 1, or the largest margin if they never do. It also
+// returns the sums of c and of c·m below that margin, which may include some examples equal to it. The sum of c is
+// below 1.
 func quantile(m, c []float64, order []int32) (from, below, sum float64) {
 	order = order[:len(m)]
 	for i := range order {
 		order[i] = int32(i)
 	}
-	for lo, hi := 0, len(order)-1; ; { // what is left of lo is below the quantile, and counted
+	for lo, hi := 0, len(order)-1; ; { // those left of lo are below the quantile, and counted
 		pivot := m[order[lo+(hi-lo)/2]]
 		i, j := lo, hi
 		for i <= j {
@@ -95,7 +97,7 @@ func quantile(m, c []float64, order []int32) (from, below, sum float64) {
 				j--
 			}
 		}
-		// order[lo:j+1] ≤ pivot, order[i:hi+1] ≥ pivot, and between them are equal to it
+		// order[lo:j+1] ≤ pivot, order[i:hi+1] ≥ pivot, and those between are equal to it
 		var less, lessSum, equal float64
 		for _, k := range order[lo:i] {
 			if m[k] < pivot {
@@ -105,9 +107,9 @@ func quantile(m, c []float64, order []int32) (from, below, sum float64) {
 				equal += c[k]
 			}
 		}
-		before, with := below+less, below+less+equal // below < 1, always: with is what was compared, to the last bit
+		before, with := below+less, below+less+equal // with becomes below, so that below < 1 to the last bit
 		switch {
-		case before >= 1: // then some are less, and those equal to the pivot are not among them
+		case before >= 1: // some are less than the pivot
 			hi = j
 		case with >= 1 || i > hi:
 			return pivot, before, sum + lessSum
@@ -118,7 +120,8 @@ func quantile(m, c []float64, order []int32) (from, below, sum float64) {
 	}
 }
 
-// caps bounds the weights of examples so that the share soft of them takes all, each class counting as much as the other.
+// caps returns bounds on the examples' weights with which the worst share soft of them gets all the weight, half of it
+// in each class.
 func caps(prob Problem, soft float64) []float64 {
 	n, _ := prob.Dims()
 	c := make([]float64, n)

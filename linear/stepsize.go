@@ -13,10 +13,11 @@ const (
 	trialRatio = 4
 )
 
-// FindStep returns a step η for the descent on this problem, found by trials on all examples: of those that do not let the
-// loss run away, the one with the least loss after a few steps. Of constant steps one that takes most of the loss at once is
-// too large: a first step that takes all of an exponential loss away leaves no gradient to go on with. Where the geometry is
-// stiff (p near 1) a step may still overflow later. It costs about as much as a few hundred steps.
+// FindStep returns a step size η for the descent on this problem, found by trials on all examples: of those that do not
+// make the loss diverge, the one with the least loss after a few steps. A constant step size is too large if its first
+// step removes most of the loss: one that removes all of an exponential loss leaves no gradient for the next steps. If
+// the geometry is stiff (p near 1) a step may still overflow later. The search costs about as much as a few hundred
+// steps.
 func (d Descent) FindStep(ctx context.Context, prob Problem, w0 []float64) (float64, error) {
 	d.Batch, d.Eta = 0, 1
 	if _, err := d.Start(prob, w0); err != nil {
@@ -44,7 +45,7 @@ func (d Descent) FindStep(ctx context.Context, prob Problem, w0 []float64) (floa
 	return best, nil
 }
 
-// trial returns the loss after a few steps, +Inf where it runs away or collapses.
+// trial returns the loss after a few steps, +Inf if it diverges or collapses.
 func (d Descent) trial(prob Problem, w0 []float64) float64 {
 	s, err := d.Start(prob, w0)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Whatever the scale of the data, the geometry and the rule: a found step lowers the loss for a thousand steps, and leaves
-// an exponential loss some gradient to go on with.
+// For any scale of the data, geometry and rule, a found step size lowers the loss for a thousand steps, and its first
+// step leaves an exponential loss some gradient.
 func TestAFoundStepBehaves(t *testing.T) {
 	for _, scale := range []float64{1e-3, 1, 1e3} {
 		dense, _ := random(12, 20, 30)
@@ -44,7 +44,8 @@ func TestAFoundStepBehaves(t *testing.T) {
 				}
 				last := s.Measure(2, nil).Loss
 				if p > 1.01 && !(last < first) || !d.Normalized && one < first*math.Exp(-max(1, p-1)) {
-					t.Errorf("scale %v, p = %v, %+v: loss %v, %v after one step, %v after 1000", scale, p, d, first, one, last)
+					t.Errorf("scale %v, p = %v, %+v: loss %v, %v after one step, %v after 1000",
+						scale, p, d, first, one, last)
 				}
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Point is what a trace records at one step. A quantity that does not apply is NaN, and left out of JSON.
+// Point is the record of one step. A quantity that does not apply is NaN, and left out of JSON.
 type Point struct {
 	Step       int
 	Loss       float64 // L(w)
@@ -51,7 +51,7 @@ type Trace struct {
 
 	upper     float64      // the least upper bound on the maximum margin so far
 	certified int          // the step of the last certificate
-	pause     func() error // called between steps, now and then, if not nil
+	pause     func() error // called between steps from time to time, if not nil
 }
 
 // Run runs s to the given step and records a point at the start, at logarithmically spaced steps and at the end.
@@ -106,10 +106,11 @@ func (t *Trace) advance(ctx context.Context, s *State, to int) error {
 // much as three steps.
 const certifyEvery = 10
 
-// record appends the point of s and says whether the gap is reached.
+// record appends the point of s and reports whether the gap is reached.
 func (t *Trace) record(s *State, last bool) (done bool) {
 	pt := s.Measure(t.P, t.Reference)
-	if t.Certify && pt.Norm > 0 && !s.d.Loss.Residual() && finite(pt.Norm) && finite(pt.Margin) && (last || s.T-t.certified >= certifyEvery) {
+	possible := pt.Norm > 0 && !s.d.Loss.Residual() && finite(pt.Norm) && finite(pt.Margin)
+	if t.Certify && possible && (last || s.T-t.certified >= certifyEvery) {
 		t.certified = s.T
 		if c := s.Certify(t.P); t.upper == 0 || c.Upper < t.upper {
 			t.upper = c.Upper
@@ -157,7 +158,7 @@ func (s *State) Measure(p float64, reference []float64) Point {
 	return pt
 }
 
-// Angle returns the angle between two vectors, exact also where it is small:
+// Angle returns the angle between two vectors, exact even if it is small:
 // 2·atan2(‖x/‖x‖ − y/‖y‖‖, ‖x/‖x‖ + y/‖y‖‖).
 func Angle(x, y []float64) float64 {
 	nx, ny := mirror.Norm(x, 2), mirror.Norm(y, 2)

@@ -1,21 +1,21 @@
 package linear
 
-// workingSet are the examples an accelerated fit computes with. Where the data is large, those whose weight in the softmax has become
-// nothing are left out for some iterations, and the whole is looked at again before anything is claimed of it: that
-// saves more than half of the work once the margin takes shape, and changes no bound.
+// workingSet are the examples an accelerated fit computes with. If the data is large, examples whose weight in the
+// softmax has become negligible are left out for some iterations. All examples are checked again before a certificate
+// is issued. This saves more than half of the work once the margin takes shape, and changes no bound.
 type workingSet struct {
 	prob  Problem
 	rows  []int     // ascending; nil: all
 	y     []float64 // their labels
-	caps  []float64 // and what bounds their weights
+	caps  []float64 // the bounds on their weights
 	since int       // the iteration of the last choice
 }
 
 const (
-	workingEntries = 1 << 18 // below so many entries it is not worth it
+	workingEntries = 1 << 18 // with fewer entries it is not worth it
 	workingEvery   = 8       // iterations between choices
-	workingExcess  = 40      // an example farther than this behind the closest one has less than e^(−40) of its weight
-	workingShare   = 0.75    // more than this share of the examples: take all
+	workingExcess  = 40      // an example this far behind the closest one has e^(−40) of its weight
+	workingShare   = 0.75    // above this share of the examples: use all
 )
 
 func (s *workingSet) len(n int) int {
@@ -25,7 +25,7 @@ func (s *workingSet) len(n int) int {
 	return len(s.rows)
 }
 
-// labels are the labels of the examples at work, nil where they are absorbed.
+// labels are the labels of the examples in use, nil if they are absorbed.
 func (s *workingSet) labels() []float64 {
 	if s.rows == nil {
 		return s.prob.Y
@@ -33,7 +33,7 @@ func (s *workingSet) labels() []float64 {
 	return s.y
 }
 
-// bounds are those of the examples at work, of the given ones for all; nil where there are none.
+// bounds returns the bounds on the weights of the examples in use, given those of all; nil if there are none.
 func (s *workingSet) bounds(all []float64) []float64 {
 	if s.rows == nil {
 		return all
@@ -41,7 +41,7 @@ func (s *workingSet) bounds(all []float64) []float64 {
 	return s.caps
 }
 
-// margins sets dst to the margins of w on the examples at work.
+// margins sets dst to the margins of w on the examples in use.
 func (s *workingSet) margins(dst, w []float64) {
 	if s.rows == nil {
 		s.prob.Margins(dst, w)
@@ -53,7 +53,7 @@ func (s *workingSet) margins(dst, w []float64) {
 	}
 }
 
-// combine sets dst = Σ cᵢyᵢxᵢ over the examples at work, and spoils c.
+// combine sets dst = Σ cᵢyᵢxᵢ over the examples in use, and overwrites c.
 func (s *workingSet) combine(dst, c []float64) {
 	clear(dst)
 	if s.rows == nil {
@@ -66,7 +66,7 @@ func (s *workingSet) combine(dst, c []float64) {
 	s.prob.X.AddMulTRows(dst, s.rows, c)
 }
 
-// choose takes the examples whose margins, given for all of them, are less than workingExcess above a level.
+// choose chooses the examples whose margins are at most workingExcess above level, given the margins of all.
 func (s *workingSet) choose(margin []float64, level float64, caps []float64) {
 	count := 0
 	for _, m := range margin {
@@ -90,7 +90,7 @@ func (s *workingSet) choose(margin []float64, level float64, caps []float64) {
 	s.fill(caps)
 }
 
-// fill takes the labels and bounds of the rows.
+// fill collects the labels and bounds of the rows.
 func (s *workingSet) fill(caps []float64) {
 	pick := func(dst, all []float64) []float64 {
 		if all == nil {
