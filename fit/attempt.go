@@ -121,7 +121,7 @@ const patience = 300
 func (t *trainer) settings(prob linear.Problem, a Attempt) linear.Settings {
 	set := linear.Settings{P: a.P, Method: t.ChosenMethod(), Loss: t.Loss, Lambda: a.Lambda, Gap: t.Gap, Steps: t.Steps, Eta: t.Eta,
 		Batch: t.Batch, Seed: t.Seed, Start: t.Start}
-	if set.Method == linear.Accelerated {
+	if set.Method == linear.MethodAccelerated {
 		set.Soft = a.Soft
 		if set.Gap == 0 {
 			set.Gap = 1e-3

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/linear"
 )
 
-// checkpointVersion is that of the format. Version 2 has penalties in every p, version 3 a checksum. Both are read.
-const checkpointVersion = 3
+// checkpointVersion is the version of the format. Version 2 has penalties in every p, version 3 a checksum, and version 4
+// names the entries of the state, which were known by position. All three are read.
+const checkpointVersion = 4
 
 // Checkpoint is a running fit: the weight vectors that are finished, and the state of the next.
 type Checkpoint struct {
@@ -26,12 +30,19 @@ type Checkpoint struct {
 	Unchecked bool           // read from a file without a checksum, of version 2
 }
 
-// Encode returns the file: named vectors, and everything else as metadata.
+// The tensors of the state have these prefixes before the names of their entries. A scalar is a tensor of shape [].
+const (
+	scalarPrefix = "scalar."
+	vectorPrefix = "state."
+)
+
+// Encode returns the file: the state and the finished weights as tensors, and everything else as metadata.
 func (c *Checkpoint) Encode() []byte {
-	f := safetensors.File{Metadata: map[string]string{"format": "bregman-fit", "version": strconv.Itoa(checkpointVersion), "data": c.Data,
+	f := safetensors.File{Metadata: map[string]string{
+		"format": "bregman-fit", "version": strconv.Itoa(checkpointVersion), "data": c.Data,
 		"p": strconv.FormatFloat(c.Attempt.P, 'g', -1, 64), "soft": strconv.FormatFloat(c.Attempt.Soft, 'g', -1, 64),
 		"none": c.None, "refuted": strconv.FormatBool(c.Refuted), "finished": strconv.Itoa(len(c.Finished)),
-		"method": string(c.State.Method), "step": strconv.Itoa(c.State.Step), "vectors": strconv.Itoa(len(c.State.Vectors))}}
+		"method": c.State.Method, "step": strconv.Itoa(c.State.Step)}}
 	add := func(name string, x []float64) {
 		f.Tensors = append(f.Tensors, safetensors.FromFloat64s(name, []int{len(x)}, x))
 	}
@@ -39,9 +50,12 @@ func (c *Checkpoint) Encode() []byte {
 		add(fmt.Sprintf("finished.%d.weights", k), r.W)
 		add(fmt.Sprintf("finished.%d.numbers", k), []float64{r.Lower, r.Upper, r.Loss, r.Objective, r.Excess, float64(r.Steps), r.Eta})
 	}
-	add("numbers", c.State.Numbers)
-	for k, v := range c.State.Vectors {
-		add(fmt.Sprintf("vector.%d", k), v)
+	for _, name := range slices.Sorted(maps.Keys(c.State.Scalars)) {
+		x := []float64{c.State.Scalars[name]}
+		f.Tensors = append(f.Tensors, safetensors.FromFloat64s(scalarPrefix+name, nil, x))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.State.Vectors)) {
+		add(vectorPrefix+name, c.State.Vectors[name])
 	}
 	var b bytes.Buffer
 	f, err := f.WithChecksum()
@@ -93,7 +107,7 @@ func checkFormat(m map[string]string) error {
 		return fmt.Errorf("checkpoint version %d is newer than this program, which reads up to version %d: update it",
 			version, checkpointVersion)
 	case version < 2:
-		return fmt.Errorf("checkpoint version %d is of an older program, this one reads versions 2 and %d: start again",
+		return fmt.Errorf("checkpoint version %d is of an older program, this one reads versions 2 to %d: start again",
 			version, checkpointVersion)
 	}
 	return nil
@@ -101,53 +115,108 @@ func checkFormat(m map[string]string) error {
 
 // decodeCheckpoint reads what Encode wrote, whose checksum and format the caller has verified.
 func decodeCheckpoint(f safetensors.File) (*Checkpoint, error) {
+	r := &checkpointReader{File: f}
 	m := f.Metadata
-	var err error
-	number := func(key string) float64 {
-		v, e := strconv.ParseFloat(m[key], 64)
-		if e != nil && err == nil {
-			err = fmt.Errorf("%s is %q", key, m[key])
-		}
-		return v
-	}
-	vector := func(name string) []float64 {
-		t, ok := f.Tensor(name)
-		if !ok {
-			if err == nil {
-				err = fmt.Errorf("no %s", name)
-			}
-			return nil
-		}
-		x, e := safetensors.Float64s(t)
-		if e != nil && err == nil {
-			err = e
-		}
-		return x
-	}
-	c := &Checkpoint{Data: m["data"], Attempt: Attempt{P: number("p"), Soft: number("soft")}, None: m["none"],
+	c := &Checkpoint{Data: m["data"], Attempt: Attempt{P: r.number("p"), Soft: r.number("soft")}, None: m["none"],
 		Refuted: m["refuted"] == "true"}
-	finished, vectors := number("finished"), number("vectors")
-	if err == nil && (!(finished >= 0 && finished <= float64(len(f.Tensors))) || !(vectors >= 0 && vectors <= float64(len(f.Tensors)))) {
-		err = errors.New("its counts are wrong")
-	}
-	if err != nil {
-		return nil, err
-	}
-	for k := range int(finished) {
-		r := &linear.Result{W: vector(fmt.Sprintf("finished.%d.weights", k))}
-		v := vector(fmt.Sprintf("finished.%d.numbers", k))
-		if err == nil && len(v) != 7 {
-			err = errors.New("its numbers are wrong")
+	for k := range r.count("finished") {
+		w, v := r.vector(fmt.Sprintf("finished.%d.weights", k)), r.vector(fmt.Sprintf("finished.%d.numbers", k))
+		if r.err == nil && len(v) != 7 {
+			r.err = errors.New("its numbers are wrong")
 		}
-		if err != nil {
-			return nil, err
+		if r.err != nil {
+			break
 		}
-		r.Lower, r.Upper, r.Loss, r.Objective, r.Excess, r.Steps, r.Eta = v[0], v[1], v[2], v[3], v[4], int(v[5]), v[6]
-		c.Finished = append(c.Finished, r)
+		c.Finished = append(c.Finished, &linear.Result{W: w, Certificate: linear.Certificate{Lower: v[0], Upper: v[1]},
+			Loss: v[2], Objective: v[3], Excess: v[4], Steps: int(v[5]), Eta: v[6]})
 	}
-	c.State = &linear.Checkpoint{Method: linear.Method(m["method"]), Step: int(number("step")), Numbers: vector("numbers")}
-	for k := range int(vectors) {
-		c.State.Vectors = append(c.State.Vectors, vector(fmt.Sprintf("vector.%d", k)))
+	state := r.state
+	if m["version"] == "2" || m["version"] == "3" {
+		state = r.positionalState
 	}
-	return c, err
+	c.State = state(m["method"], int(r.number("step")))
+	if r.err != nil {
+		return nil, r.err
+	}
+	return c, nil
+}
+
+// checkpointReader reads the parts of a checkpoint and keeps the first error.
+type checkpointReader struct {
+	safetensors.File
+	err error
+}
+
+func (r *checkpointReader) number(key string) float64 {
+	v, err := strconv.ParseFloat(r.Metadata[key], 64)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("%s is %q", key, r.Metadata[key])
+	}
+	return v
+}
+
+// count returns a number of tensors, 0 after an error.
+func (r *checkpointReader) count(key string) int {
+	v := r.number(key)
+	if r.err == nil && !(v >= 0 && v <= float64(len(r.Tensors))) {
+		r.err = errors.New("its counts are wrong")
+	}
+	if r.err != nil {
+		return 0
+	}
+	return int(v)
+}
+
+func (r *checkpointReader) vector(name string) []float64 {
+	t, ok := r.Tensor(name)
+	if !ok {
+		if r.err == nil {
+			r.err = fmt.Errorf("no %s", name)
+		}
+		return nil
+	}
+	return r.elements(t)
+}
+
+func (r *checkpointReader) elements(t safetensors.Tensor) []float64 {
+	x, err := safetensors.Float64s(t)
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	return x
+}
+
+// state reads the entries of the state by their names.
+func (r *checkpointReader) state(method string, step int) *linear.Checkpoint {
+	c := &linear.Checkpoint{Method: method, Step: step,
+		Scalars: map[string]float64{}, Vectors: map[string][]float64{}}
+	for _, t := range r.Tensors {
+		if name, ok := strings.CutPrefix(t.Name, vectorPrefix); ok {
+			c.Vectors[name] = r.elements(t)
+		} else if name, ok := strings.CutPrefix(t.Name, scalarPrefix); ok {
+			x := r.elements(t)
+			if r.err == nil && len(x) != 1 {
+				r.err = fmt.Errorf("%s has %d numbers", t.Name, len(x))
+			}
+			if r.err == nil {
+				c.Scalars[name] = x[0]
+			}
+		}
+	}
+	return c
+}
+
+// positionalState reads the state of versions 2 and 3, which has no names.
+func (r *checkpointReader) positionalState(method string, step int) *linear.Checkpoint {
+	numbers := r.vector("numbers")
+	var vectors [][]float64
+	for k := range r.count("vectors") {
+		vectors = append(vectors, r.vector(fmt.Sprintf("vector.%d", k)))
+	}
+	if r.err != nil {
+		return nil
+	}
+	c, err := linear.PositionalCheckpoint(method, step, numbers, vectors)
+	r.err = err
+	return &c
 }

@@ -15,7 +15,7 @@ import (
 // useExactSolver reports whether the exact solver is quicker to the gap asked for: below 1e-4, if its equations are not
 // large.
 func (t *trainer) useExactSolver(prob linear.Problem, a Attempt) bool {
-	return t.ChosenMethod() == linear.Accelerated && a.Soft == 0 && t.Gap > 0 && t.Gap < 1e-4 && exactFits(prob)
+	return t.ChosenMethod() == linear.MethodAccelerated && a.Soft == 0 && t.Gap > 0 && t.Gap < 1e-4 && exactFits(prob)
 }
 
 // exactFits reports whether the equations of the exact solver are not large.

@@ -23,20 +23,20 @@ import (
 
 // Settings of Train. The zero value asks for the classifier of largest ℓ₂ margin, certified to 0.1 %.
 type Settings struct {
-	P      []float64     // the geometry, above 1; several need Folds; nil: 2
-	Lambda []float64     // λ of the penalty (λ/2)‖w‖ₚ²; several need Folds; nil: no penalty
-	Folds  int           // choose P and Lambda by cross-validation with so many folds; 0: there is nothing to choose
-	Loss   linear.Loss   // nil: the exponential one
-	Method linear.Method // "": see ChosenMethod
-	Scale  string        // one of Scalings, or none with ""
-	Bias   bool          // the last column is a constant, which is not scaled
-	Soft   float64       // the share of worst margins whose mean is maximised; 0: the worst one, and more if it must be
-	Gap    float64       // the relative gap to reach; 0: 1e-3 for the accelerated method and Newton's, none for others
-	Steps  int           // the most; 0: 100,000
-	Eta    float64       // the step of a descent; 0: found by trial
-	Batch  int           // examples per step of a descent; 0: all
-	Seed   uint64        // decides mini-batches and folds
-	Start  []float64     // nil: 0
+	P      []float64         // the geometry, above 1; several need Folds; nil: 2
+	Lambda []float64         // λ of the penalty (λ/2)‖w‖ₚ²; several need Folds; nil: no penalty
+	Folds  int               // choose P and Lambda by cross-validation with so many folds; 0: there is nothing to choose
+	Loss   linear.Loss       // nil: the exponential one
+	Method linear.MethodName // "": see ChosenMethod
+	Scale  string            // one of Scalings, or none with ""
+	Bias   bool              // the last column is a constant, which is not scaled
+	Soft   float64           // the share of worst margins whose mean is maximised; 0: the worst one, and more if it must be
+	Gap    float64           // the relative gap to reach; 0: 1e-3 for the accelerated method and Newton's, none for others
+	Steps  int               // the most; 0: 100,000
+	Eta    float64           // the step of a descent; 0: found by trial
+	Batch  int               // examples per step of a descent; 0: all
+	Seed   uint64            // decides mini-batches and folds
+	Start  []float64         // nil: 0
 
 	InPlace bool // the set's matrix may be scaled in place, which saves a copy
 
@@ -101,16 +101,16 @@ func (e *SettingError) Error() string { return e.Setting + e.Text }
 
 // ChosenMethod is the method that is used: Method, or else Newton's for a penalty, mirror descent for another loss, a
 // step, mini-batches or a start, and the accelerated method for the rest.
-func (s Settings) ChosenMethod() linear.Method {
+func (s Settings) ChosenMethod() linear.MethodName {
 	switch {
 	case s.Method != "":
 		return s.Method
 	case len(s.Lambda) > 0:
-		return linear.Newton
+		return linear.MethodNewton
 	case s.Loss != nil && s.Loss != linear.Loss(linear.Exponential{}) || s.Eta != 0 || s.Batch != 0 || s.Start != nil:
-		return linear.PGD
+		return linear.MethodPGD
 	}
-	return linear.Accelerated
+	return linear.MethodAccelerated
 }
 
 // withDefaults fills in what nothing said means.

@@ -83,7 +83,7 @@ func TestAStoppedFitResumesBitByBit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Settings{P: []float64{3}, Method: linear.PGD, Eta: 1e-3, Steps: 20_000}
+	s := Settings{P: []float64{3}, Method: linear.MethodPGD, Eta: 1e-3, Steps: 20_000}
 	want, err := Train(t.Context(), set, s)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAStoppedFitResumesBitByBit(t *testing.T) {
 // The weights of a replay at a step are those of a fit that stops there.
 func TestAReplayHasTheWeightsOfFitsThatStop(t *testing.T) {
 	for name, s := range map[string]Settings{
-		"accelerated": {P: []float64{1.5}}, "descent": {P: []float64{3}, Method: linear.PGD, Steps: 3000},
+		"accelerated": {P: []float64{1.5}}, "descent": {P: []float64{3}, Method: linear.MethodPGD, Steps: 3000},
 		"soft": {P: []float64{2}, Soft: 0.2}, "penalty": {P: []float64{2}, Lambda: []float64{1e-3}, Loss: linear.Logistic{}},
 		"scaled": {P: []float64{2}, Scale: "max"},
 	} {

@@ -51,7 +51,7 @@ func (t *trainer) remarks(x matrix.Matrix, r *Result) {
 		switch {
 		case penalised && !(f.Excess <= gap*f.Objective):
 			t.say(NotProved, "the objective is proved to be within %.3g of the least possible only", f.Excess)
-		case penalised || t.ChosenMethod() == linear.Accelerated || len(pts) < 2:
+		case penalised || t.ChosenMethod() == linear.MethodAccelerated || len(pts) < 2:
 		case !(pts[len(pts)-1].Loss < pts[0].Loss) && pts[0].Step == 0:
 			t.say(LossNotFalling, "the loss did not fall, from %.4g to %.4g", pts[0].Loss, pts[len(pts)-1].Loss)
 		case t.Loss.Residual():

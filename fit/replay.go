@@ -52,7 +52,7 @@ func Replay(ctx context.Context, set *dataset.Set, s Settings, soft float64) (*T
 	}
 	end, err := t.all(ctx, problem{x, t.targets[:1]}, a, hooks{weights: func(pt linear.Point, weights []float64) {
 		scale := 1.0
-		if t.ChosenMethod() == linear.Accelerated && pt.Norm > 0 { // as linear.Fit scales its result
+		if t.ChosenMethod() == linear.MethodAccelerated && pt.Norm > 0 { // as linear.Fit scales its result
 			scale = pt.Norm
 			if pt.Margin > 0 {
 				scale *= pt.Margin

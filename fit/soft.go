@@ -18,7 +18,7 @@ const softest = 0.4
 // again.
 func (t *trainer) rescue(ctx context.Context, prob linear.Problem, k int, set linear.Settings, out outcome, h hooks) (outcome, bool, error) {
 	r := out.fits[len(out.fits)-1]
-	if set.Method != linear.Accelerated {
+	if set.Method != linear.MethodAccelerated {
 		return out, false, nil
 	}
 	if r.Lower > 0 {

@@ -195,21 +195,21 @@ func (f *Fit) Check() error {
 		return settings.Errorf("l2", "--l2 is --lp with p = 2: say one of them")
 	case len(f.LP) > 1 && f.CV == 0:
 		return settings.Errorf("lp", "--lp %v: several of them need --cv 5, which chooses one", f.LP)
-	case f.penalised() != (method == linear.Newton):
+	case f.penalised() != (method == linear.MethodNewton):
 		return settings.Errorf("method", "--l2 or --lp and --method newton go together: say --lp 1e-3, and no other method")
 	case f.penalised() && f.Batch > 0:
 		return settings.Errorf("batch", "--l2 and --lp are solved by Newton's method: drop --batch")
 	case f.penalised() && f.LR > 0:
 		return settings.Errorf("lr", "--l2 and --lp are solved by Newton's method: drop --lr")
-	case f.Soft > 0 && method != linear.Accelerated:
+	case f.Soft > 0 && method != linear.MethodAccelerated:
 		return settings.Errorf("soft", "--soft goes with --method accelerated, not with %s", method)
 	case f.Gap > 0 && f.Loss == "square" && !f.penalised():
 		return settings.Errorf("gap", "--gap is about margins: it does not go with --loss square")
-	case method == linear.Accelerated && f.Loss != "exp":
+	case method == linear.MethodAccelerated && f.Loss != "exp":
 		return settings.Errorf("method", "--method accelerated has no use for --loss %s: choose another method, or --lp", f.Loss)
-	case method == linear.Accelerated && (f.Batch > 0 || f.LR > 0 || f.Init != "zero" && f.Init != ""):
+	case method == linear.MethodAccelerated && (f.Batch > 0 || f.LR > 0 || f.Init != "zero" && f.Init != ""):
 		return settings.Errorf("method", "--method accelerated finds its steps itself and starts at 0: drop --batch, --lr and --init")
-	case (method == linear.Normalized || method == linear.Squared) && f.Loss == "square":
+	case (method == linear.MethodNormalized || method == linear.MethodSquared) && f.Loss == "square":
 		return settings.Errorf("method", "--method %s divides by the loss, which tends to 0 in a regression: use pgd", method)
 	}
 	return nil
@@ -219,7 +219,7 @@ func (f *Fit) Check() error {
 func (f *Fit) penalised() bool { return f.L2 > 0 || len(f.LP) > 0 }
 
 // method is the method that auto stands for.
-func (f *Fit) method() linear.Method {
+func (f *Fit) method() linear.MethodName {
 	var start []float64
 	if f.Init != "zero" && f.Init != "" {
 		start = []float64{}
@@ -236,7 +236,7 @@ func (f *Fit) settings(start []float64) fit.Settings {
 		s.Lambda = []float64{f.L2}
 	}
 	if f.Method != "auto" {
-		s.Method = linear.Method(f.Method)
+		s.Method = linear.MethodName(f.Method)
 	}
 	if f.Scale != "none" {
 		s.Scale = f.Scale

@@ -149,7 +149,7 @@ func readTrace(dir string, accelerated bool) ([]*traced, error) {
 
 // addTrace shows loss, norm and margin along the run.
 func addTrace(doc *render.Document, f opened, s *command.Fit, r *command.FitResult) error {
-	all, err := readTrace(f.dir, strings.HasPrefix(r.Method, string(linear.Accelerated)))
+	all, err := readTrace(f.dir, strings.HasPrefix(r.Method, string(linear.MethodAccelerated)))
 	if err != nil {
 		return err
 	}
