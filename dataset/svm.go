@@ -12,11 +12,12 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// svm reads svmlight text: a line is a label and index:value pairs, indices ascending and counted from 1,
-// or from 0 if the options say so. Blank lines and what follows a # are skipped, and so is a qid:… after
-// the label, which groups examples for ranking.
+// svm reads svmlight text: a line is a label and index:value pairs, indices ascending and counted from 1, or from 0 if
+// the options say so. Blank lines and what follows a # are skipped, and so is a qid:… after the label, which groups
+// examples for ranking.
 //
-// Text is taken in pieces of whole lines, which several cores parse at the same time. Each makes a block of rows of just the size it needs.
+// Text is taken in pieces of whole lines, which several cores parse at the same time. Each makes a block of rows of
+// just the size it needs.
 type svm struct {
 	name   string
 	bias   bool
@@ -111,7 +112,8 @@ func (p *svm) parallel(t *text, first *svm, line *int) error {
 	return err
 }
 
-// nextPiece takes whole lines off the text, or what there is at its end; nil where there is nothing. It keeps count of the lines.
+// nextPiece takes whole lines off the text, or what there is at its end; nil where there is nothing. It keeps count of
+// the lines.
 func nextPiece(t *text, like *svm, line *int) *svm {
 	for {
 		b := t.unread()
@@ -152,7 +154,8 @@ func nextPiece(t *text, like *svm, line *int) *svm {
 	}
 }
 
-// run parses the piece. The number of colons is that of entries, and of newlines that of rows, but for comments and ids.
+// run parses the piece. The number of colons is that of entries, and of newlines that of rows, but for comments and
+// ids.
 func (p *svm) run() {
 	if p.cut {
 		k := bytes.LastIndexAny(p.text[:len(p.text)-1], " \t\r#") + 1

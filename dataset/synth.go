@@ -10,8 +10,8 @@ import (
 )
 
 // Synth describes a sparse separable problem: Rows examples of Entries nonzeros each in Cols features. The places are
-// uniform without repetition, the values normal of deviation 0.258, rounded to Digits decimals, and a label is the sign of ⟨x, u⟩
-// for a hidden standard normal u. The zero value of a field is the problem that the documentation measures.
+// uniform without repetition, the values normal of deviation 0.258, rounded to Digits decimals, and a label is the sign
+// of ⟨x, u⟩ for a hidden standard normal u. The zero value of a field is the problem that the documentation measures.
 type Synth struct {
 	Rows    int // 0: 100,000
 	Cols    int // 0: 50,000

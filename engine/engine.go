@@ -1,5 +1,5 @@
-// Package engine chooses where graphs run: on a CUDA GPU through XLA's PJRT plugins, on our own engine for CPUs, on a CPU through XLA, or
-// on GoMLX's engine in Go.
+// Package engine chooses where graphs run: on a CUDA GPU through XLA's PJRT plugins, on our own engine for CPUs, on a
+// CPU through XLA, or on GoMLX's engine in Go.
 package engine
 
 import (
@@ -86,7 +86,8 @@ func Look() []Finding {
 	return found
 }
 
-// Probe starts each engine that Look found, one after the other, and returns what came of it. As Open, it may start the process again.
+// Probe starts each engine that Look found, one after the other, and returns what came of it. As Open, it may start the
+// process again.
 func Probe(found []Finding) []Finding {
 	out := slices.Clone(found)
 	for i, f := range out {
@@ -104,7 +105,8 @@ func Probe(found []Finding) []Finding {
 	return out
 }
 
-// gpuMemory is the environment variable that says how much of a GPU's memory to take, so that several programs can share one.
+// gpuMemory is the environment variable that says how much of a GPU's memory to take, so that several programs can
+// share one.
 const gpuMemory = "BREGMAN_GPU_MEMORY"
 
 // Open starts an engine: "auto" is the best that starts, another of Names demands it, a path is a PJRT plugin.
@@ -185,7 +187,8 @@ func open(f Finding) (*Engine, error) {
 	return e, err
 }
 
-// Try runs f and turns a panic, by which GoMLX reports errors of graph building, into an error. It is the one place that does.
+// Try runs f and turns a panic, by which GoMLX reports errors of graph building, into an error. It is the one place
+// that does.
 func Try(f func() error) (err error) {
 	defer func() {
 		switch thrown := recover().(type) {

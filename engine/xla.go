@@ -17,7 +17,8 @@ import (
 // restarted marks a process that has been started again with library paths.
 const restarted = "BREGMAN_RESTARTED"
 
-// lookXLA looks for PJRT plugins: in the folders GoMLX uses, and in the site-packages of Python environments, where JAX puts them.
+// lookXLA looks for PJRT plugins: in the folders GoMLX uses, and in the site-packages of Python environments, where JAX
+// puts them.
 func lookXLA() (cuda, cpu []Finding) {
 	for _, dir := range pluginDirs() {
 		paths, _ := filepath.Glob(filepath.Join(dir, "*pjrt*.so"))
@@ -71,7 +72,8 @@ func pluginDirs() []string {
 	return append(dirs, "/usr/local/lib/go-xla", "/usr/local/lib/gomlx/pjrt")
 }
 
-// sitePackages are the package folders of the Python environments that are likely: the active one, those on PATH, the system's.
+// sitePackages are the package folders of the Python environments that are likely: the active one, those on PATH, the
+// system's.
 func sitePackages() []string {
 	var roots []string
 	if v := os.Getenv("VIRTUAL_ENV"); v != "" {
@@ -105,8 +107,8 @@ func sitePackages() []string {
 	return out
 }
 
-// prepare makes the NVIDIA libraries beside a Python plugin loadable. The loader reads LD_LIBRARY_PATH when a process starts, so the
-// process starts itself again, once.
+// prepare makes the NVIDIA libraries beside a Python plugin loadable. The loader reads LD_LIBRARY_PATH when a process
+// starts, so the process starts itself again, once.
 func prepare(plugin string) error {
 	if _, err := os.Stat(plugin); err != nil {
 		return fmt.Errorf("plugin: %w", err)
@@ -128,8 +130,9 @@ func prepare(plugin string) error {
 	return syscall.Exec(exe, os.Args, env)
 }
 
-// rememberTuning lets XLA keep which kernels it found fastest in the user's cache: ResNet-18 then compiles in 4 s instead of 20 the next
-// time. XLA ends a process whose XLA_FLAGS it does not know, so the plugin's file is asked first.
+// rememberTuning lets XLA keep which kernels it found fastest in the user's cache: ResNet-18 then compiles in 4 s
+// instead of 20 the next time. XLA ends a process whose XLA_FLAGS it does not know, so the plugin's file is asked
+// first.
 func rememberTuning(plugin string) {
 	const flag = "xla_gpu_per_fusion_autotune_cache_dir"
 	flags := os.Getenv("XLA_FLAGS")

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A plugin that is there and does not start is no secret: auto goes on to the next and says why, Probe finds out without a run.
+// A plugin that is there and does not start is no secret: auto goes on to the next and says why, Probe finds out
+// without a run.
 func TestPluginsThatDoNotStartAreReported(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)

@@ -14,8 +14,8 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 )
 
-// checkpointVersion is the version of the format. Version 2 has penalties in every p, version 3 a checksum, and version 4
-// names the entries of the state, which were known by position. All three are read.
+// checkpointVersion is the version of the format. Version 2 has penalties in every p, version 3 a checksum, and version
+// 4 names the entries of the state, which were known by position. All three are read.
 const checkpointVersion = 4
 
 // Checkpoint is a running fit: the weight vectors that are finished, and the state of the next.

@@ -54,7 +54,8 @@ func TestAFitLeavesTheCallersMatrixAsItWas(t *testing.T) {
 	}
 }
 
-// What one p or fold needed must not show in another: the model of a choice among several is that of the chosen p alone.
+// What one p or fold needed must not show in another: the model of a choice among several is that of the chosen p
+// alone.
 func TestTheChosenModelIsThatOfItsPAlone(t *testing.T) {
 	var said []RemarkKind
 	s := Settings{P: []float64{1.5, 2, 3}, Folds: 3, Scale: "max", Bias: true, Seed: 2}

@@ -119,8 +119,8 @@ func (m Model) Nonzero() int {
 	return int(math.Round(count / float64(max(len(m.Weights), 1))))
 }
 
-// Predict returns for each row of x, as it was before any scaling, a label, or a value for a regression, and the scores ⟨x, w⟩ of each weight vector.
-// With one class only, whose labels were absorbed, the label is the sign of the score.
+// Predict returns for each row of x, as it was before any scaling, a label, or a value for a regression, and the scores
+// ⟨x, w⟩ of each weight vector. With one class only, whose labels were absorbed, the label is the sign of the score.
 func (m Model) Predict(x matrix.Matrix) (labels []float64, scores [][]float64, err error) {
 	n, d := x.Dims()
 	if d != m.Dim() {

@@ -66,8 +66,8 @@ func (t *trainer) remarks(x matrix.Matrix, r *Result) {
 // could fall by the square of it, 1e-4 of itself, by that feature alone.
 const correlated = 0.01
 
-// correlation returns the feature with the largest |⟨xⱼ, r⟩|/(‖xⱼ‖‖r‖), r = Xw − y, which is 0 at the least loss; 0 if r
-// is nothing beside y.
+// correlation returns the feature with the largest |⟨xⱼ, r⟩|/(‖xⱼ‖‖r‖), r = Xw − y, which is 0 at the least loss; 0 if
+// r is nothing beside y.
 func correlation(x matrix.Matrix, y, w []float64) (feature int, most float64) {
 	n, d := x.Dims()
 	r, grad, square := make([]float64, n), make([]float64, d), make([]float64, d)

@@ -21,8 +21,8 @@ type Trajectory struct {
 	Stopped bool           // before the last step: the time is used up
 }
 
-// Replay runs a fit of one p to two classes again and keeps the weights at the points that it records. soft is the share
-// of worst margins that the fit ended with; with 0 it is found again.
+// Replay runs a fit of one p to two classes again and keeps the weights at the points that it records. soft is the
+// share of worst margins that the fit ended with; with 0 it is found again.
 func Replay(ctx context.Context, set *dataset.Set, s Settings, soft float64) (*Trajectory, error) {
 	t := newTrainer(set, s)
 	if err := t.check(); err != nil {

@@ -12,15 +12,16 @@ import (
 // Scalings are the kinds of scalers.
 var Scalings = []string{"std", "max"}
 
-// Scaler brings features to one scale: x ↦ (x − Center)·Factor. Both are learned from the training data and belong to the model.
+// Scaler brings features to one scale: x ↦ (x − Center)·Factor. Both are learned from the training data and belong to
+// the model.
 type Scaler struct {
 	Kind   string    `json:"kind"`             // std or max
 	Center []float64 `json:"center,omitempty"` // none for sparse data, which would not stay sparse
 	Factor []float64 `json:"factor"`
 }
 
-// NewScaler learns a scaler: std makes each feature's standard deviation 1, and its mean 0 where the data is dense; max makes its largest
-// magnitude 1. A feature that does not vary keeps its scale, and with bias so does the last one.
+// NewScaler learns a scaler: std makes each feature's standard deviation 1, and its mean 0 where the data is dense; max
+// makes its largest magnitude 1. A feature that does not vary keeps its scale, and with bias so does the last one.
 func NewScaler(kind string, x matrix.Matrix, bias bool) (*Scaler, error) {
 	n, d := x.Dims()
 	if !slices.Contains(Scalings, kind) {
@@ -115,7 +116,8 @@ func (s *Scaler) Apply(x matrix.Matrix) error {
 	return nil
 }
 
-// fold returns the weights and the offset that give on data as it is what w gives on scaled data: ⟨(x−c)·f, w⟩ = ⟨x, f·w⟩ − ⟨c, f·w⟩.
+// fold returns the weights and the offset that give on data as it is what w gives on scaled data: ⟨(x−c)·f, w⟩ = ⟨x,
+// f·w⟩ − ⟨c, f·w⟩.
 func (s *Scaler) fold(w []float64) (folded []float64, offset float64) {
 	folded = make([]float64, len(w))
 	for j, v := range w {

@@ -73,8 +73,8 @@ func (h hooks) tell(kind RemarkKind, format string, args ...any) {
 	}
 }
 
-// softer is the next share of worst margins to try after soft, for data of which w gets some examples wrong: the mean of
-// a share is not positive if all of the share is wrong.
+// softer is the next share of worst margins to try after soft, for data of which w gets some examples wrong: the mean
+// of a share is not positive if all of the share is wrong.
 func softer(soft float64, prob linear.Problem, w []float64) float64 {
 	_, right := prob.Margin(w)
 	for next := softest / 4; next < softest; next *= 2 {

@@ -73,8 +73,8 @@ func readNPZ(r io.ReaderAt, size int64, name string) (*Set, error) {
 	return s, nil
 }
 
-// channelsFirst tells N × channels × height × width, as PyTorch has it, from channels last: three planes, a square one, or last a number that
-// no picture has of channels.
+// channelsFirst tells N × channels × height × width, as PyTorch has it, from channels last: three planes, a square one,
+// or last a number that no picture has of channels.
 func channelsFirst(d []int) bool {
 	c, height, width := d[1], d[2], d[3]
 	return c <= 4 && width > 4 || c == 3 && width != 3 && width != 1 || c == 1 && height == width && width != 1

@@ -34,8 +34,8 @@ func mirrored(seed uint64, e float64) linear.Problem {
 	return linear.Problem{X: matrix.FromRows(a)}
 }
 
-// rotated is mirrored, turned by Householder's reflection along (1, 2, …, 6): no column is small by itself. The margin for p = 2
-// is e but for rounding.
+// rotated is mirrored, turned by Householder's reflection along (1, 2, …, 6): no column is small by itself. The margin
+// for p = 2 is e but for rounding.
 func rotated(seed uint64, e float64) linear.Problem {
 	prob := mirrored(seed, e)
 	n, d := prob.Dims()
@@ -56,8 +56,8 @@ func rotated(seed uint64, e float64) linear.Problem {
 	return linear.Problem{X: matrix.FromRows(a)}
 }
 
-// Rounding moves the rows by 1e-16 or so, and with them the margin: it is one of the matrix as it is, which for p = 2 is e to
-// 1e-15/e. Where float64 finds no w it must not say that there is none.
+// Rounding moves the rows by 1e-16 or so, and with them the margin: it is one of the matrix as it is, which for p = 2
+// is e to 1e-15/e. Where float64 finds no w it must not say that there is none.
 func TestBarelySeparableDirectionsAreNeverRefused(t *testing.T) {
 	for _, e := range []float64{1e-5, 1e-7, 1e-8, 3e-9, 1e-12} {
 		for seed := range uint64(3) {

@@ -8,8 +8,9 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// evenly returns exponents of powers of two for the rows and columns of a matrix without empty ones: its entries divided by
-// both are at most about 1, and about 1 once in every row and column. entries calls its argument with every entry that is not 0.
+// evenly returns exponents of powers of two for the rows and columns of a matrix without empty ones: its entries
+// divided by both are at most about 1, and about 1 once in every row and column. entries calls its argument with every
+// entry that is not 0.
 func evenly(n, d int, entries func(f func(i, j int, v float64))) (rows, columns []int) {
 	rows, columns = make([]int, n), make([]int, d)
 	for range 4 { // each pass brings what is left closer to 1
@@ -91,8 +92,8 @@ func farthest(unit []float64, cols []int) *Scale {
 	return &Scale{Column: cols[large], Small: cols[small], Ratio: min(unit[large]/unit[small], math.MaxFloat64)}
 }
 
-// Scales returns the two columns whose scales are farthest apart, or nil if no columns differ by a factor of a million: whatever
-// the scales of the examples, which do not matter.
+// Scales returns the two columns whose scales are farthest apart, or nil if no columns differ by a factor of a million:
+// whatever the scales of the examples, which do not matter.
 func Scales(prob linear.Problem) *Scale {
 	if prob.Check() != nil {
 		return nil
@@ -109,7 +110,8 @@ func Scales(prob linear.Problem) *Scale {
 	return farthest(unit, cols)
 }
 
-// columns returns the columns with entries, the place of each column among them, −1 for others, and the number of entries.
+// columns returns the columns with entries, the place of each column among them, −1 for others, and the number of
+// entries.
 func columns(prob linear.Problem) (place []int32, cols []int, entries int) {
 	_, full := prob.Dims()
 	place = make([]int32, full)

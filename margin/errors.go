@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// GapError says that the solution it comes with is not as good as was asked for. If Gap is +Inf there is none: neither a w
-// with a positive margin was found nor a proof that there is none.
+// GapError says that the solution it comes with is not as good as was asked for. If Gap is +Inf there is none: neither
+// a w with a positive margin was found nor a proof that there is none.
 type GapError struct {
 	Gap, Want  float64
 	Iterations int

@@ -88,8 +88,8 @@ func (k *interpolator) run() (*Interpolation, error) {
 	}
 	k.atW = append(k.atW, k.w...)
 	p, gap := k.p, k.gap
-	// Where q is large, D = (q−1)|v̂|^(q−2) is next to 0 in most coordinates unless v is nearly right: q grows threefold
-	// from one stage to the next.
+	// Where q is large, D = (q−1)|v̂|^(q−2) is next to 0 in most coordinates unless v is nearly right: q grows
+	// threefold from one stage to the next.
 	for q := 4.0; q < mirror.Conjugate(p); q = 3*q - 2 {
 		k.stage(mirror.Conjugate(q), 0.1)
 	}

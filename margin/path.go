@@ -24,15 +24,17 @@ type PathPoint struct {
 
 // Path follows the regularisation path of a loss with an ℓₚ ball, 1 < p < ∞.
 //
-// It solves min L(w) + λψ(w) with ψ = (1/p)‖·‖ₚᵖ for falling λ, each from the solution before: the solution lies on the path, at
-// B = ‖w‖ₚ. With a = −L′ as weights of the examples the optimum is λ∇ψ(w) = Aᵀa, and a Newton step on it solves
+// It solves min L(w) + λψ(w) with ψ = (1/p)‖·‖ₚᵖ for falling λ, each from the solution before: the solution lies on the
+// path, at B = ‖w‖ₚ. With a = −L′ as weights of the examples the optimum is λ∇ψ(w) = Aᵀa, and a Newton step on it
+// solves
 //
 //	(λP + AᵀHA)Δw = Aᵀa − λ∇ψ(w),   H = diag(ℓ″)/n,
 //
-// in R^n or R^d, whichever is smaller. For p > 2 the unknown is w and P = ψ″(w); for p ≤ 2, where ψ″ is infinite at 0, it is
-// z = ∇ψ(w) and P⁻¹ = ψ*″(z), which is bounded. A step is halved until the objective falls.
+// in R^n or R^d, whichever is smaller. For p > 2 the unknown is w and P = ψ″(w); for p ≤ 2, where ψ″ is infinite at 0,
+// it is z = ∇ψ(w) and P⁻¹ = ψ*″(z), which is bounded. A step is halved until the objective falls.
 //
-// Each point is certified: for v = −∇L(w) convexity gives L(w) − L(w′) ≤ ⟨v, w′ − w⟩ ≤ B‖v‖_q − ⟨v, w⟩ for all w′ in the ball.
+// Each point is certified: for v = −∇L(w) convexity gives L(w) − L(w′) ≤ ⟨v, w′ − w⟩ ≤ B‖v‖_q − ⟨v, w⟩ for all w′ in
+// the ball.
 type Path struct {
 	P         float64
 	Loss      Curved
@@ -124,7 +126,8 @@ func newFollower(s Path, prob linear.Problem) *follower {
 	f.w, f.z, f.v, f.f, f.dw, f.dz, f.diag = vecs(d), vecs(d), vecs(d), vecs(d), vecs(d), vecs(d), vecs(d)
 	f.m, f.a, f.h = vecs(n), vecs(n), vecs(n)
 	f.rows = newGram(prob)
-	// Start close to w = 0, where λ∇ψ(w) = Aᵀa(0): with v = Aᵀa(0) and w = ∇ψ*(v/λ), ‖w‖ₚ = (‖v‖_q/λ)^(q−1) is a given size.
+	// Start close to w = 0, where λ∇ψ(w) = Aᵀa(0): with v = Aᵀa(0) and w = ∇ψ*(v/λ), ‖w‖ₚ = (‖v‖_q/λ)^(q−1) is a given
+	// size.
 	f.evaluate()
 	size := f.from / 4
 	f.lambda = mirror.Norm(f.v, f.q) * math.Pow(size, 1-s.P)
@@ -175,8 +178,8 @@ func (f *follower) solve(ctx context.Context) error {
 	return fmt.Errorf("no convergence in %d steps: the relative gap is %.1e", most, f.gap())
 }
 
-// step makes one damped Newton step. For p > 2 the damping δ of ψ″ follows how well steps went, since ψ″ vanishes at 0 and
-// the model with it; for p ≤ 2 halving is enough.
+// step makes one damped Newton step. For p > 2 the damping δ of ψ″ follows how well steps went, since ψ″ vanishes at 0
+// and the model with it; for p ≤ 2 halving is enough.
 func (f *follower) step(objective float64) (next float64, moved bool) {
 	w, z := append([]float64(nil), f.w...), append([]float64(nil), f.z...)
 	for f.delta <= 1e3 {

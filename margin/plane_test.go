@@ -11,8 +11,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// planeMargin solves the ℓₚ max-margin problem in R² by trying every candidate, the slow exact twin of the solver: the optimum
-// has one support vector a, and then w = ∇(½‖·‖_q²)(a), or two, a and b, and then w is normal to a − b.
+// planeMargin solves the ℓₚ max-margin problem in R² by trying every candidate, the slow exact twin of the solver: the
+// optimum has one support vector a, and then w = ∇(½‖·‖_q²)(a), or two, a and b, and then w is normal to a − b.
 func planeMargin(rows [][]float64, p float64) (best float64) {
 	try := func(w []float64) {
 		norm := mirror.Norm(w, p)

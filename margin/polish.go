@@ -60,8 +60,9 @@ func (s *solver) units() []float64 {
 	return slices.Repeat([]float64{1}, s.d)
 }
 
-// stationary returns what v is at the optimum if the best w is the solution: γ∇‖w‖ₚ, divided by the units. For p = 1 it is not known in
-// the coordinates where w = 0, and for p = ∞ in those where |w| is largest. The weights y set its scale.
+// stationary returns what v is at the optimum if the best w is the solution: γ∇‖w‖ₚ, divided by the units. For p = 1 it
+// is not known in the coordinates where w = 0, and for p = ∞ in those where |w| is largest. The weights y set its
+// scale.
 func (s *solver) stationary(y []float64) (target []float64, known []bool) {
 	w, unit := s.best.w, s.units()
 	target, known = make([]float64, s.d), make([]bool, s.d)

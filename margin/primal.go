@@ -85,8 +85,8 @@ func (s *solver) primalHessian(size float64) {
 	s.factor(2-s.q, rest)
 }
 
-// primalDiagonal sets D = (q−1)|ŵ|^(2−p), with ŵ in normal.g. Where w and the w that v = Aᵀa asks for are apart, the slope
-// of the secant between them takes the place of the second derivative, which may be 0 at one of them.
+// primalDiagonal sets D = (q−1)|ŵ|^(2−p), with ŵ in normal.g. Where w and the w that v = Aᵀa asks for are apart, the
+// slope of the secant between them takes the place of the second derivative, which may be 0 at one of them.
 func (s *solver) primalDiagonal(size float64) {
 	unit, slope, asked := s.normal.g, s.try, s.dw
 	vec.PowerOf(s.p-2).Abs(slope, unit)

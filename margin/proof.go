@@ -82,8 +82,8 @@ const mostExact = 400
 // mostVertex bounds the arithmetic of the search for those examples.
 const mostVertex = 4e9
 
-// prove turns weights a ≥ 0 with Σ aᵢyᵢxᵢ ≈ 0 into a proof that the data are not separable: it moves them to a vertex, where
-// the examples with a positive weight determine them, and computes these weights exactly. It returns nil if that
+// prove turns weights a ≥ 0 with Σ aᵢyᵢxᵢ ≈ 0 into a proof that the data are not separable: it moves them to a vertex,
+// where the examples with a positive weight determine them, and computes these weights exactly. It returns nil if that
 // fails: the weights were wrong, the vertex was missed by rounding, or the problem is too large.
 //
 // An interior point method leaves small weights on examples that do not belong to the combination. So the examples with
@@ -112,8 +112,8 @@ func prove(prob linear.Problem, a []float64) *NotSeparableError {
 	return nil
 }
 
-// vertex moves weights to a vertex of {a ≥ 0 : Σ aᵢ(rowᵢ, 1) = const}. The rows are scaled to about 1 by powers of two, by
-// rows and by columns: that changes weights by known factors, and no sum from 0.
+// vertex moves weights to a vertex of {a ≥ 0 : Σ aᵢ(rowᵢ, 1) = const}. The rows are scaled to about 1 by powers of two,
+// by rows and by columns: that changes weights by known factors, and no sum from 0.
 type vertex struct {
 	index  []int       // the examples
 	rows   [][]float64 // scaled, and a last column of 1
@@ -179,8 +179,8 @@ func newVertex(prob linear.Problem, index []int, weights []float64) *vertex {
 // dependent is what may be left of a row of size 1 that is a combination of others.
 const dependent = 1e-9
 
-// move takes one row after the other into the base. One that depends on the base is exchanged for a row whose weight falls
-// to 0 first, as in the simplex method; or its own weight does. It reports whether some positive weight is left.
+// move takes one row after the other into the base. One that depends on the base is exchanged for a row whose weight
+// falls to 0 first, as in the simplex method; or its own weight does. It reports whether some positive weight is left.
 func (s *vertex) move() bool {
 	for k, row := range s.rows {
 		c := s.coefficients(row)
@@ -205,8 +205,8 @@ func (s *vertex) move() bool {
 	return len(s.base) > 0
 }
 
-// ratio returns the place in the base whose weight is the first to reach 0 as that of row k is shifted to the base by its
-// coefficients, and how much is shifted by then; −1 if all of it can be.
+// ratio returns the place in the base whose weight is the first to reach 0 as that of row k is shifted to the base by
+// its coefficients, and how much is shifted by then; −1 if all of it can be.
 func (s *vertex) ratio(k int, c []float64) (out int, t float64) {
 	out, t = -1, s.a[k]
 	for l, v := range c {

@@ -121,8 +121,8 @@ func turn(rng *rand.Rand, a [][]float64, share float64) {
 	}
 }
 
-// cancel rounds all entries to multiples of 2⁻²⁰ and replaces a row by minus a positive mixture of some others, exactly: no w is
-// positive on all of them.
+// cancel rounds all entries to multiples of 2⁻²⁰ and replaces a row by minus a positive mixture of some others,
+// exactly: no w is positive on all of them.
 func cancel(rng *rand.Rand, a [][]float64) {
 	n := len(a)
 	for _, r := range a {

@@ -42,10 +42,10 @@ type Solution struct {
 
 // Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞, with labels ±1.
 //
-// Data that no w separates gives a *NotSeparableError with the proof, which is exact. If the gap asked for is not reached,
-// or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil, if no
-// w with a positive margin was found. Separability does not depend on the scales of examples and features, but examples
-// beyond 1e±290, or 1e150 times as long as others, are refused: their margins are not numbers to compute with.
+// Data that no w separates gives a *NotSeparableError with the proof, which is exact. If the gap asked for is not
+// reached, or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil,
+// if no w with a positive margin was found. Separability does not depend on the scales of examples and features, but
+// examples beyond 1e±290, or 1e150 times as long as others, are refused: their margins are not numbers to compute with.
 func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*Solution, error) {
 	if err := prob.CheckLabels(); err != nil {
 		return nil, err
@@ -157,8 +157,9 @@ func (s *solver) refine(tall bool) {
 }
 
 // runUneven solves a problem whose columns are of very different scales. Whether it can be separated is decided with
-// columns of one scale. From there on w itself is the unknown: what the dual weights say of it drowns in the rounding of
-// the large columns. The d × d equations do not mix columns before they are divided by their sizes, the n × n ones do.
+// columns of one scale. From there on w itself is the unknown: what the dual weights say of it drowns in the rounding
+// of the large columns. The d × d equations do not mix columns before they are divided by their sizes, the n × n ones
+// do.
 func (s *solver) runUneven() (string, *NotSeparableError) {
 	even := newSolver(s.ctx, s.prob, s.even, 2, Settings{MaxIterations: s.most})
 	proof := even.separate()
@@ -210,8 +211,8 @@ func (s *solver) runUneven() (string, *NotSeparableError) {
 	return name, nil
 }
 
-// awayFromZero returns w with its zeros replaced by something small. For p < 2 the curvature of the norm is infinite at 0, and a
-// coordinate that starts there never moves.
+// awayFromZero returns w with its zeros replaced by something small. For p < 2 the curvature of the norm is infinite at
+// 0, and a coordinate that starts there never moves.
 func (s *solver) awayFromZero(w []float64) []float64 {
 	if s.p >= 2 {
 		return w
@@ -230,8 +231,8 @@ func (s *solver) awayFromZero(w []float64) []float64 {
 	return out
 }
 
-// runAsIs is run with columns as they are, which is a second chance for uneven ones: it may be the rows that differ in scale.
-// What it finds counts if it is better.
+// runAsIs is run with columns as they are, which is a second chance for uneven ones: it may be the rows that differ in
+// scale. What it finds counts if it is better.
 func (s *solver) runAsIs(name string) (string, *NotSeparableError) {
 	r := *s.rows
 	r.even = nil
@@ -281,8 +282,8 @@ func (s *solver) rising() func() bool {
 	}
 }
 
-// stoppedRising is how many steps without a better margin end the search. Near 1e16 times as large columns it may rest for
-// thirty.
+// stoppedRising is how many steps without a better margin end the search. Near 1e16 times as large columns it may rest
+// for thirty.
 const stoppedRising = 60
 
 // solution returns the best point found, in terms of the original problem.

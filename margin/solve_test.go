@@ -77,8 +77,8 @@ func TestSolutionsSayWhatTheyPromise(t *testing.T) {
 	}
 }
 
-// γₚ increases with p, and the ends are limits: at p = 1.0001 and p = 10⁵ the norms differ from those of the ends by factors
-// of at most 100^(1−1/1.0001) = 1.0005 and 100^(1e-5) = 1.00005.
+// γₚ increases with p, and the ends are limits: at p = 1.0001 and p = 10⁵ the norms differ from those of the ends by
+// factors of at most 100^(1−1/1.0001) = 1.0005 and 100^(1e-5) = 1.00005.
 func TestTheEndsAreLimits(t *testing.T) {
 	prob := read(t, "../linear/testdata/r100_s1.svm")
 	for _, c := range []struct{ end, near, factor float64 }{{1, 1.0001, 1.0005}, {math.Inf(1), 1e5, 1.00005}} {

@@ -118,8 +118,8 @@ func (s *solver) record(w []float64, size, upper float64) {
 	}
 }
 
-// upper returns ‖v‖_q for v = Aᵀa. If columns differ much in scale it adds what rounding may have taken off v: else sums that
-// happen to cancel in float64 would pass for a proof.
+// upper returns ‖v‖_q for v = Aᵀa. If columns differ much in scale it adds what rounding may have taken off v: else
+// sums that happen to cancel in float64 would pass for a proof.
 func (s *solver) upper() float64 {
 	if s.even == nil {
 		return mirror.Norm(s.v, s.q)

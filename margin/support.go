@@ -13,10 +13,10 @@ import (
 // prune leaves only the dual weights that the certificate needs. An interior point method ends with small ones
 // everywhere, of which the gap g that it certifies cannot tell whether they are 0.
 //
-// For w of margin 1 and weights a of sum 1, with slacks σᵢ = yᵢ⟨xᵢ, w⟩ − 1, the certificate says Σ aᵢσᵢ ≤ g. An example is
-// a support vector if aᵢ > σᵢ: so one with a weight above √g always is, and one with a slack above √g never. The other
-// weights are set to 0 and those left are fitted again, so that the bound holds without them. If it does not, weaker
-// examples stay, too.
+// For w of margin 1 and weights a of sum 1, with slacks σᵢ = yᵢ⟨xᵢ, w⟩ − 1, the certificate says Σ aᵢσᵢ ≤ g. An example
+// is a support vector if aᵢ > σᵢ: so one with a weight above √g always is, and one with a slack above √g never. The
+// other weights are set to 0 and those left are fitted again, so that the bound holds without them. If it does not,
+// weaker examples stay, too.
 func (s *solver) prune(gap float64) {
 	s.mul(s.m, s.best.w)
 	least := s.least(s.m)
@@ -57,8 +57,8 @@ func (s *solver) prune(gap float64) {
 	}
 }
 
-// keepOnly makes the weights y, fitted to a target, the best ones if the gap allows it; or, if others than they are 0 already, if they are
-// better.
+// keepOnly makes the weights y, fitted to a target, the best ones if the gap allows it; or, if others than they are 0
+// already, if they are better.
 func (s *solver) keepOnly(y, target []float64, known []bool, gap float64) bool {
 	k := s.polish(y, target, known)
 	upper := k.run(min(gap, s.gap))
@@ -80,10 +80,10 @@ func (s *solver) sparse(y []float64) bool {
 	return true
 }
 
-// pruneWeights leaves only the coordinates of w that the certificate needs. For p = 1 those are told apart as support vectors are,
-// by what the certificate says, Σ |wⱼ|/‖w‖·(1 − |vⱼ|/‖v‖) ≤ g: coordinate j is 0 if its share is not larger than the
-// second factor. For other p no coordinate is exactly 0, and only those are set to 0 whose sum is nothing: without the coordinates J the
-// margin falls by at most Σ |wⱼ|·max|âᵢⱼ|/bᵢ over J, and the norm does not grow.
+// pruneWeights leaves only the coordinates of w that the certificate needs. For p = 1 those are told apart as support
+// vectors are, by what the certificate says, Σ |wⱼ|/‖w‖·(1 − |vⱼ|/‖v‖) ≤ g: coordinate j is 0 if its share is not
+// larger than the second factor. For other p no coordinate is exactly 0, and only those are set to 0 whose sum is
+// nothing: without the coordinates J the margin falls by at most Σ |wⱼ|·max|âᵢⱼ|/bᵢ over J, and the norm does not grow.
 func (s *solver) pruneWeights(gap float64) {
 	if s.p == 1 && s.pruneVertex(gap) {
 		return
@@ -111,8 +111,8 @@ func (s *solver) pruneWeights(gap float64) {
 	}
 }
 
-// pruneVertex sets the coordinates to 0 that the bound leaves out, brings the margins of the support vectors back to what they were
-// by the least change of the others, and reports whether the gap allows it.
+// pruneVertex sets the coordinates to 0 that the bound leaves out, brings the margins of the support vectors back to
+// what they were by the least change of the others, and reports whether the gap allows it.
 func (s *solver) pruneVertex(gap float64) bool {
 	s.mulT(s.v, s.best.a)
 	size, most := mirror.Norm(s.best.w, 1), mirror.Norm(s.v, math.Inf(1))
@@ -141,8 +141,8 @@ func (s *solver) pruneVertex(gap float64) bool {
 	return true
 }
 
-// restore changes the coordinates of w that are not 0, each relative to itself, such that the given rows have the margins γb, where γ
-// is the least of them for the best w: δ = W²Bᵀ(BW²Bᵀ)⁻¹(γb − Bw), for the rows B and W = diag(w).
+// restore changes the coordinates of w that are not 0, each relative to itself, such that the given rows have the
+// margins γb, where γ is the least of them for the best w: δ = W²Bᵀ(BW²Bᵀ)⁻¹(γb − Bw), for the rows B and W = diag(w).
 func (s *solver) restore(w []float64, rows []int) {
 	n := len(rows)
 	gamma := s.least(s.m)

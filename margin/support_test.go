@@ -10,9 +10,9 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// In general position a linear program ends in a vertex: with d unknowns at most d examples hold the margin for p = 1, as
-// many as there are weights other than 0, and at most d + 1 − (weights at the bound) for p = ∞. For 1 < p < ∞ the dual
-// is a point of a face of at most d + 1 examples.
+// In general position a linear program ends in a vertex: with d unknowns at most d examples hold the margin for p = 1,
+// as many as there are weights other than 0, and at most d + 1 − (weights at the bound) for p = ∞. For 1 < p < ∞ the
+// dual is a point of a face of at most d + 1 examples.
 func TestSupportVectorsAreThoseOfAVertex(t *testing.T) {
 	const n, d = 300, 12
 	for seed := range uint64(4) {

@@ -16,7 +16,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// drawUneven draws a problem whose columns are multiplied by factors from 10^−most to 10^most; powers of two if it is not separable.
+// drawUneven draws a problem whose columns are multiplied by factors from 10^−most to 10^most; powers of two if it is
+// not separable.
 func drawUneven(seed uint64, most float64, separable bool) random {
 	rng := rand.New(rand.NewPCG(seed, 78))
 	dim := func() int { return int(math.Round(2 * math.Pow(30, rng.Float64()))) } // 2 … 60
@@ -145,8 +146,8 @@ func TestColumnsOfAnyScaleWithoutAMarginAreRefused(t *testing.T) {
 	}
 }
 
-// A column of identifiers or times beside one that tells the classes apart: w = (0, 1) has margin 1, and no w has more, as
-// identifiers are of both signs once labels are absorbed.
+// A column of identifiers or times beside one that tells the classes apart: w = (0, 1) has margin 1, and no w has more,
+// as identifiers are of both signs once labels are absorbed.
 func TestAColumnOfIdentifiersHidesNoMargin(t *testing.T) {
 	for _, first := range []float64{1e4, 1e7, 1e10, 1e12, 1.7e12, 1e16} {
 		var x [][]float64
@@ -179,8 +180,8 @@ func TestUndecidedNamesTheColumn(t *testing.T) {
 	}
 }
 
-// One column is large, or one example, or the start has a 0 where p < 2 has no curvature: base cases of what the two paths
-// for uneven columns have to solve.
+// One column is large, or one example, or the start has a 0 where p < 2 has no curvature: base cases of what the two
+// paths for uneven columns have to solve.
 func TestSmallUnevenProblemsAreSolved(t *testing.T) {
 	for name, rows := range map[string][][]float64{
 		"a large column":        {{1e10, 1}, {-1e10, 2}},

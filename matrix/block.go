@@ -2,7 +2,8 @@ package matrix
 
 import "github.com/bregman-ml/bregman/internal/vec"
 
-// block is some rows in CSR form: row r has columns idx[ptr[r]:ptr[r+1]] and as many values, in val or, of 32 bits, in val32.
+// block is some rows in CSR form: row r has columns idx[ptr[r]:ptr[r+1]] and as many values, in val or, of 32 bits, in
+// val32.
 type block struct {
 	ptr   []int32
 	idx   []int32

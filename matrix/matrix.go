@@ -18,8 +18,9 @@ type Matrix interface {
 	MulRows(dst []float64, rows []int, x []float64)
 	// AddMulTRows adds Σ c[k]·A[rows[k]] to dst.
 	AddMulTRows(dst []float64, rows []int, c []float64)
-	// MulAddT sets s[k] = ⟨A[rows[k]], x⟩, calls weigh, which sets c[lo:hi] from s[lo:hi], and adds Σ c[k]·A[rows[k]] to dst: both products in
-	// one pass over the rows, all of them where rows is nil. weigh is called for every k once, on several cores.
+	// MulAddT sets s[k] = ⟨A[rows[k]], x⟩, calls weigh, which sets c[lo:hi] from s[lo:hi], and adds Σ c[k]·A[rows[k]]
+	// to dst: both products in one pass over the rows, all of them where rows is nil. weigh is called for every k once,
+	// on several cores.
 	MulAddT(dst []float64, rows []int, s, c, x []float64, weigh func(lo, hi int))
 	// Row returns row i without a copy: its values and their columns, nil meaning all columns.
 	Row(i int) (idx []int32, val []float64)
@@ -49,7 +50,8 @@ func (s starts) find(i int) (block, row int) {
 	return lo, i - s[lo]
 }
 
-// each calls f for the rows from lo to hi block by block: in block b those from … to, the first of them the at-th of all.
+// each calls f for the rows from lo to hi block by block: in block b those from … to, the first of them the at-th of
+// all.
 func (s starts) each(lo, hi int, f func(b, from, to, at int)) {
 	if lo >= hi {
 		return
@@ -64,8 +66,8 @@ func (s starts) each(lo, hi int, f func(b, from, to, at int)) {
 	}
 }
 
-// cut returns the row where part k of so many begins, if each has about as many entries; size is the entries of a block, whose
-// rows count as equally long.
+// cut returns the row where part k of so many begins, if each has about as many entries; size is the entries of a
+// block, whose rows count as equally long.
 func (s starts) cut(k, parts int, size func(b int) int) int {
 	var total int
 	for b := range len(s) - 1 {

@@ -11,9 +11,9 @@ import (
 // a hundred times what waking a worker costs.
 const parallelEntries = 1 << 17
 
-// team is the cores at work on a product, one product at a time. Nothing is locked or shared in the inner loops: a part of A·x
-// writes rows of its own, and a part of Aᵀ·c adds into a vector of its own. How many parts there are does not depend on the
-// number of cores, and their sums are added in order: every machine gets the same bits.
+// team is the cores at work on a product, one product at a time. Nothing is locked or shared in the inner loops: a part
+// of A·x writes rows of its own, and a part of Aᵀ·c adds into a vector of its own. How many parts there are does not
+// depend on the number of cores, and their sums are added in order: every machine gets the same bits.
 type team struct {
 	mu   sync.Mutex
 	pool *pool.Pool
@@ -110,8 +110,8 @@ func alone(m Matrix, rows int) bool {
 	return float64(m.NNZ())*float64(rows) < parallelEntries*float64(n)
 }
 
-// mulParts and maxSums are the parts of A·x and the most parts of Aᵀ·c: more than cores, so that one that is held up does
-// not hold up the others.
+// mulParts and maxSums are the parts of A·x and the most parts of Aᵀ·c: more than cores, so that one that is held up
+// does not hold up the others.
 const (
 	mulParts = 64
 	maxSums  = 16
@@ -159,7 +159,8 @@ func (t *team) squaresT(m rowsOf, dst, c []float64) {
 	t.m, t.dst, t.src = nil, nil, nil
 }
 
-// addUp adds the sums of the parts, in their order: here where that is little work, as waiting for the others costs too.
+// addUp adds the sums of the parts, in their order: here where that is little work, as waiting for the others costs
+// too.
 func (t *team) addUp() {
 	if t.parts*len(t.dst) < 16*parallelEntries {
 		for _, s := range t.sums[:t.parts-1] {
@@ -170,8 +171,8 @@ func (t *team) addUp() {
 	t.pool.Each(t.parts, t.reduce)
 }
 
-// divide decides on the parts, and gives all but the first a vector to add into. A part has at least eight entries for each of the sums
-// it makes: those are then little work, and little memory beside the matrix.
+// divide decides on the parts, and gives all but the first a vector to add into. A part has at least eight entries for
+// each of the sums it makes: those are then little work, and little memory beside the matrix.
 func (t *team) divide() {
 	t.parts = min(max(t.m.NNZ()/(8*len(t.dst)), 2), maxSums)
 	for len(t.sums) < t.parts-1 {

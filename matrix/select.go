@@ -66,8 +66,8 @@ func Clone(m Matrix) Matrix {
 	return Select(m, rows)
 }
 
-// ScaleColumns replaces every entry by (x − center[j])·factor[j], in place. A nil center is 0, and must be for a sparse matrix, which
-// would not stay sparse.
+// ScaleColumns replaces every entry by (x − center[j])·factor[j], in place. A nil center is 0, and must be for a sparse
+// matrix, which would not stay sparse.
 func ScaleColumns(m Matrix, center, factor []float64) {
 	_, sparse := m.(*CSR)
 	n, d := m.Dims()

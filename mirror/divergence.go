@@ -9,8 +9,8 @@ type divergence interface {
 
 // Divergence returns the Bregman divergence D_ψ(x, y) = ψ(x) − ψ(y) − ⟨∇ψ(y), x − y⟩ ≥ 0.
 //
-// For Power its relative error is about 1e-15/(p−1) at most, also where x ≈ y. For other potentials it is the difference as
-// written, with an absolute error of about 1e-16 times the largest of its terms.
+// For Power its relative error is about 1e-15/(p−1) at most, also where x ≈ y. For other potentials it is the
+// difference as written, with an absolute error of about 1e-16 times the largest of its terms.
 func Divergence(psi Potential, x, y []float64) float64 {
 	if d, ok := psi.(divergence); ok {
 		return d.divergence(x, y)

@@ -56,8 +56,8 @@ func (s *power) divergence(x, y []float64) float64 {
 
 // powerDivergence returns |x|ᵖ/p − |y|ᵖ/p − sign(y)|y|^(p−1)(x−y). With x = (1+δ)y it is
 // |y|ᵖ·(((1+δ)ᵖ − 1)/p − δ) = |y|ᵖ·Σ_{k≥2} (p−1)…(p−k+1)/k! · δᵏ; the series replaces the difference,
-// which cancels, where |δ|(p+1) < 0.3: its terms are summed until they no longer count. Above that expm1(p·log1p δ)/p − δ
-// loses about a factor 1/((p−1)δ) to the subtraction: an error of 1e-15/(p−1).
+// which cancels, where |δ|(p+1) < 0.3: its terms are summed until they no longer count. Above that expm1(p·log1p δ)/p −
+// δ loses about a factor 1/((p−1)δ) to the subtraction: an error of 1e-15/(p−1).
 func powerDivergence(p, x, y float64) float64 {
 	if y == 0 {
 		return math.Pow(math.Abs(x), p) / p

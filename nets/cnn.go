@@ -4,8 +4,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// cnn is small enough to train on a CPU in seconds, and good enough to show what p does: three convolutions of 16, 32 and 64 channels,
-// halving the picture twice.
+// cnn is small enough to train on a CPU in seconds, and good enough to show what p does: three convolutions of 16, 32
+// and 64 channels, halving the picture twice.
 func cnn(b *Builder, x *Node, classes int) *Node {
 	x = ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, 16, 1)))
 	x = ReLU(b.Norm("bn2", b.Conv("conv2", x, 3, 32, 2)))

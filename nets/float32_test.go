@@ -13,7 +13,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// gradients32 returns the gradients by every parameter of a network for random pictures, computed in the pictures' type.
+// gradients32 returns the gradients by every parameter of a network for random pictures, computed in the pictures'
+// type.
 func gradients32[T float32 | float64](t *testing.T, name string, seed uint64, batch, side int) [][]float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 6))
@@ -54,8 +55,10 @@ func gradients32[T float32 | float64](t *testing.T, name string, seed uint64, ba
 	return all
 }
 
-// In float32 a gradient is a sum of some thousand terms behind others of the same kind: 1e-5 of the tensor's largest element allows
-// each of them some twenty roundings of 6e-8. Where a unit's input is within rounding of 0, ReLU may let it pass in one type and not in the other, which shows in all gradients before it: the median of three seeds leaves it out.
+// In float32 a gradient is a sum of some thousand terms behind others of the same kind: 1e-5 of the tensor's largest
+// element allows each of them some twenty roundings of 6e-8. Where a unit's input is within rounding of 0, ReLU may let
+// it pass in one type and not in the other, which shows in all gradients before it: the median of three seeds leaves it
+// out.
 func TestFloat32GradientsAreThoseOfFloat64(t *testing.T) {
 	if testBackend(t).Name() != "cpu" {
 		t.Skip("GoMLX's engine adds float32 numbers one after another and is ten times less exact")

@@ -6,14 +6,14 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// hasGroups says whether an engine runs grouped convolutions well, with gradients that are grouped, too. XLA on a GPU is quicker with
-// the other forms here, and GoMLX's engine in Go is slow with either.
+// hasGroups says whether an engine runs grouped convolutions well, with gradients that are grouped, too. XLA on a GPU
+// is quicker with the other forms here, and GoMLX's engine in Go is slow with either.
 func hasGroups(x *Node) bool {
 	return x.DType() == dtypes.Float32 && x.Graph().Backend().Name() == "cpu"
 }
 
-// grouped is a convolution of x with a kernel [side, side, in/groups, out], with gradients that are one convolution each, where GoMLX
-// takes one per group.
+// grouped is a convolution of x with a kernel [side, side, in/groups, out], with gradients that are one convolution
+// each, where GoMLX takes one per group.
 func grouped(x, kernel *Node, groups, stride int) *Node {
 	d, k := x.Shape().Dimensions, kernel.Shape().Dimensions
 	side, in, out := k[0], d[3], k[3]
@@ -27,7 +27,8 @@ func grouped(x, kernel *Node, groups, stride int) *Node {
 	forward := func() *Node {
 		return ConvGeneral(x, kernel, last, steps, [][2]int{{pad, pad}, {pad, pad}}, nil, nil, groups, 1)
 	}
-	// end is the padding after an axis that makes a window of `side` over n gradients, stride apart, give `want` values.
+	// end is the padding after an axis that makes a window of `side` over n gradients, stride apart, give `want`
+	// values.
 	end := func(want, n int) int { return want - 1 + side - (side - 1 - pad) - ((n-1)*stride + 1) }
 	byInput := func(v *Node) *Node {
 		turned := Reshape(kernel, side, side, in/groups, groups, out/groups)
@@ -44,10 +45,12 @@ func grouped(x, kernel *Node, groups, stride int) *Node {
 	return withGradients(forward, shapes.Make(x.DType(), d[0], h, w, out), []*Node{x, kernel}, byInput, byKernel)
 }
 
-// withGradients returns forward's value of the given shape, with these gradients by its inputs, each a function of the gradient by the value.
+// withGradients returns forward's value of the given shape, with these gradients by its inputs, each a function of the
+// gradient by the value.
 //
-// GoMLX lets a node be differentiated as another one of the same shape. The other one here reads an element of each input; on its way
-// back the gradient by the value is caught, and each input's is made from it. Of the stand-in itself nothing is ever computed.
+// GoMLX lets a node be differentiated as another one of the same shape. The other one here reads an element of each
+// input; on its way back the gradient by the value is caught, and each input's is made from it. Of the stand-in itself
+// nothing is ever computed.
 func withGradients(forward func() *Node, shape shapes.Shape, inputs []*Node, gradients ...func(v *Node) *Node) *Node {
 	standIn := func() *Node {
 		var caught, sum *Node

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// The two other forms of a grouped convolution are checked by finite differences in float64; this one has to agree with them, value and
-// gradients, to what float32 sums of at most 2·9·9·3 terms lose.
+// The two other forms of a grouped convolution are checked by finite differences in float64; this one has to agree with
+// them, value and gradients, to what float32 sums of at most 2·9·9·3 terms lose.
 func TestGroupedConvolutionsAgreeWithTheirOtherForms(t *testing.T) {
 	backend := testBackend(t)
 	if backend.Name() != "cpu" {

@@ -28,8 +28,8 @@ func (b *Builder) In(names ...string) *Builder {
 	return &down
 }
 
-// Variable is one of this place, made at the first call: "weight" and "bias" of a layer, "running_mean" and "running_var" of
-// batch norm. Init knows these names.
+// Variable is one of this place, made at the first call: "weight" and "bias" of a layer, "running_mean" and
+// "running_var" of batch norm. Init knows these names.
 func (b *Builder) Variable(name string, dims ...int) *model.Variable {
 	v := b.scope.VariableWithShape(name, shapes.Make(b.wide, dims...))
 	if !v.HasValue() {

@@ -10,13 +10,15 @@
 //
 //	z = sign(w)|w|^(p−1),   z ← z − η·g,   w = sign(z)|z|^(1/(p−1)).
 //
-// The weights are the state; p and the learning rate are scalar variables of the store, one pair per parameter group, so that one
-// compiled step serves every p. p = 2 is SGD to the bit, by a branch of its own. Where η·g is 0, and nothing decays, a weight keeps its bits.
+// The weights are the state; p and the learning rate are scalar variables of the store, one pair per parameter group,
+// so that one compiled step serves every p. p = 2 is SGD to the bit, by a branch of its own. Where η·g is 0, and
+// nothing decays, a weight keeps its bits.
 //
-// Two powers a step round w by some ε/(p−1) of itself for p < 2, with ε = 6e-8 in float32: by a ten-thousandth for p = 1.001, about the least p that
-// float32 serves. For large p, z underflows where |w| < 1e-38^(1/(p−1)): below 6e-5 for p = 10, below 0.05 for p = 30. Such a z is taken for 0, which
-// changes nothing beside an η·|g| above 1e-31; with DualDecay a weight of gradient 0 goes to 0 there at once. With Units it is |w|/u, u the unit, that
-// must not be so small, and not larger than 1e38^(1/(p−1)) either: 21 for p = 30, 6 for p = 50, the largest p that Units takes.
+// Two powers a step round w by some ε/(p−1) of itself for p < 2, with ε = 6e-8 in float32: by a ten-thousandth for p =
+// 1.001, about the least p that float32 serves. For large p, z underflows where |w| < 1e-38^(1/(p−1)): below 6e-5 for p
+// = 10, below 0.05 for p = 30. Such a z is taken for 0, which changes nothing beside an η·|g| above 1e-31; with
+// DualDecay a weight of gradient 0 goes to 0 there at once. With Units it is |w|/u, u the unit, that must not be so
+// small, and not larger than 1e38^(1/(p−1)) either: 21 for p = 30, 6 for p = 50, the largest p that Units takes.
 package optim
 
 import (
@@ -77,8 +79,8 @@ const (
 	unitName     = "unit"
 )
 
-// Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the store's
-// parameter "learning_rate", else 0.1.
+// Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the
+// store's parameter "learning_rate", else 0.1.
 func Mirror() *Config {
 	return &Config{groups: []group{{name: defaultGroup, match: func(string) bool { return true }, potential: Power(2)}}, epsilon: 1e-8}
 }
@@ -100,8 +102,8 @@ func (c *Config) LearningRate(rate float64) *Config {
 	return c
 }
 
-// Group gives the parameters whose path matches a potential and a learning rate of their own; a rate of 0 takes the default's.
-// Groups are tried in the order they were added, and have different names.
+// Group gives the parameters whose path matches a potential and a learning rate of their own; a rate of 0 takes the
+// default's. Groups are tried in the order they were added, and have different names.
 func (c *Config) Group(name string, match func(path string) bool, psi Potential, rate float64) *Config {
 	last := len(c.groups) - 1
 	c.groups = append(c.groups[:last], group{name, match, psi, rate, rate != 0}, c.groups[last])
@@ -126,8 +128,8 @@ func (c *Config) WeightDecay(lambda float64) *Config {
 	return c
 }
 
-// Adaptive divides the gradient by the root of a running mean of its square before the mirror step, as Adam does without its
-// first moment: s ← βs + (1−β)g², g/(√(s/(1−βᵗ)) + 1e-8).
+// Adaptive divides the gradient by the root of a running mean of its square before the mirror step, as Adam does
+// without its first moment: s ← βs + (1−β)g², g/(√(s/(1−βᵗ)) + 1e-8).
 func (c *Config) Adaptive(beta float64) *Config {
 	c.beta2 = beta
 	return c
@@ -139,15 +141,19 @@ func (c *Config) ClipByNorm(norm float64) *Config {
 	return c
 }
 
-// Units measures the weights of each kernel, a tensor of two axes or more, in units of its root mean square u at the first step: the potential is
+// Units measures the weights of each kernel, a tensor of two axes or more, in units of its root mean square u at the
+// first step: the potential is
 //
 //	ψ(w) = Σ u²/(p(p−1)) |w/u|ᵖ,   and the step   z = sign(w)|w/u|^(p−1),   z ← z − η·(p−1)/u·g,   w = u·sign(z)|z|^(1/(p−1)).
 //
-// A weight of size u moves as in gradient descent whatever p is, for p > 2 larger ones slower and smaller ones faster, for p < 2 the other way round. So one learning rate means much the same for every p. It does not
-// without units, where a weight moves at the rate η|w|^(2−p)/(p−1): a step of p = 10 overwrites the initial weights of a deep network. A tensor makes the steps of plain p-GD at the rate η(p−1)u^(p−2), so that its limit direction is the same.
+// A weight of size u moves as in gradient descent whatever p is, for p > 2 larger ones slower and smaller ones faster,
+// for p < 2 the other way round. So one learning rate means much the same for every p. It does not without units, where
+// a weight moves at the rate η|w|^(2−p)/(p−1): a step of p = 10 overwrites the initial weights of a deep network. A
+// tensor makes the steps of plain p-GD at the rate η(p−1)u^(p−2), so that its limit direction is the same.
 //
-// Biases and the like, tensors of one axis, move by gradient descent: they start at 0 or at 1, where p < 2 would freeze the ones and p > 2 throw them. A kernel that starts at 0 has the unit 1/√(inputs of an output).
-// DualDecay is then the gradient of λψ, of ½λ‖w‖₂² for biases.
+// Biases and the like, tensors of one axis, move by gradient descent: they start at 0 or at 1, where p < 2 would freeze
+// the ones and p > 2 throw them. A kernel that starts at 0 has the unit 1/√(inputs of an output). DualDecay is then the
+// gradient of λψ, of ½λ‖w‖₂² for biases.
 func (c *Config) Units() *Config {
 	c.units = true
 	return c
@@ -201,7 +207,8 @@ func (c *Config) Done() *Optimizer {
 	return &Optimizer{*c}
 }
 
-// MaxUnitP is the largest p that Units takes: there |w|^(p−1) of a weight of six units is the largest number of float32.
+// MaxUnitP is the largest p that Units takes: there |w|^(p−1) of a weight of six units is the largest number of
+// float32.
 const MaxUnitP = 50
 
 func (c *Config) checkUnits(psi Potential, parameter float64) error {
@@ -227,8 +234,8 @@ func (o *Optimizer) UpdateGraph(scope *model.Scope, _ *Graph, loss *Node) {
 	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
 }
 
-// UpdateGraphWithGradients builds one step from gradients, given in the order of the scope's trainable variables. The update is made
-// in each variable's own type, whatever the loss's.
+// UpdateGraphWithGradients builds one step from gradients, given in the order of the scope's trainable variables. The
+// update is made in each variable's own type, whatever the loss's.
 func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, grads []*Node, _ dtypes.DType) {
 	if len(grads) == 0 {
 		return
@@ -312,7 +319,8 @@ func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, fa
 	}
 }
 
-// unit is the root mean square of a kernel when it is first asked for. It is measured in every step, a pass over the weights, and kept from the first.
+// unit is the root mean square of a kernel when it is first asked for. It is measured in every step, a pass over the
+// weights, and kept from the first.
 func unit(scope *model.Scope, v *model.Variable, w *Node) *Node {
 	d := w.Shape().Dimensions
 	now := Sqrt(ReduceAllMean(Square(w)))
@@ -368,8 +376,9 @@ func (o *Optimizer) rateVar(scope *model.Scope, g *group) *model.Variable {
 	return optimizer.LearningRateVar(scope.Store().RootScope(), dtypes.Float32, rate)
 }
 
-// Set changes the potential's parameter (p, β or a scale) of a group, "default" if empty, and its learning rate, between steps: nothing is compiled again.
-// A rate of 0 leaves it as it is; a group made without a rate of its own takes no other.
+// Set changes the potential's parameter (p, β or a scale) of a group, "default" if empty, and its learning rate,
+// between steps: nothing is compiled again. A rate of 0 leaves it as it is; a group made without a rate of its own
+// takes no other.
 func (o *Optimizer) Set(scope *model.Scope, name string, parameter, rate float64) error {
 	if name == "" {
 		name = defaultGroup

@@ -137,7 +137,8 @@ func TestPEqualsTwoIsSGDToTheBit(t *testing.T) {
 	}
 }
 
-// kernel makes steps with an optimizer on a kernel of one row and on a bias, which start and move alike: the loss of both is quadratic's.
+// kernel makes steps with an optimizer on a kernel of one row and on a bias, which start and move alike: the loss of
+// both is quadratic's.
 func kernel[T float32 | float64](t *testing.T, opt optimizer.Interface, from []float64, steps int) (kernels, biases [][]T) {
 	t.Helper()
 	store := model.NewStore()
@@ -174,7 +175,8 @@ func rms(w []float64) float64 {
 	return math.Sqrt(sum / float64(len(w)))
 }
 
-// In units a kernel makes the steps of p-GD at the rate η(p−1)u^(p−2), with the u of its start, and a bias those of gradient descent.
+// In units a kernel makes the steps of p-GD at the rate η(p−1)u^(p−2), with the u of its start, and a bias those of
+// gradient descent.
 func TestUnitsArePGDAtARateOfTheKernelsOwn(t *testing.T) {
 	const eta = 0.05
 	rate := float64(float32(eta))
@@ -186,7 +188,8 @@ func TestUnitsArePGDAtARateOfTheKernelsOwn(t *testing.T) {
 	}
 }
 
-// A weight as large as its unit moves by η·g to first order, for every p, at any scale of the kernel, also where |w|^(p−1) would underflow.
+// A weight as large as its unit moves by η·g to first order, for every p, at any scale of the kernel, also where
+// |w|^(p−1) would underflow.
 func TestAWeightOfUnitSizeMovesAsInGradientDescent(t *testing.T) {
 	for _, size := range []float64{1e-4, 0.02, 1, 30} {
 		for _, p := range []float64{1.1, 2, 3, 10, 50} {
@@ -232,7 +235,8 @@ func TestDualDecayDoesNotDependOnTheUnit(t *testing.T) {
 	}
 }
 
-// The unit is that of the optimizer's own first step, whatever the global step is, and of the first step after a restart. Clear forgets it.
+// The unit is that of the optimizer's own first step, whatever the global step is, and of the first step after a
+// restart. Clear forgets it.
 func TestTheUnitIsMeasuredAtTheOptimizersFirstStep(t *testing.T) {
 	store := model.NewStore()
 	from := [][]float32{{0.5, -0.8, 1.2, -0.05, 2}}
@@ -416,7 +420,8 @@ func TestPCanChangeWithoutCompiling(t *testing.T) {
 	}
 }
 
-// A weight whose gradient is 0, or any weight while the rate is 0, keeps its bits, even where z underflows or 1/(p−1) magnifies rounding.
+// A weight whose gradient is 0, or any weight while the rate is 0, keeps its bits, even where z underflows or 1/(p−1)
+// magnifies rounding.
 func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
 	weights := []float32{0.02, -0.02, 1e-5, 0.7, -3, 1e-30, 0}
 	for name, psi := range map[string]Potential{"p = 1.00001": Power(1.00001), "p = 1.1": Power(1.1), "p = 3": Power(3), "p = 10": Power(10), "p = 30": Power(30), "hyperbolic": HyperbolicEntropy(0.3)} {
@@ -440,7 +445,8 @@ func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
 	}
 }
 
-// What the package promises of float32: a step is off by some ε/(p−1), and by some ε for p > 2, also where z underflows.
+// What the package promises of float32: a step is off by some ε/(p−1), and by some ε for p > 2, also where z
+// underflows.
 func TestFloat32ServesExtremeP(t *testing.T) {
 	for _, p := range []float64{1.001, 1.01, 1.1, 3, 10, 30} {
 		w, g := []float32{0.02, -0.02, 1e-5, 0.7, -1.5}, []float32{1e-3, 1e-6, -1e-10, 0.3, 1e-20}

@@ -9,8 +9,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Potential is a coordinate-wise potential as graph operations, the twin of one in package mirror: each of those has one here. Its parameter is a
-// variable of the store.
+// Potential is a coordinate-wise potential as graph operations, the twin of one in package mirror: each of those has
+// one here. Its parameter is a variable of the store.
 type Potential struct {
 	name      string
 	parameter string // its name: p, beta or scale
@@ -62,14 +62,16 @@ func HyperbolicEntropy(beta float64) Potential {
 		}}
 }
 
-// Quadratic is ψ(w) = ½ Σ a·w²: z = aw, w = z/a, gradient descent at the rate η/a. A scale of its own for each tensor is a Group for each.
+// Quadratic is ψ(w) = ½ Σ a·w²: z = aw, w = z/a, gradient descent at the rate η/a. A scale of its own for each tensor
+// is a Group for each.
 func Quadratic(a float64) Potential {
 	return Potential{"quadratic", "scale", a,
 		func(w, a *Node) *Node { return Mul(w, ConvertDType(a, w.DType())) },
 		func(z, a *Node) *Node { return Div(z, ConvertDType(a, z.DType())) }}
 }
 
-// Entropy is ψ(w) = Σ w log w − w on w > 0: the exponentiated gradient, w ← w·e^(−ηg). Weights must start, and stay, positive.
+// Entropy is ψ(w) = Σ w log w − w on w > 0: the exponentiated gradient, w ← w·e^(−ηg). Weights must start, and stay,
+// positive.
 func Entropy() Potential {
 	return Potential{"entropy", "unused", 1,
 		func(w, _ *Node) *Node { return Log(w) },

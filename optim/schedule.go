@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Schedule is how the learning rate changes over a run. The number of steps is a variable of the store, so that runs of different
-// length share one compiled step.
+// Schedule is how the learning rate changes over a run. The number of steps is a variable of the store, so that runs of
+// different length share one compiled step.
 type Schedule struct {
 	kind  string
 	steps float64 // in all
@@ -26,9 +26,9 @@ func Constant() Schedule { return Schedule{} }
 // scheduleScope is where the schedule's variables are in the optimizer's scope.
 const scheduleScope = "schedule"
 
-// Triangular rises from 0 to the learning rate at step peak, counted from 0, and falls back to 0 at step steps: our reading of
-// the paper's cyclic schedule. With a peak of 0 it
-// only falls. The last step, steps − 1, is the latest to peak at: a run of one step makes it at the full rate.
+// Triangular rises from 0 to the learning rate at step peak, counted from 0, and falls back to 0 at step steps: our
+// reading of the paper's cyclic schedule. With a peak of 0 it only falls. The last step, steps − 1, is the latest to
+// peak at: a run of one step makes it at the full rate.
 func Triangular(steps, peak int) Schedule {
 	return Schedule{kind: "triangular", steps: float64(steps), peak: float64(max(0, min(peak, steps-1)))}
 }
@@ -80,8 +80,8 @@ func (s Schedule) factor(scope *model.Scope, g *Graph, step *Node) *Node {
 	return one
 }
 
-// Restart sets the step counter back to 0 and the length of the schedule, on the same store: the next run starts without compiling.
-// The schedule must be of the optimizer's kind, which is compiled.
+// Restart sets the step counter back to 0 and the length of the schedule, on the same store: the next run starts
+// without compiling. The schedule must be of the optimizer's kind, which is compiled.
 func (o *Optimizer) Restart(scope *model.Scope, s Schedule) error {
 	if s.kind != o.schedule.kind {
 		return fmt.Errorf("the optimizer was made with a %s schedule, not with a %s one: make another", o.schedule, s)

@@ -17,8 +17,8 @@ func setScalar(v *model.Variable, x float64) error {
 	return v.SetValue(tensors.FromScalar(float32(x)))
 }
 
-// FirstNotFinite returns an error that names the first trainable parameter of the scope with a NaN or an infinity, and the place of it,
-// or nil. It reads every parameter back: ask once the loss is no longer finite.
+// FirstNotFinite returns an error that names the first trainable parameter of the scope with a NaN or an infinity, and
+// the place of it, or nil. It reads every parameter back: ask once the loss is no longer finite.
 func FirstNotFinite(scope *model.Scope) error {
 	for v := range scope.IterVariables() {
 		if !v.Trainable || !v.HasValue() {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Folder reads below one folder and never outside it: names with "..", and links that lead out, are errors. Only regular files are opened, so a
-// pipe cannot make a reader wait.
+// Folder reads below one folder and never outside it: names with "..", and links that lead out, are errors. Only
+// regular files are opened, so a pipe cannot make a reader wait.
 type Folder struct {
 	root *os.Root
 }
@@ -100,7 +100,8 @@ func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return d.ReadDir(-1)
 }
 
-// Busy says whether a process is writing the run in this folder: it holds the lock. Where that cannot be known it is true.
+// Busy says whether a process is writing the run in this folder: it holds the lock. Where that cannot be known it is
+// true.
 func (f *Folder) Busy() bool {
 	file, _, err := f.Open(".lock")
 	if err != nil {

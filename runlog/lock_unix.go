@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock takes the run folder for this process, until the file is closed or the process ends, however it does. A file system without locks
-// gives none.
+// lock takes the run folder for this process, until the file is closed or the process ends, however it does. A file
+// system without locks gives none.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Log holds the metrics of a run as curves of numbers. It reads a metrics.jsonl piece by piece as it grows, and takes whatever is in it: a line that
-// is no JSON object, or too long, is counted and passed over.
+// Log holds the metrics of a run as curves of numbers. It reads a metrics.jsonl piece by piece as it grows, and takes
+// whatever is in it: a line that is no JSON object, or too long, is counted and passed over.
 type Log struct {
 	Curves []*Curve
 	Offset int64  // of the first byte that was not read yet, at the start of a line
@@ -29,7 +29,8 @@ type Log struct {
 	scratch  point
 }
 
-// Curve is what one descent, one training run or one p of several wrote: columns of equal length, NaN where a line lacks a number.
+// Curve is what one descent, one training run or one p of several wrote: columns of equal length, NaN where a line
+// lacks a number.
 type Curve struct {
 	Name   string  // what tells it from the other curves of the run, such as "p = 3" or "class 7"; may be empty
 	P      float64 // NaN where the lines do not say
@@ -67,8 +68,9 @@ const (
 	maxName    = 64
 )
 
-// labels are the keys of a line that say which curve it belongs to, in the order of a curve's name. The "points" of a line are points of one curve, and the numbers
-// of its "result", which a sweep writes of each "run", are the line's own.
+// labels are the keys of a line that say which curve it belongs to, in the order of a curve's name. The "points" of a
+// line are points of one curve, and the numbers of its "result", which a sweep writes of each "run", are the line's
+// own.
 var labels = []string{"experiment", "name", "model", "variant", "p", "class", "seed", "reading"}
 
 // Read reads the whole lines from where it stopped up to size. A last line without its newline waits for the next call.
@@ -181,7 +183,8 @@ func (pt *point) label(name, text string) {
 	}
 }
 
-// scan reads the common line, an object of numbers, several times faster than encoding/json; false: it is something else.
+// scan reads the common line, an object of numbers, several times faster than encoding/json; false: it is something
+// else.
 func (pt *point) scan(line []byte) bool {
 	*pt = point{p: math.NaN(), names: pt.names[:0], values: pt.values[:0], labels: pt.labels[:0]}
 	if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' {
@@ -322,7 +325,8 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// add appends a point to its curve. A step that goes back begins another: fit tries again with a softer margin where the classes are not separated.
+// add appends a point to its curve. A step that goes back begins another: fit tries again with a softer margin where
+// the classes are not separated.
 func (l *Log) add(pt *point, names []string, values []float64, end int64) {
 	key := ""
 	if len(pt.labels) > 0 {

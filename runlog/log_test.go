@@ -43,7 +43,8 @@ func TestALogGrowsWithItsFile(t *testing.T) {
 	}
 }
 
-// Where the line is JSON, the quick reader must find the numbers that encoding/json finds. (It also takes 01 and 1., which do no harm.)
+// Where the line is JSON, the quick reader must find the numbers that encoding/json finds. (It also takes 01 and 1.,
+// which do no harm.)
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{`{"step":1,"loss":-0.5e-3}`, `{"a":1,}`, `{"a":01}`, `{"a":1e999}`, `{"a":+1}`, `{"a":1,"a":2}`, `{}`, `{"a":.5}`, `{"a":1e}`, `{"a":"x","b":[1]}`, `{"a":-}`,
 		`{"p":3,"points":[{"step":1}]}`, "{\"a\x01\":1}", `null`,

@@ -178,8 +178,8 @@ func (r *Run) unlock() error {
 	return held.Close()
 }
 
-// Take takes an existing run folder for this process and changes nothing in it. GoOn makes it a run again, Release gives it back. Where another
-// process is still writing it, Take returns a BusyError.
+// Take takes an existing run folder for this process and changes nothing in it. GoOn makes it a run again, Release
+// gives it back. Where another process is still writing it, Take returns a BusyError.
 func Take(dir string) (*Run, error) {
 	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
 		return nil, err
@@ -198,7 +198,8 @@ func Take(dir string) (*Run, error) {
 // Release gives a folder back that was taken, where GoOn was not called or failed. After Finish it does nothing.
 func (r *Run) Release() error { return r.unlock() }
 
-// GoOn sets a folder that was taken back to running, with these lines as its metrics, and notes that it goes on, by which version and where.
+// GoOn sets a folder that was taken back to running, with these lines as its metrics, and notes that it goes on, by
+// which version and where.
 func (r *Run) GoOn(metrics []any, engine, version string) error {
 	info := r.Info
 	info.Status, info.Error, info.Warnings, info.Finished = Running, "", nil, time.Time{}

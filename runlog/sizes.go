@@ -4,7 +4,8 @@ import (
 	"math"
 )
 
-// Sizes is a histogram of |w| in bins of half an octave: Counts[k] weights have 2^(From + k/2) ≤ |w| < 2^(From + (k+1)/2). Bins without weights at both ends are left out.
+// Sizes is a histogram of |w| in bins of half an octave: Counts[k] weights have 2^(From + k/2) ≤ |w| < 2^(From +
+// (k+1)/2). Bins without weights at both ends are left out.
 type Sizes struct {
 	Below  int     `json:"below"` // weights smaller than the smallest bin that is kept, 2⁻¹⁸ in a run of train, and zeros
 	From   float64 `json:"from"`
@@ -35,7 +36,8 @@ func (s *Sizes) Total() int {
 	return n
 }
 
-// maxOctave is beyond the sizes of a float32, maxBins as many half octaves as lie between, and maxCounts more than a run of many thousand epochs has.
+// maxOctave is beyond the sizes of a float32, maxBins as many half octaves as lie between, and maxCounts more than a
+// run of many thousand epochs has.
 const (
 	maxOctave = 150
 	maxBins   = 4 * maxOctave

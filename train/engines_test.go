@@ -11,8 +11,8 @@ import (
 	"github.com/bregman-ml/bregman/optim"
 )
 
-// apart trains on our engine and on GoMLX's, and returns for every tensor how far the two ended apart, as a share of its largest
-// element, and the two mean losses.
+// apart trains on our engine and on GoMLX's, and returns for every tensor how far the two ended apart, as a share of
+// its largest element, and the two mean losses.
 func apart(t *testing.T, set *images.Set, p float64, seed uint64) (shares map[string]float64, losses [2]float64) {
 	t.Helper()
 	var after [2]safetensors.File
@@ -59,10 +59,11 @@ func apart(t *testing.T, set *images.Set, p float64, seed uint64) (shares map[st
 	return shares, losses
 }
 
-// The same graph, rounded differently. GoMLX's engine adds numbers one after another, which is off by 1e-5 of a gradient (ours by 1e-6: see
-// nets), so that a few units in a step are on the other side of ReLU's 0, and the gradient has some pixels more or less. Over twenty steps that adds up to a hundredth of the
-// largest weight. With p = 3 GoMLX's engine parts from itself by a fifth of the largest weight when the learning rate changes in its seventh
-// digit: there only the loss is compared.
+// The same graph, rounded differently. GoMLX's engine adds numbers one after another, which is off by 1e-5 of a
+// gradient (ours by 1e-6: see nets), so that a few units in a step are on the other side of ReLU's 0, and the gradient
+// has some pixels more or less. Over twenty steps that adds up to a hundredth of the largest weight. With p = 3 GoMLX's
+// engine parts from itself by a fifth of the largest weight when the learning rate changes in its seventh digit: there
+// only the loss is compared.
 func TestTwentyStepsAgreeWithGoMLXsEngine(t *testing.T) {
 	set := small(t, 200, 20)
 	for p, bound := range map[float64]float64{1.5: 3e-2, 2: 3e-2, 3: 1} {

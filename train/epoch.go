@@ -157,7 +157,8 @@ func (x *Session) scalar(path string) (float64, error) {
 	return float64(v[0]), nil
 }
 
-// Evaluate tests the network with its running statistics; with flip, the answers to a picture and to its mirror image are added.
+// Evaluate tests the network with its running statistics; with flip, the answers to a picture and to its mirror image
+// are added.
 func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 	s, _, err := x.evaluate(ctx, flip, nil)
 	return s, err

@@ -17,14 +17,16 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Geometry is where the weights of all layers are after an epoch. It is measured on the host, so it is the same on every engine that has the same weights.
+// Geometry is where the weights of all layers are after an epoch. It is measured on the host, so it is the same on
+// every engine that has the same weights.
 type Geometry struct {
 	Norm1   float64 `json:"norm_1"`
 	Norm2   float64 `json:"norm_2"`
 	NormP   float64 `json:"norm"` // of the run's own p
 	NormInf float64 `json:"norm_inf"`
 
-	// Divergence is D_ψ(w, w₀) to the weights that the run began with, for ψ(w) = (1/p)‖w‖ₚᵖ, also where the optimizer measures in other units. Nil where they are not known, or where it overflows.
+	// Divergence is D_ψ(w, w₀) to the weights that the run began with, for ψ(w) = (1/p)‖w‖ₚᵖ, also where the optimizer
+	// measures in other units. Nil where they are not known, or where it overflows.
 	Divergence *float64 `json:"divergence_start,omitempty"`
 
 	// Quantiles of logit_y − max other on the test images, over ‖W‖ₚ of the last layer.
@@ -37,7 +39,8 @@ type Geometry struct {
 // LowMargin is the share of the test images whose margin is at most Geometry.MarginLow.
 const LowMargin = 0.1
 
-// Measure tests the network and measures its weights. The two go on beside each other: on a GPU the host has nothing else to do.
+// Measure tests the network and measures its weights. The two go on beside each other: on a GPU the host has nothing
+// else to do.
 func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, error) {
 	layers, err := x.Weights()
 	if err != nil {
@@ -100,7 +103,8 @@ func (x *Session) StartLargest() float64 {
 // ForgetStart leaves out the divergence from now on: the weights that the run began with are gone.
 func (x *Session) ForgetStart() { x.start = nil }
 
-// block is how many weights are measured at a time. Sums over blocks are added in their order, so that the number of cores does not change them.
+// block is how many weights are measured at a time. Sums over blocks are added in their order, so that the number of
+// cores does not change them.
 const block = 1 << 14
 
 // partial is what a block adds.
@@ -174,7 +178,8 @@ func scaledNorm(layers []Layer, m, p float64) float64 {
 // log2Least is where the bins of sizes begin: what is smaller, and 0, is counted in one.
 const log2Least = -18
 
-// counter counts |w| in half octaves: place 2e + h is for 2^(e−127+h/2) ≤ |w| < 2^(e−127+(h+1)/2), e being the exponent as float32 stores it.
+// counter counts |w| in half octaves: place 2e + h is for 2^(e−127+h/2) ≤ |w| < 2^(e−127+(h+1)/2), e being the exponent
+// as float32 stores it.
 type counter [512]int
 
 // halfOctave is the mantissa of √2 in float32, rounded up.
@@ -209,8 +214,9 @@ func newMeter(p float64) *meter {
 	return &meter{p, vec.PowerOf(p), vec.PowerOf(p - 1), make([]float64, block), make([]float64, block), make([]float64, block), make([]float64, block)}
 }
 
-// measure sums |w|, w², |w|ᵖ and |w|ᵖ/p − |w₀|ᵖ/p − sign(w₀)|w₀|^(p−1)(w − w₀). The last is taken as it is written: where w = (1+δ)w₀ its terms, of float32 that
-// became float64, cancel to a relative 1e-16/δ²; weights that did not move add nothing.
+// measure sums |w|, w², |w|ᵖ and |w|ᵖ/p − |w₀|ᵖ/p − sign(w₀)|w₀|^(p−1)(w − w₀). The last is taken as it is written:
+// where w = (1+δ)w₀ its terms, of float32 that became float64, cancel to a relative 1e-16/δ²; weights that did not move
+// add nothing.
 func (m *meter) measure(w, from []float32, c *counter) (s partial) {
 	n := len(w)
 	c.add(w)

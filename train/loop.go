@@ -139,7 +139,8 @@ func (x *Session) savePoint(folder *runlog.Run, p Plan, epoch int) {
 	dropCheckpoints(folder.Dir, 2)
 }
 
-// saveIn writes the session. If the disk does not take it, all checkpoints but the newest make room for another attempt.
+// saveIn writes the session. If the disk does not take it, all checkpoints but the newest make room for another
+// attempt.
 func (x *Session) saveIn(folder *runlog.Run, name string, training bool, about map[string]string) error {
 	err := x.Save(folder.Path(name), training, about)
 	if err != nil && dropCheckpoints(folder.Dir, 1) > 0 {

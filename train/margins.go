@@ -28,7 +28,8 @@ type Margins struct {
 	Positive  float64   `json:"positive"`  // share of the examples with a positive output margin: the accuracy
 	Quantiles []float64 `json:"quantiles"` // of logit_y − max other, at MarginShares
 
-	// What they are divided by: ‖W‖ of the last layer, and log₁₀ of the product over all layers; in the norms ℓₚ and ℓ₂.
+	// What they are divided by: ‖W‖ of the last layer, and log₁₀ of the product over all layers; in the norms ℓₚ and
+	// ℓ₂.
 	LastNorm          float64 `json:"last_norm"`
 	LastNorm2         float64 `json:"last_norm_2"`
 	LogProductOfNorm  float64 `json:"log10_product_of_norms"`
@@ -37,8 +38,9 @@ type Margins struct {
 	Pairs []Pair `json:"pairs"` // those that the last layer separates worst
 }
 
-// Pair is two classes as a problem with two classes: the features that the last layer sees of their training images, with a constant feature for the
-// bias. The network's own classifier of them is w_a − w_b with its bias; the best one has the largest ℓₚ margin.
+// Pair is two classes as a problem with two classes: the features that the last layer sees of their training images,
+// with a constant feature for the bias. The network's own classifier of them is w_a − w_b with its bias; the best one
+// has the largest ℓₚ margin.
 type Pair struct {
 	A        string  `json:"a"`
 	B        string  `json:"b"`
@@ -59,7 +61,8 @@ func (p Pair) Share() float64 {
 
 const separable = "separable"
 
-// Pairs that are solved, examples of each class that a problem begins with and how many it may grow by, the gap that is asked for.
+// Pairs that are solved, examples of each class that a problem begins with and how many it may grow by, the gap that is
+// asked for.
 const (
 	hardestPairs = 3
 	nearest      = 200
@@ -254,8 +257,9 @@ func (o outputs) row(dst []float64, i int) []float64 {
 	return append(dst, 1)
 }
 
-// solve finds the largest ℓₚ margin of a pair on all its examples. It begins with those that the network puts nearest to its boundary and adds the ones
-// that the solution gets wrong, until none is: the margin of fewer examples is an upper bound for all.
+// solve finds the largest ℓₚ margin of a pair on all its examples. It begins with those that the network puts nearest
+// to its boundary and adds the ones that the solution gets wrong, until none is: the margin of fewer examples is an
+// upper bound for all.
 func (o outputs) solve(ctx context.Context, p float64, a, b int, out *Pair) error {
 	all := o.ofPair(a, b)
 	in := make([]bool, len(all))

@@ -2,8 +2,8 @@ package train
 
 import "math"
 
-// sortSizes sorts numbers that are not negative, by their bits: eleven at a time, last digits first. On the ten million weights of a network it
-// takes a tenth of the time of comparing.
+// sortSizes sorts numbers that are not negative, by their bits: eleven at a time, last digits first. On the ten million
+// weights of a network it takes a tenth of the time of comparing.
 func sortSizes(a []float32) {
 	const digits, mask = 11, 1<<11 - 1
 	b := make([]float32, len(a))

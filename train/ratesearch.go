@@ -10,16 +10,22 @@ import (
 	"strconv"
 )
 
-// RateSearch is how a learning rate was found: by short runs of the network itself, each a whole schedule in few epochs, and the loss each ended with.
+// RateSearch is how a learning rate was found: by short runs of the network itself, each a whole schedule in few
+// epochs, and the loss each ended with.
 //
-// It begins at a given rate and goes up and down by factors of ten until the best has a worse one on both sides; then by half decades, with longer runs, and takes the lowest point
-// of the parabola through the best and its neighbours, over the logarithm of the rate, but after longer runs none below the best. The loss is the mean over the batches of the last epoch: of training images, augmented, most of which a short run
-// has seen a few times, so that no test image has a say.
+// It begins at a given rate and goes up and down by factors of ten until the best has a worse one on both sides; then
+// by half decades, with longer runs, and takes the lowest point of the parabola through the best and its neighbours,
+// over the logarithm of the rate, but after longer runs none below the best. The loss is the mean over the batches of
+// the last epoch: of training images, augmented, most of which a short run has seen a few times, so that no test image
+// has a say.
 //
-// The rate that is best grows with the length of a run, and a large one starts slowly: very short runs tell the decade, and longer ones move up from there.
+// The rate that is best grows with the length of a run, and a large one starts slowly: very short runs tell the decade,
+// and longer ones move up from there.
 //
-// A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of large p apart: there the first steps throw every weight to
-// (η|g|)^(1/(p−1)), and the loss of what follows is as flat over decades of η as that power. One short run of each rate is noisy there, too: for p = 10 two seeds may find rates that are decades apart.
+// A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of
+// large p apart: there the first steps throw every weight to (η|g|)^(1/(p−1)), and the loss of what follows is as flat
+// over decades of η as that power. One short run of each rate is noisy there, too: for p = 10 two seeds may find rates
+// that are decades apart.
 type RateSearch struct {
 	P      float64     `json:"p"`
 	Rate   float64     `json:"lr"`     // chosen
@@ -41,8 +47,9 @@ const (
 	highestRate = 1e4
 )
 
-// SearchRate makes runs with learning rates around first and chooses: of the kind of coarse, whose epochs and schedule are short, for the decade, and of fine for
-// the rest. show is called after each. The session is left in disorder: Start comes next.
+// SearchRate makes runs with learning rates around first and chooses: of the kind of coarse, whose epochs and schedule
+// are short, for the decade, and of fine for the rest. show is called after each. The session is left in disorder:
+// Start comes next.
 func (x *Session) SearchRate(ctx context.Context, coarse, fine Plan, first float64, show func(TriedRate)) (RateSearch, error) {
 	s := RateSearch{P: fine.P, Epochs: fine.Epochs}
 	look := func(r Plan) func(rate float64) (float64, error) {
@@ -89,8 +96,8 @@ func (x *Session) short(ctx context.Context, r Plan) (float64, error) {
 // mostMoves bounds how far the longer runs move: with large p the loss can be as good as flat over decades.
 const mostMoves = 4
 
-// search sets the rate from the loss that each has, +Inf where there is none: by decades in short runs, then by half decades in longer ones. Where longer is nil
-// the short ones serve for both, and none is made twice.
+// search sets the rate from the loss that each has, +Inf where there is none: by decades in short runs, then by half
+// decades in longer ones. Where longer is nil the short ones serve for both, and none is made twice.
 func (s *RateSearch) search(first float64, short, longer func(rate float64) (float64, error)) error {
 	seen := map[int]float64{} // by half decades from first
 	at := func(k int) float64 { return first * math.Pow(10, float64(k)/2) }
@@ -148,7 +155,8 @@ func (s *RateSearch) search(first float64, short, longer func(rate float64) (flo
 	return nil
 }
 
-// vertex is where the parabola through the loss at k and at its neighbours is lowest, as seen from k, from −½ to ½; 0 where one of them is missing or not finite.
+// vertex is where the parabola through the loss at k and at its neighbours is lowest, as seen from k, from −½ to ½; 0
+// where one of them is missing or not finite.
 func vertex(loss map[int]float64, k int) float64 {
 	a, okA := loss[k-1]
 	c, okC := loss[k+1]

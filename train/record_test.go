@@ -17,7 +17,8 @@ func TestWhatWasNotEvaluatedIsNotWritten(t *testing.T) {
 	}
 }
 
-// Only a largest weight that grows out of all proportion is told of, not an epoch that was not measured, nor one that shrinks.
+// Only a largest weight that grows out of all proportion is told of, not an epoch that was not measured, nor one that
+// shrinks.
 func TestJump(t *testing.T) {
 	of := func(largest ...float64) []Record {
 		var out []Record

@@ -1,8 +1,9 @@
-// Package train is one deep training run, top to bottom: data on the device, the graph of a step, the loop, evaluation, checkpoints.
+// Package train is one deep training run, top to bottom: data on the device, the graph of a step, the loop, evaluation,
+// checkpoints.
 //
-// The data set lives on the device as bytes. What a step needs from the host, which examples and how they are shifted, flipped and
-// cut, is drawn for a whole epoch at once and sent as one small tensor; the step then runs without the host.
-// One compiled step serves every p, learning rate and seed: they are variables of the store.
+// The data set lives on the device as bytes. What a step needs from the host, which examples and how they are shifted,
+// flipped and cut, is drawn for a whole epoch at once and sent as one small tensor; the step then runs without the
+// host. One compiled step serves every p, learning rate and seed: they are variables of the store.
 package train
 
 import (
@@ -98,7 +99,8 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	return x, err
 }
 
-// evaluated is how many images an evaluation takes at a time. A thousand fill a GPU; on a CPU they only take memory, gigabytes for ResNet-18.
+// evaluated is how many images an evaluation takes at a time. A thousand fill a GPU; on a CPU they only take memory,
+// gigabytes for ResNet-18.
 func evaluated(engine string) int {
 	if engine == "cuda" {
 		return 1000
@@ -129,8 +131,8 @@ func (x *Session) add(g *Graph, path string, v *Node) {
 	variable.SetNodeValue(Add(variable.NodeValue(g), ConvertDType(v, dtypes.Float32)))
 }
 
-// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step. From a loss that is no finite number on the
-// weights stay as they are, so that who looks finds the weights that made it.
+// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step. From a loss that is
+// no finite number on the weights stay as they are, so that who looks finds the weights that made it.
 func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	step := optimizer.GetGlobalStepVar(scope).NodeValue(g) // before it is counted up
 	k := ConvertDType(Mod(step, ConstAs(step, x.PerEpoch)), dtypes.Int32)
@@ -160,8 +162,8 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	rate.SetNodeValue(given)
 }
 
-// evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A batch that would pass
-// the end is taken from further in front.
+// evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A
+// batch that would pass the end is taken from further in front.
 func (x *Session) evalGraph(scope *model.Scope, first, flip *Node) *Node {
 	pictures := x.normalized(x.inOrder(first, testImages, x.test))
 	pictures = Where(flip, Reverse(pictures, 2), pictures)

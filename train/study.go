@@ -25,7 +25,8 @@ type Study struct {
 	Histogram       Histogram     `json:"histogram"`
 	ScaledHistogram Histogram     `json:"scaled_histogram"`
 
-	// Accuracies on the test images without any training after the change, and with the batch-norm statistics of before.
+	// Accuracies on the test images without any training after the change, and with the batch-norm statistics of
+	// before.
 	Accuracy    float64 `json:"accuracy"`    // untouched
 	PrunedEach  []Level `json:"pruned_each"` // the smallest weights of each layer set to 0, the same share everywhere
 	PrunedAll   []Level `json:"pruned_all"`  // the smallest of all layers together

@@ -177,7 +177,8 @@ func TestAStudyTestsEachNetworkOnce(t *testing.T) {
 
 // The pair solver's answer is that of the whole problem, also where it begins with a part of the examples.
 func TestPairsOfTheSmallestKind(t *testing.T) {
-	// One feature; class 0 at 3 and 5, class 1 at −1 and −2: the best ℓ₂ classifier on (f, 1) puts 3w + b = 1, −w + b = −1: w = ½, b = −½.
+	// One feature; class 0 at 3 and 5, class 1 at −1 and −2: the best ℓ₂ classifier on (f, 1) puts 3w + b = 1, −w + b =
+	// −1: w = ½, b = −½.
 	o := outputs{logits: []float32{1, 0, 2, 0, 0, 1, 0, 2}, features: []float32{3, 5, -1, -2}, n: 4, classes: 2, d: 1, labels: []uint8{0, 0, 1, 1}}
 	var p Pair
 	if err := o.solve(t.Context(), 2, 0, 1, &p); err != nil {
@@ -193,7 +194,8 @@ func TestPairsOfTheSmallestKind(t *testing.T) {
 	}
 }
 
-// The training images come in batches of a thousand; the last one overlaps the one before, and nothing is counted twice.
+// The training images come in batches of a thousand; the last one overlaps the one before, and nothing is counted
+// twice.
 func TestOutputsAreOfEveryTrainingImageOnce(t *testing.T) {
 	set := small(t, 1050, 10)
 	x := session(t, set, quick)
@@ -345,7 +347,8 @@ func TestTheSearchEndsAtTheLowestLoss(t *testing.T) {
 	}
 }
 
-// A file as PyTorch writes it: names with dots, kernels [out, in, height, width], linear weights [out, in], counters of batches.
+// A file as PyTorch writes it: names with dots, kernels [out, in, height, width], linear weights [out, in], counters of
+// batches.
 func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 	set := small(t, 120, 40)
 	x := session(t, set, quick)

@@ -14,8 +14,9 @@ import (
 	"github.com/bregman-ml/bregman/internal/safetensors"
 )
 
-// Weights in files have PyTorch's names and layouts: kernels [out, in, height, width] and linear weights [out, in], where the networks here have
-// [height, width, in, out] and [in, out]. Only the last axis moves to the front and, in kernels, the one before it after that.
+// Weights in files have PyTorch's names and layouts: kernels [out, in, height, width] and linear weights [out, in],
+// where the networks here have [height, width, in, out] and [in, out]. Only the last axis moves to the front and, in
+// kernels, the one before it after that.
 
 // Init is the weights of a network in PyTorch's names and layouts, to go on from.
 type Init struct {
@@ -55,8 +56,8 @@ func (x *Session) setInit(in *Init) error {
 	return nil
 }
 
-// initValues turns a file's tensors into values of the network's variables. The file must have each of them and, but for PyTorch's counters of
-// batches, no others.
+// initValues turns a file's tensors into values of the network's variables. The file must have each of them and, but
+// for PyTorch's counters of batches, no others.
 func (x *Session) initValues(in *Init) (map[string]*tensors.Tensor, error) {
 	out := map[string]*tensors.Tensor{}
 	for v := range x.modelScope().IterVariables() {

@@ -107,8 +107,9 @@ func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {
 	}
 }
 
-// One rate serves every p where weights are measured in their initial size: the small network learns from p = 1.1 to 10, from the first epoch on. Without units p = 10
-// overwrites its initial weights and has a loss of 3.7 there; guessing has 2.3.
+// One rate serves every p where weights are measured in their initial size: the small network learns from p = 1.1 to
+// 10, from the first epoch on. Without units p = 10 overwrites its initial weights and has a loss of 3.7 there;
+// guessing has 2.3.
 func TestInUnitsOneRateServesEveryP(t *testing.T) {
 	s := quick
 	s.Optimizer = optim.Mirror().Units().Schedule(optim.Triangular(1, 1))
@@ -276,8 +277,9 @@ func TestThePlanIsAnOrderOfAllExamplesAndStaysInside(t *testing.T) {
 	}
 }
 
-// The step that is named is the first whose loss is no finite number, counted by hand: a session that stops after each step sees the same. The
-// place that is named is in the weights that made that loss, and not wherever a NaN has spread to by the end of the epoch.
+// The step that is named is the first whose loss is no finite number, counted by hand: a session that stops after each
+// step sees the same. The place that is named is in the weights that made that loss, and not wherever a NaN has spread
+// to by the end of the epoch.
 func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 	s := quick
 	s.Optimizer = optim.Mirror().Momentum(0.5).Schedule(optim.Triangular(1, 1)) // what could go on moving the weights
@@ -373,7 +375,8 @@ func TestPicturesTooSmallToCutAreRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
-// The last batch of an evaluation begins further in front where the images are no multiple: none counts twice, and none is left out.
+// The last batch of an evaluation begins further in front where the images are no multiple: none counts twice, and none
+// is left out.
 func TestEvaluationCountsEveryImageOnce(t *testing.T) {
 	set := small(t, 120, 47)
 	var scores []Score

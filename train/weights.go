@@ -12,8 +12,8 @@ import (
 	"github.com/bregman-ml/bregman/nets"
 )
 
-// Layer is the weights of one convolution or linear layer, on the host. Biases and batch-norm parameters are no layers here: they are few, and
-// nobody prunes or rounds them.
+// Layer is the weights of one convolution or linear layer, on the host. Biases and batch-norm parameters are no layers
+// here: they are few, and nobody prunes or rounds them.
 type Layer struct {
 	Name   string // as PyTorch has it: layer1.0.conv1
 	Dims   []int
@@ -65,7 +65,8 @@ type Spread struct {
 	RMS    float64 `json:"rms"`
 	// Shares of the weights with |w| below 0.001, below 0.01, below a hundredth of the RMS and below a tenth of it.
 	Below [4]float64 `json:"below"`
-	// Sparsity is the effective one, 1 − ‖w‖₁²/(n‖w‖₂²): 0 where all have one size, 0.36 for a normal distribution, near 1 where few count.
+	// Sparsity is the effective one, 1 − ‖w‖₁²/(n‖w‖₂²): 0 where all have one size, 0.36 for a normal distribution,
+	// near 1 where few count.
 	Sparsity float64 `json:"sparsity"`
 }
 

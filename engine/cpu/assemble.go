@@ -102,7 +102,8 @@ func (c *compiler) edge(n, in *node) (input, user *node) {
 	panic(fmt.Sprintf("engine cpu: node %d does not read node %d", n.id, in.id))
 }
 
-// spread returns, for each place of user in order, where input's value is: dims of the places and strides in input, collapsed.
+// spread returns, for each place of user in order, where input's value is: dims of the places and strides in input,
+// collapsed.
 func spread(input, user *node) (dims, strides []int) {
 	in, out := input.shape.Dimensions, user.shape.Dimensions
 	axisOf := make([]int, len(in)) // of the output, for each of the input
@@ -369,8 +370,8 @@ func (a *assembler) signedPowerOf(n *node) (x, y *node) {
 	return nil, nil
 }
 
-// exponent is the uniform of a power's exponent: the float64 it was rounded from, where there is one, because 1/(p−1) in float64 tells
-// a root from something near it and in float32 does not.
+// exponent is the uniform of a power's exponent: the float64 it was rounded from, where there is one, because 1/(p−1)
+// in float64 tells a root from something near it and in float32 does not.
 func (a *assembler) exponent(y *node) int {
 	if y.op == compute.OpTypeConvertDType {
 		if wide := sourceOf(y.inputs[0]); wide.shape.DType == dtypes.Float64 && a.c.stored[wide] != nil {
@@ -455,7 +456,8 @@ func isZero(n *node) bool {
 	return ok && n.op == compute.OpTypeConstant && len(flat) == 1 && flat[0] == 0
 }
 
-// finish gives registers their memory: values that die make room for others; stored float32 values are written in place.
+// finish gives registers their memory: values that die make room for others; stored float32 values are written in
+// place.
 func (a *assembler) finish() {
 	p := a.p
 	external := map[int]bool{} // leaves and stores: not scratch

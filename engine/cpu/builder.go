@@ -81,7 +81,8 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return b.shadow.DeviceAssignment(devices...)
 }
 
-// Function is a graph's function: every operation is recorded here and made in GoMLX's engine, which checks it and knows its shape.
+// Function is a graph's function: every operation is recorded here and made in GoMLX's engine, which checks it and
+// knows its shape.
 type Function struct {
 	notimplemented.Function
 	builder  *Builder

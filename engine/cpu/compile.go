@@ -148,8 +148,9 @@ func (c *compiler) collect(f *Function) {
 // fused says whether a node is computed inside a fused program without a step of its own.
 func (c *compiler) fused(n *node) bool { return elementWise(n) && !c.isRoot[n] }
 
-// chooseRoots decides which element-wise values are stored: those another kind of operation reads, those that are spread over a larger
-// shape, and those that go into several others and cost more to compute again than to store and read.
+// chooseRoots decides which element-wise values are stored: those another kind of operation reads, those that are
+// spread over a larger shape, and those that go into several others and cost more to compute again than to store and
+// read.
 func (c *compiler) chooseRoots(returned []*node) {
 	for _, n := range returned {
 		c.isRoot[sourceOf(n)] = true

@@ -32,8 +32,8 @@ func (c *compiler) product(n *node, plan planned, a, b *node) step {
 	return &productStep{plan, c.stored[n], c.stored[sourceOf(a)], c.stored[sourceOf(b)]}
 }
 
-// planConv recognises the three convolutions of a network with channels last: forward, and the gradients of its input and its kernel as
-// GoMLX writes them. It returns what is read and the plan, or nothing.
+// planConv recognises the three convolutions of a network with channels last: forward, and the gradients of its input
+// and its kernel as GoMLX writes them. It returns what is read and the plan, or nothing.
 func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	x, w := n.inputs[0], n.inputs[1]
 	at := n.attr.(convAttr)
@@ -60,8 +60,8 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		return nil, nil
 	}
 
-	// Input gradient: dy spread by the stride, with the kernel turned around and its channels exchanged. The convolution forward had
-	// out's pictures, stride `spread`, and a kernel that is made from the one given.
+	// Input gradient: dy spread by the stride, with the kernel turned around and its channels exchanged. The
+	// convolution forward had out's pictures, stride `spread`, and a kernel that is made from the one given.
 	turned := last
 	turned.KernelInputChannels, turned.KernelOutputChannels = 3, 2
 	exchanged := sameAxes(axes, turned) && groups == 1
@@ -87,7 +87,8 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		}
 	}
 
-	// Kernel gradient: the picture's channels as batch, its batch as channels, with dy as a kernel spread by the stride.
+	// Kernel gradient: the picture's channels as batch, its batch as channels, with dy as a kernel spread by the
+	// stride.
 	crossed := compute.ConvolveAxesConfig{InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2}, KernelInputChannels: 0, KernelOutputChannels: 3,
 		KernelSpatial: []int{1, 2}, OutputBatch: 2, OutputChannels: 3, OutputSpatial: []int{0, 1}}
 	if sameAxes(axes, crossed) && spread == [2]int{1, 1} && groups == 1 {
@@ -120,8 +121,9 @@ func (s *turnedStep) run(x *execution) error {
 	return s.product.run(x)
 }
 
-// turnedProduct makes the kernel [KH, KW, C/groups, OutC] of the convolution forward from the one that GoMLX convolves the gradient with:
-// turned around, and within each group with its channels exchanged, [KH, KW, OutC/groups, C], unless the axes say so already.
+// turnedProduct makes the kernel [KH, KW, C/groups, OutC] of the convolution forward from the one that GoMLX convolves
+// the gradient with: turned around, and within each group with its channels exchanged, [KH, KW, OutC/groups, C], unless
+// the axes say so already.
 func (c *compiler) turnedProduct(n *node, plan planned, conv product.Conv, x, w *node, exchanged bool) step {
 	kernel := &storage{id: len(c.all), shape: w.shape, size: w.shape.Size() * 4, def: len(c.steps), last: len(c.steps)}
 	c.all = append(c.all, kernel)
@@ -140,8 +142,9 @@ func (c *compiler) turnedProduct(n *node, plan planned, conv product.Conv, x, w 
 	return &turnedStep{&moveStep{moves: []move{m}, dst: kernel}, p}
 }
 
-// before returns the padding of the forward convolution whose input gradient is padded with pad. Forward, output i saw the inputs from
-// i·stride − start on; backward the spread gradient is padded with reach − start in front, where reach is the kernel's extent less one.
+// before returns the padding of the forward convolution whose input gradient is padded with pad. Forward, output i saw
+// the inputs from i·stride − start on; backward the spread gradient is padded with reach − start in front, where reach
+// is the kernel's extent less one.
 func before(size, outSize, kernel, stride, dilation int, pad [2]int) (start, end int) {
 	reach := dilation * (kernel - 1)
 	start = reach - pad[0]
@@ -176,7 +179,8 @@ func sameAxes(a, b compute.ConvolveAxesConfig) bool {
 		a.OutputBatch == b.OutputBatch && a.OutputChannels == b.OutputChannels && slices.Equal(a.OutputSpatial, b.OutputSpatial)
 }
 
-// planDot makes a matrix product where the contracted axes are the first or the last ones of each side and there is no batch.
+// planDot makes a matrix product where the contracted axes are the first or the last ones of each side and there is no
+// batch.
 func planDot(n *node) func(c *compiler, n *node) (step, error) {
 	at := n.attr.(dotAttr)
 	x, y := n.inputs[0], n.inputs[1]
@@ -196,8 +200,8 @@ func planDot(n *node) func(c *compiler, n *node) (step, error) {
 	}
 }
 
-// flattened makes a matrix of a tensor: kept and contracted sizes. The left side has the contracted axes last, the right side first;
-// else it is transposed.
+// flattened makes a matrix of a tensor: kept and contracted sizes. The left side has the contracted axes last, the
+// right side first; else it is transposed.
 func flattened(dims, contract []int, right bool) (kept, contracted int, transposed, ok bool) {
 	kept, contracted = 1, 1
 	for i, d := range dims {

@@ -122,7 +122,8 @@ func (c *compiler) stepsAt(s *storage) step {
 	return c.steps[s.def]
 }
 
-// donor returns a parameter of the same shape that this program reads last, place by place, and not after it has written the output.
+// donor returns a parameter of the same shape that this program reads last, place by place, and not after it has
+// written the output.
 func (p *program) donor(out *storage, taken map[*storage]bool) *storage {
 	written := -1
 	for _, s := range p.stores {

@@ -79,8 +79,8 @@ const (
 	searched  = 64 // steps back
 )
 
-// findGroup returns the last group that a root can join: everything it reads is there before the group runs, or is a value of the
-// group at the same place; and joining saves reading a tensor again.
+// findGroup returns the last group that a root can join: everything it reads is there before the group runs, or is a
+// value of the group at the same place; and joining saves reading a tensor again.
 func (c *compiler) findGroup(size int, r *reduction, leaves []use, earliest int) *group {
 	for at := len(c.steps) - 1; at >= max(earliest, 0, len(c.steps)-searched); at-- {
 		g := c.groups[at]

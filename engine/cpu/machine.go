@@ -6,7 +6,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/vec"
 )
 
-// blockLen is how many elements a fused program takes at a time: a register is 4 KB, and a handful stay in the first cache.
+// blockLen is how many elements a fused program takes at a time: a register is 4 KB, and a handful stay in the first
+// cache.
 const blockLen = 1024
 
 // register bytes: float64 and int64 need 8 a lane.
@@ -22,8 +23,8 @@ func lanes[T any](m *machine, r, n int) []T { return unsafe.Slice((*T)(m.ptr[r])
 
 func (m *machine) f(r, n int) []float32 { return unsafe.Slice((*float32)(m.ptr[r]), n) }
 
-// instr is one instruction of a fused program. What it does is in one of the functions; s and t are uniform operands: scalars that
-// are read when a program starts.
+// instr is one instruction of a fused program. What it does is in one of the functions; s and t are uniform operands:
+// scalars that are read when a program starts.
 type instr struct {
 	unary   func(dst, a []float32)
 	binary  func(dst, a, b []float32)

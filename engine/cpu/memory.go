@@ -2,8 +2,8 @@ package cpu
 
 import "slices"
 
-// layOut gives every stored tensor of the arena an offset such that tensors that live at the same time do not overlap, the largest
-// first, each at the lowest place that is free during its life. It returns the size of the arena.
+// layOut gives every stored tensor of the arena an offset such that tensors that live at the same time do not overlap,
+// the largest first, each at the lowest place that is free during its life. It returns the size of the arena.
 func layOut(all []*storage) int {
 	const align = 64
 	var placed []*storage

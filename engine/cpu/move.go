@@ -220,7 +220,8 @@ type gatherStep struct {
 	each              func(worker, task int)
 }
 
-// planGather takes gathers whose slices are the last axes of the result, in order, from int32 or int64 indices along their last axis.
+// planGather takes gathers whose slices are the last axes of the result, in order, from int32 or int64 indices along
+// their last axis.
 func planGather(n *node) func(c *compiler, n *node) (step, error) {
 	at := n.attr.(gatherAttr)
 	size := elementSize(n.shape.DType)

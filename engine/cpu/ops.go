@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// The operations of compute.Function; those that work element by element are in ops_elementwise.go. Each is recorded with what a native step needs of it (attr), and with a call that makes it on
-// GoMLX's engine.
+// The operations of compute.Function; those that work element by element are in ops_elementwise.go. Each is recorded
+// with what a native step needs of it (attr), and with a call that makes it on GoMLX's engine.
 
 // reduce has the axes as its attribute; none are all.
 func (f *Function) reduce(op compute.OpType, x compute.Value, axes []int, make func(compute.Function, compute.Value, ...int) (compute.Value, error)) (compute.Value, error) {
@@ -451,5 +451,5 @@ func (f *Function) DynamicPad(x, fill compute.Value, axes ...compute.DynamicPadA
 	}, x, fill)
 }
 
-// FusedQuantizedDense, QuantizedEmbeddingLookup and the attention operations of GoMLX's engine are not offered: GoMLX writes them out
-// in other operations.
+// FusedQuantizedDense, QuantizedEmbeddingLookup and the attention operations of GoMLX's engine are not offered: GoMLX
+// writes them out in other operations.

@@ -155,8 +155,8 @@ func (p *program) run(x *execution) error {
 	return nil
 }
 
-// choose finds the instructions that count, given the predicates: the branch of a choice that is not taken is not computed, and the
-// one that is taken is computed where the choice's value belongs.
+// choose finds the instructions that count, given the predicates: the branch of a choice that is not taken is not
+// computed, and the one that is taken is computed where the choice's value belongs.
 func (p *program) choose() {
 	p.active, p.moved = p.active[:0], p.moved[:0]
 	if !p.choices {
@@ -202,8 +202,8 @@ func (p *program) choose() {
 	}
 }
 
-// safe says whether a value may be written where a store goes before the choice is made: not where that is the memory of a leaf which
-// is read later.
+// safe says whether a value may be written where a store goes before the choice is made: not where that is the memory
+// of a leaf which is read later.
 func (p *program) safe(from, to int) bool {
 	if p.choicesReading(to) > 0 {
 		return false // the choice goes on into another: leave that one's move, which is decided later, alone

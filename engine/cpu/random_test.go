@@ -325,8 +325,8 @@ func runRandom(t *testing.T, b compute.Backend, seed uint64, donate bool) [][]fl
 	return last
 }
 
-// Two engines may round sums differently, by 1e-6 of their terms, and a comparison or a floor of what was rounded differently falls
-// another way: an element in two hundred may differ.
+// Two engines may round sums differently, by 1e-6 of their terms, and a comparison or a floor of what was rounded
+// differently falls another way: an element in two hundred may differ.
 func TestRandomGraphsAgreeWithGoMLXsEngine(t *testing.T) {
 	ours := engineFor(t, "threads=3")
 	for seed := range uint64(*randomGraphs) {

@@ -10,7 +10,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/vec"
 )
 
-// reduction is a sum, largest or smallest value over neighbouring axes: the input is [outer, rows, inner], the output [outer, inner].
+// reduction is a sum, largest or smallest value over neighbouring axes: the input is [outer, rows, inner], the output
+// [outer, inner].
 type reduction struct {
 	op                 compute.OpType
 	outer, rows, inner int

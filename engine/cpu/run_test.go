@@ -98,7 +98,8 @@ func TestTheMirrorStepIsOneProgramInPlace(t *testing.T) {
 	}
 }
 
-// What is left is GoMLX's interface: a slice of buffers and one for each result. The memory of the tensors is made once.
+// What is left is GoMLX's interface: a slice of buffers and one for each result. The memory of the tensors is made
+// once.
 func TestAStepAllocatesOnlyItsBuffers(t *testing.T) {
 	b := engineFor(t, "threads=2")
 	e := update(t, b, 100_000)

@@ -7,13 +7,13 @@ import (
 	"math/bits"
 )
 
-// Solve returns the solution x = num/den of M·x = b, den > 0, for the square matrix with the given rows. It reports false if M is
-// singular, its entries are too far apart in size (2⁴⁰⁰ or more), or a value is not finite.
+// Solve returns the solution x = num/den of M·x = b, den > 0, for the square matrix with the given rows. It reports
+// false if M is singular, its entries are too far apart in size (2⁴⁰⁰ or more), or a value is not finite.
 //
-// The method is Dixon's (1982): with C = M⁻¹ modulo a prime q, found by elimination in machine words, the solution is computed
-// to one digit in base q after the other, as q-adic number; a fraction with a small numerator and denominator is
-// recovered from its digits, and checked. For k unknowns that takes k³ word operations, and k² for each of about
-// 2k digits.
+// The method is Dixon's (1982): with C = M⁻¹ modulo a prime q, found by elimination in machine words, the solution is
+// computed to one digit in base q after the other, as q-adic number; a fraction with a small numerator and denominator
+// is recovered from its digits, and checked. For k unknowns that takes k³ word operations, and k² for each of about 2k
+// digits.
 func Solve(m [][]float64, b []float64) (num []*big.Int, den *big.Int, ok bool) {
 	s, ok := newSystem(m, b)
 	if !ok || !s.invert() {
@@ -162,8 +162,8 @@ func inverseOf(x uint64) uint64 { // by Fermat: x^(prime−2)
 	return out
 }
 
-// invert sets the inverse modulo the prime, by Gauss and Jordan's elimination, and reports whether there is one. There is none
-// for a singular matrix, and by bad luck for one matrix in 10¹⁶.
+// invert sets the inverse modulo the prime, by Gauss and Jordan's elimination, and reports whether there is one. There
+// is none for a singular matrix, and by bad luck for one matrix in 10¹⁶.
 func (s *system) invert() bool {
 	k := s.k
 	a := make([]uint64, k*k)
@@ -293,8 +293,8 @@ func (s *system) solves(num []*big.Int, den *big.Int) bool {
 	return true
 }
 
-// fractions returns numbers with num/den = u modulo q, all much smaller than q; a nil den if there are none. Solutions of
-// linear equations share their denominator, so that few have to be recovered one by one.
+// fractions returns numbers with num/den = u modulo q, all much smaller than q; a nil den if there are none. Solutions
+// of linear equations share their denominator, so that few have to be recovered one by one.
 func fractions(u []*big.Int, q *big.Int) (num []*big.Int, den *big.Int) {
 	most := new(big.Int).Sqrt(new(big.Int).Rsh(q, 1))
 	den = big.NewInt(1)
@@ -320,7 +320,8 @@ func fractions(u []*big.Int, q *big.Int) (num []*big.Int, den *big.Int) {
 	return num, den
 }
 
-// fraction returns n and 0 < d ≤ most with n = u·d modulo q and |n| ≤ most, by Euclid's algorithm; a nil d if there are none.
+// fraction returns n and 0 < d ≤ most with n = u·d modulo q and |n| ≤ most, by Euclid's algorithm; a nil d if there are
+// none.
 func fraction(u, q, most *big.Int) (n, d *big.Int) {
 	r0, r1 := new(big.Int).Set(q), new(big.Int).Set(u)
 	t0, t1 := new(big.Int), big.NewInt(1)

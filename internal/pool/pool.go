@@ -43,8 +43,9 @@ func New(threads int) *Pool {
 // Threads is the number of workers: worker is below it in the body of Each.
 func (p *Pool) Threads() int { return p.threads }
 
-// Each calls body once for every task below tasks, on all workers, and returns when all are done. Which worker takes a task is a matter
-// of luck: what is computed must not depend on it. A body must not call Each. A panic in a body is raised here.
+// Each calls body once for every task below tasks, on all workers, and returns when all are done. Which worker takes a
+// task is a matter of luck: what is computed must not depend on it. A body must not call Each. A panic in a body is
+// raised here.
 func (p *Pool) Each(tasks int, body func(worker, task int)) {
 	if tasks <= 0 {
 		return

@@ -9,8 +9,8 @@ import (
 //
 //	y[n,i,j,o] = Σ x[n, i·StrideH + a·DilationH − PadTop, j·StrideW + b·DilationW − PadLeft, c] · w[a,b,c,o]
 //
-// x is [N,H,W,C] with zeros around it, w is [KH,KW,C/Groups,OutC], y is [N,OH,OW,OutC]. The channel o sees the channels of x in
-// the group o/(OutC/Groups).
+// x is [N,H,W,C] with zeros around it, w is [KH,KW,C/Groups,OutC], y is [N,OH,OW,OutC]. The channel o sees the channels
+// of x in the group o/(OutC/Groups).
 type Conv struct {
 	N, H, W, C                           int
 	KH, KW, OutC                         int

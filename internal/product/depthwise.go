@@ -12,17 +12,18 @@ type depthwiseSet struct {
 	linesBack            linesBackKernel // for stride two
 }
 
-// depthwiseKernel sets or adds to y[place[p]+c] the sum of x[from[T·p+t]+c]·w[tap[t]+c] over its T taps. Negative offsets are
-// rows of zeros.
+// depthwiseKernel sets or adds to y[place[p]+c] the sum of x[from[T·p+t]+c]·w[tap[t]+c] over its T taps. Negative
+// offsets are rows of zeros.
 type depthwiseKernel func(y, x, zero, w []float32, place, from, tap []int32, pixels, channels int, add bool)
 
-// depthwiseGradientKernel sets or adds to dw[t·stride+c] the sum of x[from[gradientTaps·p+t]+c]·dy[place[p]+c] over the pixels, for t < rows.
+// depthwiseGradientKernel sets or adds to dw[t·stride+c] the sum of x[from[gradientTaps·p+t]+c]·dy[place[p]+c] over the
+// pixels, for t < rows.
 type depthwiseGradientKernel func(dw, x, zero, dy []float32, place, from []int32, stride, pixels, channels, rows int, add bool)
 
 const gradientTaps = 9
 
-// depthwise is a pass of a convolution with one kernel per channel: for each class of pixels that meet the same taps, some of
-// the taps at a time. An image is a task.
+// depthwise is a pass of a convolution with one kernel per channel: for each class of pixels that meet the same taps,
+// some of the taps at a time. An image is a task.
 type depthwise struct {
 	conv           Conv
 	set            depthwiseSet

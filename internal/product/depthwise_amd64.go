@@ -11,7 +11,8 @@ var depthwiseAVX512 = depthwiseSet{
 	linesBack:     depthwiseLinesBackAVX512,
 }
 
-// depthwiseAVX2 has kernels without masks for all channels but the last: a masked store takes many cycles on some machines without AVX-512.
+// depthwiseAVX2 has kernels without masks for all channels but the last: a masked store takes many cycles on some
+// machines without AVX-512.
 var depthwiseAVX2 = depthwiseSet{
 	lanes:    lanesAVX2,
 	nine:     wholeOrPart(depthwise9FullAVX2, depthwise9AVX2),

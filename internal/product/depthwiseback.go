@@ -2,12 +2,12 @@ package product
 
 import "github.com/bregman-ml/bregman/internal/pool"
 
-// linesBackKernel sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w
-// at the six offsets row, three for each. Negative offsets are zeros.
+// linesBackKernel sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets
+// from, two for each, with the rows of w at the six offsets row, three for each. Negative offsets are zeros.
 type linesBackKernel func(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int)
 
-// depthwiseBack is the gradient in the input of a 3×3 convolution with stride two, one kernel per channel and a border of one on the left, by lines. Every other line
-// of x meets one line of the kernel, those between meet two.
+// depthwiseBack is the gradient in the input of a 3×3 convolution with stride two, one kernel per channel and a border
+// of one on the left, by lines. Every other line of x meets one line of the kernel, those between meet two.
 type depthwiseBack struct {
 	set            depthwiseSet
 	conv           Conv

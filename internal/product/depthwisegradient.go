@@ -5,7 +5,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/vec"
 )
 
-// depthwiseGradient is the gradient in such kernels. Each image has a sum of its own, in scratch memory; then they are added up.
+// depthwiseGradient is the gradient in such kernels. Each image has a sum of its own, in scratch memory; then they are
+// added up.
 type depthwiseGradient struct {
 	conv        Conv
 	set         depthwiseSet

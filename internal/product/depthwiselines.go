@@ -2,15 +2,15 @@ package product
 
 import "github.com/bregman-ml/bregman/internal/pool"
 
-// linesKernel sets lines of y, of wide pixels step apart, to the 3×3 convolution of the lines of x at the offsets from, three for each line of y, a negative
-// one being zeros. The rows of w are tap apart.
+// linesKernel sets lines of y, of wide pixels step apart, to the 3×3 convolution of the lines of x at the offsets from,
+// three for each line of y, a negative one being zeros. The rows of w are tap apart.
 type linesKernel func(y, x, zero, w []float32, from []int32, tap, lines, wide, step, channels int)
 
 // linesGradientKernel sets or adds to the rows of dw, tap apart, the gradient of what the linesKernel does.
 type linesGradientKernel func(dw, x, zero, dy []float32, from []int32, tap, lines, wide, step, channels int, add bool)
 
-// depthwiseLines is a pass of a 3×3 convolution with one kernel per channel and a border of one on the left and right, by lines. A part of an image is a task:
-// few enough lines to stay in the cache while the channels go by.
+// depthwiseLines is a pass of a 3×3 convolution with one kernel per channel and a border of one on the left and right,
+// by lines. A part of an image is a task: few enough lines to stay in the cache while the channels go by.
 type depthwiseLines struct {
 	set            depthwiseSet
 	kernel         linesKernel
@@ -29,7 +29,8 @@ type depthwiseLines struct {
 // bandBytes is what the lines of a task take.
 const bandBytes = 96 << 10
 
-// byLines says whether a convolution with one kernel per channel can be done by lines; back to the input with stride one only.
+// byLines says whether a convolution with one kernel per channel can be done by lines; back to the input with stride
+// one only.
 func byLines(c Conv, back bool) bool {
 	_, ow := c.OutSize()
 	if c.KH != 3 || c.KW != 3 || c.DilationH != 1 || c.DilationW != 1 || c.PadLeft != 1 {
@@ -41,7 +42,8 @@ func byLines(c Conv, back bool) bool {
 	return c.StrideW <= 2 && ow*c.StrideW == c.W
 }
 
-// lineOffsets returns the offsets of the three lines of an image that each line of a result meets: the first at line·stride − pad.
+// lineOffsets returns the offsets of the three lines of an image that each line of a result meets: the first at
+// line·stride − pad.
 func lineOffsets(lines, stride, pad, high, line int) []int32 {
 	var from []int32
 	for i := range lines {

@@ -43,8 +43,8 @@ func (e exact) add(i int, a, b float32) {
 	e.terms[i]++
 }
 
-// compare fails where got is further from the exact value than rounding explains: a sum of n products in any order is wrong by at most
-// n·2⁻²⁴·Σ|terms|, first order; one more for every term on the way is room for the second.
+// compare fails where got is further from the exact value than rounding explains: a sum of n products in any order is
+// wrong by at most n·2⁻²⁴·Σ|terms|, first order; one more for every term on the way is room for the second.
 func (e exact) compare(t *testing.T, what string, got []float32) {
 	t.Helper()
 	for i, v := range e.value {
@@ -168,8 +168,9 @@ func randomConv(r *rand.Rand) Conv {
 	}
 }
 
-// compareScale is compare for Winograd's method, where an element also has the rounding errors of its neighbours in the square: 1e-5 of the largest
-// element. What is measured for normally distributed numbers is a quarter of that with 4×4 squares, less than for the plain sum with 2×2.
+// compareScale is compare for Winograd's method, where an element also has the rounding errors of its neighbours in the
+// square: 1e-5 of the largest element. What is measured for normally distributed numbers is a quarter of that with 4×4
+// squares, less than for the plain sum with 2×2.
 func (e exact) compareScale(t *testing.T, what string, got []float32) {
 	t.Helper()
 	scale := 0.0

@@ -2,8 +2,8 @@ package product
 
 import "github.com/bregman-ml/bregman/internal/pool"
 
-// gather is a product whose left rows and results are found by offsets. The rows come in blocks, of some images or some rows of a matrix, which all
-// have the same offsets: block after block a and c move on.
+// gather is a product whose left rows and results are found by offsets. The rows come in blocks, of some images or some
+// rows of a matrix, which all have the same offsets: block after block a and c move on.
 type gather struct {
 	tile
 	place, from      []int32 // of the rows in a block; from for each tap, stride apart
@@ -164,7 +164,8 @@ func (g *gather) fromOf(block int) []int32 {
 	return g.from
 }
 
-// split sets the tasks for a pool: so many tiles and panels each that workers have a few tasks each, but a task is worth taking.
+// split sets the tasks for a pool: so many tiles and panels each that workers have a few tasks each, but a task is
+// worth taking.
 func (g *gather) split(p *pool.Pool, panels int) (tasks int) {
 	g.perTask = min(g.strips, max(1, taskRows/g.tile.rows))
 	g.panels, g.panelsBy = panels, panels

@@ -4,8 +4,8 @@ import "github.com/bregman-ml/bregman/internal/pool"
 
 // InputGradient is the plan of dx, the gradient of ⟨dy, x ⋆ w⟩ in x.
 //
-// With strides a pixel of x meets only some of the taps, which depend on its place modulo the strides: each such class is a
-// product of its own, and no multiplication is with a zero between pixels.
+// With strides a pixel of x meets only some of the taps, which depend on its place modulo the strides: each such class
+// is a product of its own, and no multiplication is with a zero between pixels.
 type InputGradient struct {
 	conv Conv
 	plan convPlan

@@ -88,7 +88,8 @@ func transpose8(dst, src []float32, to, from, squares int) {
 	transpose8AVX2(dst, src, to, from, squares)
 }
 
-// copyRows sets dst[k·to+j] = src[k·from+j] for k < rows and j < columns, unless there is no kernel for so many columns.
+// copyRows sets dst[k·to+j] = src[k·from+j] for k < rows and j < columns, unless there is no kernel for so many
+// columns.
 func copyRows(dst, src []float32, to, from, rows, columns int) bool {
 	if level == levelGo {
 		return false

@@ -8,7 +8,8 @@ type MatMul struct {
 	plan    convPlan
 }
 
-// NewMatMul makes the plan for C of m × n. A is m × k, or stored k × m with transA; B is k × n, or stored n × k with transB.
+// NewMatMul makes the plan for C of m × n. A is m × k, or stored k × m with transA; B is k × n, or stored n × k with
+// transB.
 func NewMatMul(m, n, k int, transA, transB bool) *MatMul {
 	if min(m, n, k) < 1 {
 		panic("product: a matrix without elements")

@@ -2,14 +2,15 @@ package product
 
 import "github.com/bregman-ml/bregman/internal/pool"
 
-// outer is a sum over pixels of outer products, one sum for each tap of a kernel: dw[t] = Σ x[pixel under t]ᵀ·dy[pixel].
+// outer is a sum over pixels of outer products, one sum for each tap of a kernel: dw[t] = Σ x[pixel under
+// t]ᵀ·dy[pixel].
 //
-// The images go by in blocks. Those of x are packed with their borders, in strips as wide as a tile is high, so that all taps
-// read the same copy; those of dy in panels. Then each tile adds the block's pixels to its part of dw: it is the only one to
-// do so, and the sums are the same on any number of workers.
+// The images go by in blocks. Those of x are packed with their borders, in strips as wide as a tile is high, so that
+// all taps read the same copy; those of dy in panels. Then each tile adds the block's pixels to its part of dw: it is
+// the only one to do so, and the sums are the same on any number of workers.
 //
-// Where a pixel is used once there is no point in a copy: without borders x is read where it is, and dy where groups are narrow, except strips and
-// panels that are not full.
+// Where a pixel is used once there is no point in a copy: without borders x is read where it is, and dy where groups
+// are narrow, except strips and panels that are not full.
 type outer struct {
 	conv             Conv
 	tile             tile

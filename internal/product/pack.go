@@ -1,6 +1,7 @@
 package product
 
-// packRows copies rows of so many columns, stride apart in src, into a panel: rows as wide as the panel, zeros on the right.
+// packRows copies rows of so many columns, stride apart in src, into a panel: rows as wide as the panel, zeros on the
+// right.
 func packRows(dst, src []float32, stride, rows, columns, panel int) {
 	if rows == 0 {
 		return

@@ -2,8 +2,8 @@ package product
 
 import "github.com/bregman-ml/bregman/internal/pool"
 
-// pass is a convolution as a product of pixels with a packed kernel: forward, or back to the input, where it has one gather for each class of
-// pixels that meet the same taps.
+// pass is a convolution as a product of pixels with a packed kernel: forward, or back to the input, where it has one
+// gather for each class of pixels that meet the same taps.
 type pass struct {
 	conv           Conv
 	tile           tile
@@ -42,8 +42,8 @@ func (p *pass) add(pixels int, list []int, out func(n, pixel int) int, in func(n
 	}
 	images := p.conv.N
 	perBlock := p.tile.imagesPerBlock(pixels, images)
-	// Tiles of the same pixel in several images meet the same taps, and skip those outside the image. That pays where much of an image
-	// is border.
+	// Tiles of the same pixel in several images meet the same taps, and skip those outside the image. That pays where
+	// much of an image is border.
 	abreast := false
 	if pixels <= 64 && len(list) > 1 && images > 1 {
 		switch {

@@ -1,7 +1,7 @@
 package product
 
-// Interpolation in the points 0, ±a, ±b and ∞ makes F(4×4, 3×3). With ±3/4 and ±3/2 its rounding errors are a fifth of those with the usual
-// ±1 and ±2, and about those of the plain sum.
+// Interpolation in the points 0, ±a, ±b and ∞ makes F(4×4, 3×3). With ±3/4 and ±3/2 its rounding errors are a fifth of
+// those with the usual ±1 and ±2, and about those of the plain sum.
 const (
 	a1, a2 = 0.75, a1 * a1
 	b1, b2 = 1.5, b1 * b1

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The assembly and its twins in Go add the same terms, in orders of their own. Terms are normally distributed here, and there are some hundred at most:
-// they agree to 1e-4, far from any error in an index, which is of the size of a term.
+// The assembly and its twins in Go add the same terms, in orders of their own. Terms are normally distributed here, and
+// there are some hundred at most: they agree to 1e-4, far from any error in an index, which is of the size of a term.
 const twinTolerance = 1e-4
 
 const guard = 7

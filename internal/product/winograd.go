@@ -1,12 +1,12 @@
 package product
 
-// Winograd's convolution F(m×m, 3×3) makes m×m pixels of y from a square of t×t pixels of x, t = m+2, with t² products per pair of channels
-// in place of 9m²:
+// Winograd's convolution F(m×m, 3×3) makes m×m pixels of y from a square of t×t pixels of x, t = m+2, with t² products
+// per pair of channels in place of 9m²:
 //
 //	y = Aᵀ[(G g Gᵀ) ⊙ (Bᵀ d B)]A.
 //
-// Over all squares and channels the ⊙ is t² matrix products, one per plane. The gradient in x is the same with the kernel turned and transposed, and
-// that in g is Gᵀ[(A dy Aᵀ) ⊙ (Bᵀ d B)]G, summed over the squares.
+// Over all squares and channels the ⊙ is t² matrix products, one per plane. The gradient in x is the same with the
+// kernel turned and transposed, and that in g is Gᵀ[(A dy Aᵀ) ⊙ (Bᵀ d B)]G, summed over the squares.
 
 // winogradSet is the transforms for one m. Planes are some floats apart; what spoils overwrites its source.
 type winogradSet struct {
@@ -16,13 +16,14 @@ type winogradSet struct {
 	kernel, kernelGradient convertKernel // the second spoils
 }
 
-// spreadKernel transforms the square of src at the offsets from, a negative one being zeros, into planes of dst. After each group of channels it
-// skips some floats. What lies ahead floats further it fetches into the cache.
+// spreadKernel transforms the square of src at the offsets from, a negative one being zeros, into planes of dst. After
+// each group of channels it skips some floats. What lies ahead floats further it fetches into the cache.
 //
 // buffer is for its own use: bufferSize floats.
 type spreadKernel func(dst, src, zero, buffer []float32, from []int32, plane, channels, group, skip, ahead int)
 
-// collectKernel transforms planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill.
+// collectKernel transforms planes of src, which it spoils, into the square of dst at the offsets place, a negative one
+// being spill.
 type collectKernel func(dst, spill, src []float32, place []int32, plane, channels, ahead int)
 
 const bufferSize = 36 * 16
@@ -53,7 +54,8 @@ func winogradFor(c Conv) int {
 	return best
 }
 
-// winogradCost is what a multiplication by Winograd's method takes, with its part of the transforms, where a plain one takes 1.
+// winogradCost is what a multiplication by Winograd's method takes, with its part of the transforms, where a plain one
+// takes 1.
 const winogradCost = 1.4
 
 // winogradProducts is how many multiplications an image takes for a pair of channels.
@@ -62,7 +64,8 @@ func winogradProducts(c Conv, m int) float64 {
 	return float64((oh + m - 1) / m * ((ow + m - 1) / m) * (m + 2) * (m + 2))
 }
 
-// meetings is how many pairs of a pixel of x and one of y there are in an image: so many multiplications plain sums take.
+// meetings is how many pairs of a pixel of x and one of y there are in an image: so many multiplications plain sums
+// take.
 func (c Conv) meetings() float64 {
 	oh, ow := c.OutSize()
 	n := 0
@@ -116,5 +119,6 @@ func newSquares(c Conv, m int) squares {
 func (s *squares) inList(q int) []int32  { return s.in[q%s.perImage*s.t*s.t:][:s.t*s.t] }
 func (s *squares) outList(q int) []int32 { return s.out[q%s.perImage*s.m*s.m:][:s.m*s.m] }
 
-// plane returns a distance of at least n floats between planes. An odd number of cache lines spreads the planes over the sets of a cache.
+// plane returns a distance of at least n floats between planes. An odd number of cache lines spreads the planes over
+// the sets of a cache.
 func plane(n int) int { return (n+15)/16*16 | 16 }

@@ -7,8 +7,9 @@ import (
 
 // winogradGradient is the gradient in the kernel by Winograd's method.
 //
-// The squares go by in blocks: those of x and dy are transformed, then each tile of each plane is a sum of outer products over the block's squares.
-// A task does a tile in all planes, transforms the sums back to the nine taps, and adds them to its part of dw.
+// The squares go by in blocks: those of x and dy are transformed, then each tile of each plane is a sum of outer
+// products over the block's squares. A task does a tile in all planes, transforms the sums back to the nine taps, and
+// adds them to its part of dw.
 type winogradGradient struct {
 	squares
 	set            winogradSet

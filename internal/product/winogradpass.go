@@ -4,9 +4,9 @@ import "github.com/bregman-ml/bregman/internal/pool"
 
 // winograd is a pass by Winograd's method: forward, or back to the input.
 //
-// The squares go by in blocks. First all are transformed. Then a task, for a panel of columns and a part of the block, transforms its panel of the
-// kernel, multiplies plane by plane, and transforms the results: the kernel's planes, which are larger than the kernel, are never
-// all there.
+// The squares go by in blocks. First all are transformed. Then a task, for a panel of columns and a part of the block,
+// transforms its panel of the kernel, multiplies plane by plane, and transforms the results: the kernel's planes, which
+// are larger than the kernel, are never all there.
 type winograd struct {
 	squares
 	set    winogradSet

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// lines reads an event file apart from the code that writes it, and returns its scalars, one a line: step, wall time, tag, value.
+// lines reads an event file apart from the code that writes it, and returns its scalars, one a line: step, wall time,
+// tag, value.
 func lines(file []byte) (string, error) {
 	var b strings.Builder
 	for len(file) > 0 {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The golden file: the version, then acc = 0 and loss = ½ at step 300, then a histogram, all 1.5 s after 1970. The checksums come
-// from a bitwise CRC-32C apart from this code; a37f4b22 also opens every file that TensorFlow writes.
+// The golden file: the version, then acc = 0 and loss = ½ at step 300, then a histogram, all 1.5 s after 1970. The
+// checksums come from a bitwise CRC-32C apart from this code; a37f4b22 also opens every file that TensorFlow writes.
 const (
 	versionData = "\x09" + "\x00\x00\x00\x00\x00\x00\xf8\x3f" + // wall_time = 1.5
 		"\x1a\x0d" + "brain.Event:2" // file_version
@@ -28,7 +28,8 @@ const (
 
 	golden = versionRecord + scalarsRecord + histogramRecord
 
-	// One number in (0, 1] and two in (1, 2], whose sum is 3.5 and whose squares' is 5.25; the least, 0, is left out as proto3 does.
+	// One number in (0, 1] and two in (1, 2], whose sum is 3.5 and whose squares' is 5.25; the least, 0, is left out as
+	// proto3 does.
 	histogramData = "\x09" + "\x00\x00\x00\x00\x00\x00\xf8\x3f" + "\x10\xac\x02" +
 		"\x2a\x4f" + // summary, 79 bytes
 		"\x0a\x4d" + "\x0a\x01w" + "\x2a\x48" + // value: tag, histo of 72 bytes

@@ -1,5 +1,5 @@
-// Package twofold sums products of float64 numbers in twice their precision, by error-free transformations (Ogita, Rump &
-// Oishi 2005, Accurate sum and dot product).
+// Package twofold sums products of float64 numbers in twice their precision, by error-free transformations (Ogita, Rump
+// & Oishi 2005, Accurate sum and dot product).
 package twofold
 
 import "math"
@@ -31,8 +31,9 @@ func (s *Sum) AddProduct(a, b float64) {
 // Value returns the sum as one number.
 func (s Sum) Value() float64 { return s.Hi + s.Lo }
 
-// Error returns a bound on the distance of Value from the exact sum: for n terms, 2⁻⁵³ of the value and (2n·2⁻⁵³)² of the sum of
-// magnitudes, twice what Ogita, Rump & Oishi prove, which covers its own rounding; and what products may lose below 2⁻¹⁰⁷⁴.
+// Error returns a bound on the distance of Value from the exact sum: for n terms, 2⁻⁵³ of the value and (2n·2⁻⁵³)² of
+// the sum of magnitudes, twice what Ogita, Rump & Oishi prove, which covers its own rounding; and what products may
+// lose below 2⁻¹⁰⁷⁴.
 func (s Sum) Error() float64 {
 	n := float64(s.terms)
 	return 0x1p-53*math.Abs(s.Value()) + n*n*0x1p-104*s.size + n*math.SmallestNonzeroFloat64

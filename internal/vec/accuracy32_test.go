@@ -152,8 +152,8 @@ func TestPow32OverflowsAndUnderflowsAsItsRoundedValue(t *testing.T) {
 	})
 }
 
-// Half a unit 2⁻²⁴ of the factor in the table, half of the last addition, and half of one for what is added: a quarter of
-// the root at most. The unit is relative, and may be twice that of the last place.
+// Half a unit 2⁻²⁴ of the factor in the table, half of the last addition, and half of one for what is added: a quarter
+// of the root at most. The unit is relative, and may be twice that of the last place.
 func TestRoots32AreAccurateForAllMagnitudes(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	implementations(t, func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestRoots32AreAccurateForAllMagnitudes(t *testing.T) {
 	})
 }
 
-// The error depends on the mantissa alone, since products with powers of two are exact: so these are all errors there are,
-// up to the mantissas left out.
+// The error depends on the mantissa alone, since products with powers of two are exact: so these are all errors there
+// are, up to the mantissas left out.
 func TestIntegerPowersIn32BitsAreWithinSixRoundings(t *testing.T) {
 	const step = 11
 	x := make([]float32, 0, 1<<23/step+1)

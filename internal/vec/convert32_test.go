@@ -67,7 +67,8 @@ func TestConversionsOfSpecialValues(t *testing.T) {
 		if want := []int32{0, 0, 2, -2, least, least, least, least, least, math.MaxInt32 - 127}; !slices.Equal(ints, want) {
 			t.Errorf("ToInt32s gives %v, want %v", ints, want)
 		}
-		// 1 + 2⁻⁷ is the bfloat16 after 1, MaxFloat32 lies beyond the largest; the first two are NaN with payloads only in dropped bits.
+		// 1 + 2⁻⁷ is the bfloat16 after 1, MaxFloat32 lies beyond the largest; the first two are NaN with payloads only
+		// in dropped bits.
 		y := []float32{math.Float32frombits(0x7f800001), math.Float32frombits(0xff80ffff), 1, 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 3*0x1p-8, minus0, math.MaxFloat32, -inf32, 1e-45}
 		halves := make([]uint16, len(y))
 		ToBFloat16(halves, y)

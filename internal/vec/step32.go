@@ -4,9 +4,9 @@ package vec
 //
 //	dst = sign(z)·|z|^b, z = sign(w)·|w|^a − rate·g
 //
-// with the bits that a.Signed, Scale32, Sub32 and b.Signed give. Where rate·g is zero, dst is w, bit for bit: the powers
-// are inverses of each other only up to their rounding, and a weight that nothing moves stays where it is.
-// dst may be w or g.
+// with the bits that a.Signed, Scale32, Sub32 and b.Signed give. Where rate·g is zero, dst is w, bit for bit: the
+// powers are inverses of each other only up to their rounding, and a weight that nothing moves stays where it is. dst
+// may be w or g.
 func MirrorStep32(dst, w, g []float32, rate float32, a, b Power32) {
 	dst, g = dst[:len(w)], g[:len(w)]
 	if mirrorSteps32(dst, w, g, rate, a.power, b.power) {

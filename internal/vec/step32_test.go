@@ -75,9 +75,9 @@ func TestMirrorStepHasTheBitsOfItsParts(t *testing.T) {
 	})
 }
 
-// What the step is, with the errors of its parts: that of the first power and the roundings of the product and the difference
-// are 4e-7 + 2⁻²³ of |w|^a + |change|, which is as much more of z as its terms cancel; the second power makes b times
-// that of it, and adds 4e-7. Below the normal numbers, both powers are right to a unit 2⁻¹⁴⁹ or so.
+// What the step is, with the errors of its parts: that of the first power and the roundings of the product and the
+// difference are 4e-7 + 2⁻²³ of |w|^a + |change|, which is as much more of z as its terms cancel; the second power
+// makes b times that of it, and adds 4e-7. Below the normal numbers, both powers are right to a unit 2⁻¹⁴⁹ or so.
 func TestMirrorStepIsTheFormula(t *testing.T) {
 	implementations(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -162,7 +162,8 @@ func TestMirrorStepDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// The update of as many weights as ResNet-18 has, beside w −= rate·g: the ratio is that of the quickest of each, taken in turns.
+// The update of as many weights as ResNet-18 has, beside w −= rate·g: the ratio is that of the quickest of each, taken
+// in turns.
 func BenchmarkMirrorStep11M(b *testing.B) {
 	const n, rate = 11_173_962, 1e-3
 	r := rand.New(rand.NewPCG(3, 4))

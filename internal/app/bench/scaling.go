@@ -40,8 +40,8 @@ type scaleTimes struct {
 
 var _ command.Result = scaleTimes{}
 
-// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each time,
-// and half as many features as rows, up to --cols.
+// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each
+// time, and half as many features as rows, up to --cols.
 func (m *Margin) scaling(ctx context.Context, env *command.Env, dir string) (command.Result, error) {
 	var points []scalePoint
 	most := int(m.Rows) * int(m.Entries)

@@ -84,8 +84,8 @@ func Ready(c Command) (Command, error) {
 	return c, nil
 }
 
-// Run does a command that is ready and shows its result, also one that comes with an error: as JSON, if the command asks
-// for it.
+// Run does a command that is ready and shows its result, also one that comes with an error: as JSON, if the command
+// asks for it.
 func Run(ctx context.Context, env *Env, c Command, out io.Writer) error {
 	r, err := c.Do(ctx, env)
 	if r == nil {

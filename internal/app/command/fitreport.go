@@ -175,8 +175,8 @@ func (w *fitting) accuracies() error {
 	return nil
 }
 
-// accuracy is the share of right labels. A model of absorbed labels is right where the score is positive. Labels the model
-// has never seen, and a single one where it knows two, make no accuracy.
+// accuracy is the share of right labels. A model of absorbed labels is right where the score is positive. Labels the
+// model has never seen, and a single one where it knows two, make no accuracy.
 func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error) {
 	classes := set.Classes()
 	if len(m.Classes) > 1 {

@@ -11,8 +11,8 @@ import (
 // Input is a file that a command reads, with the flag or argument that names it.
 type Input struct{ Name, Path string }
 
-// CheckOut tries the file that --out names before the work begins: it must not be one of the inputs, by whatever name or
-// link, and its folder must take a new file, or be possible to make. An existing file is not touched, and nothing is
+// CheckOut tries the file that --out names before the work begins: it must not be one of the inputs, by whatever name
+// or link, and its folder must take a new file, or be possible to make. An existing file is not touched, and nothing is
 // left behind. An empty path and "-" are always right.
 func CheckOut(path string, inputs ...Input) error {
 	if path == "" || path == "-" {
@@ -33,7 +33,8 @@ func CheckOut(path string, inputs ...Input) error {
 	return tryAbove("--out", path, filepath.Dir(path))
 }
 
-// is reports whether the input is this file. The name of a built-in set is not a file; "-" is what standard input reads.
+// is reports whether the input is this file. The name of a built-in set is not a file; "-" is what standard input
+// reads.
 func (in Input) is(file fs.FileInfo) bool {
 	if in.Path == "-" {
 		st, err := os.Stdin.Stat()
@@ -43,7 +44,8 @@ func (in Input) is(file fs.FileInfo) bool {
 	return err == nil && os.SameFile(st, file)
 }
 
-// CheckFolder tries the folder that a flag names before the work begins. A missing one must be possible to make. An empty path is none.
+// CheckFolder tries the folder that a flag names before the work begins. A missing one must be possible to make. An
+// empty path is none.
 func CheckFolder(flag, path string) error {
 	if path == "" {
 		return nil
@@ -51,8 +53,8 @@ func CheckFolder(flag, path string) error {
 	return tryAbove(flag, path, path)
 }
 
-// tryAbove returns an error if dir, or the lowest folder above it that exists, does not take a new file, for the sake of
-// the flag with this path.
+// tryAbove returns an error if dir, or the lowest folder above it that exists, does not take a new file, for the sake
+// of the flag with this path.
 func tryAbove(flag, path, dir string) error {
 	st, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {

@@ -286,7 +286,8 @@ func TestARunDoesNotGoOnWithOtherDataOrSettings(t *testing.T) {
 	}
 }
 
-// Whatever is lost, damaged checkpoints or lines of metrics, the run goes on from what is left and ends with the same weights.
+// Whatever is lost, damaged checkpoints or lines of metrics, the run goes on from what is left and ends with the same
+// weights.
 func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 	settings := tiny(t)
 	settings.Epochs = 40
@@ -366,7 +367,8 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 	}
 }
 
-// An interrupt that comes while the test images are evaluated is heeded: the epoch is kept, and its evaluation made up for.
+// An interrupt that comes while the test images are evaluated is heeded: the epoch is kept, and its evaluation made up
+// for.
 func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 	settings := tiny(t)
 	settings.Epochs = 2

@@ -53,7 +53,8 @@ func (w *Trainer) Reuse(t *Train) *Trainer {
 	return &other
 }
 
-// all runs every p and seed. One that fails does not keep the others from their turn; an interrupt does, and what it leaves is in w.left.
+// all runs every p and seed. One that fails does not keep the others from their turn; an interrupt does, and what it
+// leaves is in w.left.
 func (w *Trainer) all(ctx context.Context) error {
 	var failed []error
 	for trial := range w.Trials {
@@ -108,7 +109,8 @@ func (w *Trainer) leave(r TrainResult, trial, k int) {
 	w.leaveRuns(w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1)
 }
 
-// leaveRuns notes the commands for runs that were not begun. Where a learning rate was found, which the first seed decides, it stays.
+// leaveRuns notes the commands for runs that were not begun. Where a learning rate was found, which the first seed
+// decides, it stays.
 func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
 	rest := *w.Train
 	rest.P, rest.Trials, rest.Seed = nil, trials, seed
@@ -207,8 +209,8 @@ const (
 	StudyFile  = "tables/study.json"
 )
 
-// The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the rest, at least two epochs, the first of
-// which is not looked at, and so many steps where the run has them.
+// The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the
+// rest, at least two epochs, the first of which is not looked at, and so many steps where the run has them.
 const (
 	coarseShare = 30
 	fineShare   = 10

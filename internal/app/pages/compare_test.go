@@ -296,7 +296,8 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 	}
 }
 
-// What a reader must know stands before the numbers: folders left out, runs that warn of themselves, seeds that are there twice. A folder named twice counts once.
+// What a reader must know stands before the numbers: folders left out, runs that warn of themselves, seeds that are
+// there twice. A folder named twice counts once.
 func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	var out, said bytes.Buffer
 	a, b, bad := network(t, 2), network(t, 2), t.TempDir()
@@ -321,7 +322,8 @@ func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	}
 }
 
-// Networks that were pruned and rounded are compared in that, too, row by row of what they differ in; what is off is in no name.
+// Networks that were pruned and rounded are compared in that, too, row by row of what they differ in; what is off is in
+// no name.
 func TestPruningAndRoundingAreCompared(t *testing.T) {
 	var dirs []string
 	for k, decay := range []any{"", 5e-4, 5e-4, 0., 0.} {
@@ -425,7 +427,8 @@ type memory map[string]string
 
 func (m memory) Save(name string, data []byte) { m[name] = string(data) }
 
-// The curve of an accelerated fit ends at weights that are not those of its model: one table has numbers of one of them.
+// The curve of an accelerated fit ends at weights that are not those of its model: one table has numbers of one of
+// them.
 func TestTablesOfFitsHaveTheNumbersOfTheModelOrOfTheCurveNotBoth(t *testing.T) {
 	model := map[string]any{"loss": 0.3673, "margin": 2.3, "norm": 0.4278, "gap": nil, "train_accuracy": 1.0}
 	tables := func(dirs ...string) (runs, final string) {

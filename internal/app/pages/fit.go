@@ -109,8 +109,8 @@ type traced struct {
 // margin, replaces the points before it.
 func readTrace(dir string, accelerated bool) ([]*traced, error) {
 	var out []*traced
-	// JSON has no infinity. To the accelerated method w = 0 has a margin of −∞, and a w without a positive one a gap of ∞;
-	// others do not measure what is missing.
+	// JSON has no infinity. To the accelerated method w = 0 has a margin of −∞, and a w without a positive one a gap of
+	// ∞; others do not measure what is missing.
 	margin, gap := math.NaN(), math.NaN()
 	if accelerated {
 		margin, gap = math.Inf(-1), math.Inf(1)

@@ -208,9 +208,9 @@ func (g Grid) Pairs() render.Table {
 	return t
 }
 
-// SeriesColor is that of the k-th series of a figure whose series are not p. Colours mean p everywhere: the first, often
-// the only one, is ink. There are no others that every reader tells apart, so that further series borrow those of p, and
-// need a legend.
+// SeriesColor is that of the k-th series of a figure whose series are not p. Colours mean p everywhere: the first,
+// often the only one, is ink. There are no others that every reader tells apart, so that further series borrow those of
+// p, and need a legend.
 func SeriesColor(k int) color.Color {
 	if k == 0 {
 		return nil

@@ -437,7 +437,8 @@ func (p *Page) weights() error {
 	return p.pruning(all)
 }
 
-// pruning compares the accuracies after pruning and rounding, of the networks that were studied at the levels that most were.
+// pruning compares the accuracies after pruning and rounding, of the networks that were studied at the levels that most
+// were.
 func (p *Page) pruning(all []studied) error {
 	count := map[string]int{}
 	usual := ""

@@ -16,7 +16,8 @@ const (
 	shownPanels = 8
 )
 
-// sizesOverTime draws how the sizes of a network's weights spread while it trains: a panel for each group, of its first run.
+// sizesOverTime draws how the sizes of a network's weights spread while it trains: a panel for each group, of its first
+// run.
 func (p *Page) sizesOverTime() error {
 	var figs []render.Figure
 	var limits []*runlog.Sizes

@@ -26,8 +26,8 @@ func (s Studied) mean(of func(train.Study) float64) float64 {
 	return sum / float64(len(s.Trials))
 }
 
-// AddStudies puts what p does to weights on a page and into the folder: histograms, spreads, pruning, rounding, margins. The names of files begin
-// with prefix, the sections with of, where they are given.
+// AddStudies puts what p does to weights on a page and into the folder: histograms, spreads, pruning, rounding,
+// margins. The names of files begin with prefix, the sections with of, where they are given.
 func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 	if prefix != "" {
 		prefix += "_"
@@ -233,7 +233,8 @@ func roundedTable(rows []Studied) render.Table {
 	return t
 }
 
-// marginTable has the quantiles of the output margins over ‖W‖ of the last layer, or over the product of all layers' norms.
+// marginTable has the quantiles of the output margins over ‖W‖ of the last layer, or over the product of all layers'
+// norms.
 func marginTable(rows []Studied, product bool) render.Table {
 	t := render.Table{Title: "Output margins on the training images, over the norm of the last layer",
 		Note:   "Quantiles of the margin over ‖W‖ₚ, p that of the row; in brackets over ‖W‖₂. Means over the trials.",

@@ -1,5 +1,5 @@
-// Package pages writes HTML pages: of one run, as a function of its folder alone, of several runs side by side, and of the
-// grid of a sweep.
+// Package pages writes HTML pages: of one run, as a function of its folder alone, of several runs side by side, and of
+// the grid of a sweep.
 package pages
 
 import (
@@ -31,8 +31,8 @@ var page = map[string]func(f opened, info runlog.Info, files render.Files) error
 	"fit": fitPage, "train": trainPage, "path": pathPage,
 }
 
-// Write writes report.html, tables/ and figures/ of a run folder from what it holds: an old run, a worker's and one that
-// another program wrote get the same page. A run of a command without a page of its own gets its curves.
+// Write writes report.html, tables/ and figures/ of a run folder from what it holds: an old run, a worker's and one
+// that another program wrote get the same page. A run of a command without a page of its own gets its curves.
 func Write(dir string) error {
 	folder, err := runlog.OpenFolder(dir)
 	if err != nil {

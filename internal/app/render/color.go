@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// The colour of a p, the same in every figure and page: a sequence that readers with any colour vision tell apart, and that differs in lightness where
-// it is printed in grey.
+// The colour of a p, the same in every figure and page: a sequence that readers with any colour vision tell apart, and
+// that differs in lightness where it is printed in grey.
 var colors = []struct {
 	p float64
 	c color.RGBA
@@ -20,7 +20,8 @@ var colors = []struct {
 	{10, color.RGBA{0x77, 0x11, 0x55, 0xff}},
 }
 
-// Color returns the colour of p; between the paper's six values it is mixed on the scale of log(p−1). NaN, no p, is ink.
+// Color returns the colour of p; between the paper's six values it is mixed on the scale of log(p−1). NaN, no p, is
+// ink.
 func Color(p float64) color.Color {
 	at := func(p float64) float64 { return math.Log(p - 1) }
 	if math.IsNaN(p) {
@@ -41,7 +42,8 @@ func Color(p float64) color.Color {
 	return colors[len(colors)-1].c
 }
 
-// Dark returns the colour that stands for c on a dark page: greys are turned over, others keep their hue and move to the light half.
+// Dark returns the colour that stands for c on a dark page: greys are turned over, others keep their hue and move to
+// the light half.
 func Dark(c color.Color) color.Color {
 	l, a, b := lab(c)
 	if math.Hypot(a, b) < 3 && l > 99 {

@@ -28,7 +28,8 @@ func seen(c color.Color, m [3][3]float64) [3]float64 {
 	return [3]float64{l, a, bb}
 }
 
-// A distance of 2.3 in L*a*b* is just noticeable side by side; thin curves apart from each other need several times that.
+// A distance of 2.3 in L*a*b* is just noticeable side by side; thin curves apart from each other need several times
+// that.
 func TestEveryReaderTellsThePsApart(t *testing.T) {
 	for _, mode := range []struct {
 		name string

@@ -382,7 +382,8 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 	return l
 }
 
-// shade draws the band of a series, in pieces where points of it cannot be shown. Where a logarithmic axis cannot show its lower end, it goes down to the bottom.
+// shade draws the band of a series, in pieces where points of it cannot be shown. Where a logarithmic axis cannot show
+// its lower end, it goes down to the bottom.
 func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 	if len(s.Low) != len(s.X) || len(s.High) != len(s.X) {
 		return

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// LaTeX returns the table for the booktabs package, the best of a column in bold. The first column is aligned left, the others right.
+// LaTeX returns the table for the booktabs package, the best of a column in bold. The first column is aligned left, the
+// others right.
 func (t Table) LaTeX() []byte {
 	var b strings.Builder
 	b.WriteString("% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n")
@@ -65,7 +66,8 @@ func indexed(signs, letters string) map[rune]rune {
 	return out
 }
 
-// tex writes a text for LaTeX. Neighbouring signs make one formula: between two of them $$ would begin a display. What pdflatex has no letter for is a question mark.
+// tex writes a text for LaTeX. Neighbouring signs make one formula: between two of them $$ would begin a display. What
+// pdflatex has no letter for is a question mark.
 func tex(s string) string {
 	var out strings.Builder
 	formula := false

@@ -15,8 +15,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// shareLegend takes the legends out of figures that stand side by side and returns one for all of them, where all of a figure's curves are in that of the longest legend,
-// drawn alike; else the figures keep their own, and nothing is returned. Marks without a name go with a curve. A figure by itself shares its legend with nobody, unless alone is set.
+// shareLegend takes the legends out of figures that stand side by side and returns one for all of them, where all of a
+// figure's curves are in that of the longest legend, drawn alike; else the figures keep their own, and nothing is
+// returned. Marks without a name go with a curve. A figure by itself shares its legend with nobody, unless alone is
+// set.
 func shareLegend(figs []Figure, alone bool) (own []Figure, shared []Series) {
 	for _, f := range figs {
 		if n := f.named(); len(n) > len(shared) {

@@ -66,8 +66,8 @@ func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`</div>`)
 }
 
-// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it: as text of the page, whose font may be wider than the one that
-// a figure leaves room for.
+// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it: as
+// text of the page, whose font may be wider than the one that a figure leaves room for.
 func (p *Page) Figure(caption string, figs ...Figure) error {
 	own, shared := shareLegend(figs, true)
 	var panels strings.Builder
@@ -92,7 +92,8 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 
 var hexColor = regexp.MustCompile(`(fill|stroke):#([0-9A-Fa-f]{6})`)
 
-// bothModes gives a figure's colours names, so that the page can change them in the dark; elsewhere they stay what they are.
+// bothModes gives a figure's colours names, so that the page can change them in the dark; elsewhere they stay what they
+// are.
 func (p *Page) bothModes(svg string) string {
 	if p.dark == nil {
 		p.dark = map[string]string{}

@@ -6,9 +6,10 @@ import (
 	"gonum.org/v1/plot/font"
 )
 
-// Thin chooses about n points of a curve such that it looks the same: of each of n/4 pieces of the x axis the first, the last, the lowest and the highest. So a spike of
-// one point among a million stays. It returns their indices, ascending. x ascends; log says that the axis is logarithmic. Points that are not finite break a curve: the first
-// of each gap is kept.
+// Thin chooses about n points of a curve such that it looks the same: of each of n/4 pieces of the x axis the first,
+// the last, the lowest and the highest. So a spike of one point among a million stays. It returns their indices,
+// ascending. x ascends; log says that the axis is logarithmic. Points that are not finite break a curve: the first of
+// each gap is kept.
 func Thin(x, y []float64, n int, log bool) []int {
 	if len(x) <= n {
 		keep := make([]int, len(x))
@@ -77,7 +78,8 @@ func appendSorted(dst []int, few ...int) []int {
 	return dst
 }
 
-// Showable replaces what the figures' font has no sign for, in a text that comes from outside, and cuts it at 80 letters.
+// Showable replaces what the figures' font has no sign for, in a text that comes from outside, and cuts it at 80
+// letters.
 func Showable(s string) string {
 	face := font.DefaultCache.Lookup(sans, 10).Face
 	var out []rune

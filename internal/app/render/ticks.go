@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// steps marks a linear axis at multiples of 1, 2 or 5 times a power of ten, each label written in full. (plot.DefaultTicks may step by 0.15 and write 1.25 as 1.2.)
+// steps marks a linear axis at multiples of 1, 2 or 5 times a power of ten, each label written in full.
+// (plot.DefaultTicks may step by 0.15 and write 1.25 as 1.2.)
 type steps struct {
 	whole bool // no parts of one: where things are counted
 }

@@ -91,7 +91,8 @@ func CheckResume(s any, said []string) error {
 	return nil
 }
 
-// Nearest asks about the name that was meant, if one is near: two letters more, fewer or other, or one begins the other.
+// Nearest asks about the name that was meant, if one is near: two letters more, fewer or other, or one begins the
+// other.
 func Nearest(name string, names []string) string {
 	best, at := "", 3
 	for _, n := range names {

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// Rate is a learning rate. Auto, which is written "auto", leaves the choice to a search by short runs; Recipe, "recipe", to the network's recipe.
+// Rate is a learning rate. Auto, which is written "auto", leaves the choice to a search by short runs; Recipe,
+// "recipe", to the network's recipe.
 type Rate float64
 
 // Auto lets short runs choose.

@@ -80,8 +80,8 @@ type Texts struct {
 // Described is a settings struct with texts. An embedded struct may have texts of its own.
 type Described interface{ Texts() Texts }
 
-// Fields are the settings of a struct, or of a pointer to one, in its order. Those of embedded structs stand where these
-// stand.
+// Fields are the settings of a struct, or of a pointer to one, in its order. Those of embedded structs stand where
+// these stand.
 func Fields(s any) []Field {
 	v := reflect.Indirect(reflect.ValueOf(s))
 	if v.Kind() != reflect.Struct {
@@ -180,7 +180,8 @@ func Find(s any, key string) (f Field, ok bool) {
 	return Field{}, false
 }
 
-// Parse sets a struct, given by its address, to its defaults and the values by key. The error of a setting is an *Error.
+// Parse sets a struct, given by its address, to its defaults and the values by key. The error of a setting is an
+// *Error.
 func Parse(s any, values map[string]string) error {
 	v := reflect.ValueOf(s).Elem()
 	all := Fields(s)

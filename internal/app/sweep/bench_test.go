@@ -67,7 +67,8 @@ func bySweep(tb testing.TB, p *Plan) time.Duration {
 	return time.Since(begin)
 }
 
-// Sixty exact margins of half a millisecond: what is left is overhead. It is 1 to 5 ms; the bound is that of the issue that asked for sweeps.
+// Sixty exact margins of half a millisecond: what is left is overhead. It is 1 to 5 ms; the bound is that of the issue
+// that asked for sweeps.
 func TestTheOverheadOfARunIsSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time, which the race detector multiplies")
@@ -88,7 +89,8 @@ func TestTheOverheadOfARunIsSmall(t *testing.T) {
 	t.Errorf("%v of overhead a run", over)
 }
 
-// The paper's sixty descents in R^100, a million steps each: go test -run - -bench Sixty -benchtime 3x ./internal/app/sweep
+// The paper's sixty descents in R^100, a million steps each: go test -run - -bench Sixty -benchtime 3x
+// ./internal/app/sweep
 func BenchmarkSixtyDescents(b *testing.B) {
 	p, err := tryPlan("job = \"fit\"\ntrials = 10\n[settings]\ndata = \"r100:{seed}\"\nsteps = 1_000_000\nlr = 1e-4\n[grid]\np = [1.1, 1.5, 2, 3, 6, 10]")
 	if err != nil {

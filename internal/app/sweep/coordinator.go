@@ -94,7 +94,8 @@ type Outcome struct {
 	Seconds float64
 }
 
-// again is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not repeated.
+// again is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not
+// repeated.
 func (o Options) again(dir string) string {
 	line := settings.Quote(dir)
 	switch {
@@ -148,7 +149,8 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	return out, c.run.Finish(err, ctx.Err() != nil)
 }
 
-// ready looks before networks are trained here whether the engine starts and the images are there, and still those of the runs that are done.
+// ready looks before networks are trained here whether the engine starts and the images are there, and still those of
+// the runs that are done.
 func (c *coordinator) ready() error {
 	left := c.left(c.plan)
 	if c.plan.File.Job != "train" || len(left) == 0 {
@@ -297,7 +299,8 @@ func (c *coordinator) work(ctx context.Context) (err error) {
 		if ctx.Err() != nil || !errors.Is(err, errQueueLost) {
 			return err
 		}
-		// The embedded server gives up its files when the disk is full. Nothing in them is needed: the folder says what is done.
+		// The embedded server gives up its files when the disk is full. Nothing in them is needed: the folder says what
+		// is done.
 		for ctx.Err() == nil && room(c.Dir) != nil {
 			c.env.Say("%v: waiting for disk space", room(c.Dir))
 			sleep(ctx, 5*time.Second)

@@ -8,7 +8,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// The time of a sweep of networks goes by the speed of an earlier run, and counts the searches for learning rates, one for all seeds of a p.
+// The time of a sweep of networks goes by the speed of an earlier run, and counts the searches for learning rates, one
+// for all seeds of a p.
 func TestTheEstimateCountsSearches(t *testing.T) {
 	runs := t.TempDir()
 	dir := filepath.Join(runs, "earlier")

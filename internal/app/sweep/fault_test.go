@@ -269,8 +269,8 @@ no_study = true
 p = [2, 3]
 `
 
-// A worker that gets SIGTERM leaves a checkpoint; one that is killed has left those it sent meanwhile. Another goes on from there, and the result is
-// that of an unbroken run, weights and all, bit for bit.
+// A worker that gets SIGTERM leaves a checkpoint; one that is killed has left those it sent meanwhile. Another goes on
+// from there, and the result is that of an unbroken run, weights and all, bit for bit.
 func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 	notShort(t)
 	t.Parallel()

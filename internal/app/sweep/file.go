@@ -1,8 +1,9 @@
 // Package sweep runs grids of jobs, on this machine or on many, through NATS JetStream.
 //
-// A File describes the grid, a Plan is the list of its runs. Each run has an identity, the hash of its settings, and a folder of that name which is
-// renamed into place when the run is done: a run that is there is not run again, whoever asks, and whatever was killed before. The queue only spreads
-// the work. It may deliver a run twice, or be lost: the folder decides.
+// A File describes the grid, a Plan is the list of its runs. Each run has an identity, the hash of its settings, and a
+// folder of that name which is renamed into place when the run is done: a run that is there is not run again, whoever
+// asks, and whatever was killed before. The queue only spreads the work. It may deliver a run twice, or be lost: the
+// folder decides.
 package sweep
 
 import (

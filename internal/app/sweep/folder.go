@@ -37,7 +37,8 @@ func (f Folder) work(s *Spec) string  { return f.path("work", s.Folder()) }
 // Result is what tables/result.json of a run says.
 type Result map[string]any
 
-// Diverged says whether the loss of the run was no longer a number, and where: an answer, too, which has no other numbers.
+// Diverged says whether the loss of the run was no longer a number, and where: an answer, too, which has no other
+// numbers.
 func (r Result) Diverged() (why string, ok bool) {
 	why, ok = r["diverged"].(string)
 	return why, ok
@@ -66,8 +67,8 @@ func (f Folder) read(s *Spec) (r Result, err error) {
 	return r, err
 }
 
-// mend removes the folder of a run that has no result, or half of one, as a power cut may leave it: the run is made again. A result that is there and cannot
-// be read is an error and stays. Only who holds the folder's lock may mend it.
+// mend removes the folder of a run that has no result, or half of one, as a power cut may leave it: the run is made
+// again. A result that is there and cannot be read is an error and stays. Only who holds the folder's lock may mend it.
 func (f Folder) mend(s *Spec) error {
 	_, err := f.read(s)
 	if err == nil || !errors.Is(err, errTorn) && !errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,8 @@ func (c *coordinator) tell(ctx context.Context, e event) {
 // lookEvery is how often the coordinator looks for what was lost on the way.
 const lookEvery = 5 * time.Second
 
-// gather takes in what ends until nothing is open. Now and then it looks whether something was lost on the way, and refreshes the report.
+// gather takes in what ends until nothing is open. Now and then it looks whether something was lost on the way, and
+// refreshes the report.
 func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 	c.bar = c.env.Bar("sweep "+c.plan.File.Name, int64(c.done+c.given), int64(len(c.plan.Runs)))
 	defer c.bar.End()
@@ -102,7 +103,8 @@ func (c *coordinator) ended(e event) error {
 	return c.run.Append(metricLine(e.run, r))
 }
 
-// reconcile queues every open run that is not queued. What is neither open nor queued nor here was lost with the server, or is on its way.
+// reconcile queues every open run that is not queued. What is neither open nor queued nor here was lost with the
+// server, or is on its way.
 func (c *coordinator) reconcile(ctx context.Context) error {
 	if len(c.open) == 0 {
 		return nil
@@ -193,7 +195,8 @@ func (c *coordinator) fetch(ctx context.Context, s *Spec) {
 	c.tell(ctx, event{run: s})
 }
 
-// discard removes a result that is corrupt for the second time, so that the run is made again. Its worker may see to it first.
+// discard removes a result that is corrupt for the second time, so that the run is made again. Its worker may see to it
+// first.
 func (c *coordinator) discard(ctx context.Context, bad *corrupt) {
 	if before, again := c.corrupt.Swap(bad.name, bad.id); !again || before != bad.id {
 		return

@@ -33,8 +33,8 @@ func block(t *testing.T, heading, language string) string {
 	return text
 }
 
-// The guide's job for Slurm, as a task of its array: it serves a sweep through a server in operator mode, and when Slurm sends SIGTERM before the time is
-// up, its worker leaves a checkpoint that another goes on from.
+// The guide's job for Slurm, as a task of its array: it serves a sweep through a server in operator mode, and when
+// Slurm sends SIGTERM before the time is up, its worker leaves a checkpoint that another goes on from.
 func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	notShort(t)
 	t.Parallel()

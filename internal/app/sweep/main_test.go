@@ -145,7 +145,8 @@ func (p *proc) done() string {
 	return p.out.String()
 }
 
-// natsServer starts a server in a process of its own and returns it with its address. An empty address takes a free port.
+// natsServer starts a server in a process of its own and returns it with its address. An empty address takes a free
+// port.
 func natsServer(t *testing.T, dir, addr string) (*proc, string) {
 	t.Helper()
 	if addr == "" {

@@ -19,8 +19,9 @@ func checkpoint(plan, run string) string { return plan + "/" + run + "/checkpoin
 // stall is how long no byte may come before a transfer is given up.
 var stall = 20 * time.Second
 
-// transfer is the context of an object that comes or goes. Without a deadline nats.go allows 5 s for the whole of it, which a large result on a slow line
-// does not make; with one it is bound by that. So this one's moves on: what ends a transfer is that no byte comes for as long as stall.
+// transfer is the context of an object that comes or goes. Without a deadline nats.go allows 5 s for the whole of it,
+// which a large result on a slow line does not make; with one it is bound by that. So this one's moves on: what ends a
+// transfer is that no byte comes for as long as stall.
 type transfer struct {
 	context.Context
 	timer *time.Timer
@@ -68,8 +69,9 @@ func (t *transfer) why(err error) error {
 	return err
 }
 
-// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one. It is read back: a cluster that loses its leader
-// meanwhile may keep a piece twice, or not at all. What did not arrive is removed: else the next attempt would take it for delivered.
+// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one. It is read
+// back: a cluster that loses its leader meanwhile may keep a piece twice, or not at all. What did not arrive is
+// removed: else the next attempt would take it for delivered.
 func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	t, end := newTransfer(ctx)
 	defer end()
@@ -92,7 +94,8 @@ func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	return err
 }
 
-// settle waits until what this connection has sent before lies on the server: a message that is acknowledged comes after it.
+// settle waits until what this connection has sent before lies on the server: a message that is acknowledged comes
+// after it.
 func (q *queue) settle(ctx context.Context, mark string) error {
 	_, err := q.js.Publish(ctx, piecesOf(mark), nil)
 	return errors.Join(err, q.pieces.Purge(ctx, jetstream.WithPurgeSubject(piecesOf(mark))))

@@ -122,7 +122,8 @@ func slowly(t *testing.T, rate int) (*line, *queue) {
 	return l, q
 }
 
-// A transfer may take longer than the server may take to answer, by far, as long as bytes come; and a result comes once, however often it is asked for.
+// A transfer may take longer than the server may take to answer, by far, as long as bytes come; and a result comes
+// once, however often it is asked for.
 func TestALargeResultPassesASlowLine(t *testing.T) {
 	defer func(a, s time.Duration) { answerWithin, stall = a, s }(answerWithin, stall)
 	const size = 3 << 19
@@ -184,7 +185,8 @@ func TestAWorkerIsHeardWhileItSends(t *testing.T) {
 	<-done
 }
 
-// A result that lies on the server with a piece too many is not had, and not for ever: it goes, and the run is made again.
+// A result that lies on the server with a piece too many is not had, and not for ever: it goes, and the run is made
+// again.
 func TestACorruptResultIsDiscarded(t *testing.T) {
 	q := ownQueue(t)
 	p := planOf(t, quick)
@@ -214,7 +216,8 @@ func TestACorruptResultIsDiscarded(t *testing.T) {
 	}
 }
 
-// A delivery that failed may leave a result's name on the server without its pieces. It does not count as delivered, nor is it waited for.
+// A delivery that failed may leave a result's name on the server without its pieces. It does not count as delivered,
+// nor is it waited for.
 func TestAResultWithoutItsPiecesIsNotThere(t *testing.T) {
 	q := ownQueue(t)
 	p := planOf(t, quick)
@@ -255,7 +258,8 @@ func TestAResultWithoutItsPiecesIsNotThere(t *testing.T) {
 	}
 }
 
-// A delivery that was given up may arrive all the same, or in part, when what lies in buffers gets through: it goes, and only it.
+// A delivery that was given up may arrive all the same, or in part, when what lies in buffers gets through: it goes,
+// and only it.
 func TestADeliveryThatFailedLeavesNothing(t *testing.T) {
 	_, q := slowly(t, 1<<20)
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -273,7 +273,8 @@ func (f *File) blame(err error) string {
 	return f.path
 }
 
-// group puts runs of one graph beside each other, so that each is compiled once; within it, a trial of everything comes before the next trial.
+// group puts runs of one graph beside each other, so that each is compiled once; within it, a trial of everything comes
+// before the next trial.
 func (p *Plan) group() {
 	first := map[string]int{}
 	at := make(map[*Spec]int, len(p.Runs))

@@ -98,7 +98,8 @@ func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]
 	return opts, nil
 }
 
-// Names on the server. Results versions do not mix: each has a part of the queue of its own, under the hash of its name.
+// Names on the server. Results versions do not mix: each has a part of the queue of its own, under the hash of its
+// name.
 const (
 	streamName   = "BREGMAN"
 	stateBucket  = "bregman-state"
@@ -154,7 +155,8 @@ func (q *queue) subject(plan, run string) string {
 	return fmt.Sprintf("bregman.run.%s.%s.%s", versionToken(q.version), plan, run)
 }
 
-// startServer starts the embedded server, with its files in dir. Without an address to listen on only this process reaches it.
+// startServer starts the embedded server, with its files in dir. Without an address to listen on only this process
+// reaches it.
 func startServer(dir, listen string, c *Connection) (*server.Server, error) {
 	opts := &server.Options{ServerName: "bregman", JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, DontListen: listen == "", MaxPayload: 8 << 20}
 	if listen != "" {

@@ -74,8 +74,8 @@ func begun(t *testing.T, opts *server.Options) *server.Server {
 	return s
 }
 
-// operated starts a server in operator mode, as nsc sets one up: an operator, a system account, and an account with JetStream whose user's credentials
-// file it returns.
+// operated starts a server in operator mode, as nsc sets one up: an operator, a system account, and an account with
+// JetStream whose user's credentials file it returns.
 func operated(t *testing.T, dir string) (addr, creds string) {
 	t.Helper()
 	pair := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Library is what can be named: sweep files that ship with the program, by their names, and ways to report, by the name that report = "…" gives in a
-// sweep file.
+// Library is what can be named: sweep files that ship with the program, by their names, and ways to report, by the name
+// that report = "…" gives in a sweep file.
 type Library struct {
 	Files   map[string][]byte
 	Reports map[string]Report
@@ -22,7 +22,8 @@ type Library struct {
 // Report reads what is done in a sweep's folder.
 type Report func(f Folder, p *Plan) (View, error)
 
-// View is the results of a sweep as people see them. Results come in while it is written: it shows what there is, and says what is missing.
+// View is the results of a sweep as people see them. Results come in while it is written: it shows what there is, and
+// says what is missing.
 type View interface {
 	Write(run *runlog.Run) error // tables/, figures/ and report.html
 	Print(w io.Writer)
@@ -50,7 +51,8 @@ func (l Library) check(f *File) error {
 	return fmt.Errorf("%s = %q: there are %s", f.at("report"), f.Report, strings.Join(names, ", "))
 }
 
-// Warnings are what a reader must know before the numbers: runs that failed, diverged or are not done, by name, and data that differ between machines.
+// Warnings are what a reader must know before the numbers: runs that failed, diverged or are not done, by name, and
+// data that differ between machines.
 func Warnings(f Folder, p *Plan) []string { return collect(f, p).warnings() }
 
 var _ View = (*results)(nil)

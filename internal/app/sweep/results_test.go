@@ -70,7 +70,8 @@ deviation = 0.14
 			t.Errorf("no %q in\n%s", want, md)
 		}
 	}
-	// Paired by seed the difference is sure, though the deviations overlap. Two seeds, whose differences are equal, are no test.
+	// Paired by seed the difference is sure, though the deviations overlap. Two seeds, whose differences are equal, are
+	// no test.
 	pairs := r.grid.Pairs()
 	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || row[2].Text != "3 ± 0 (–)" || row[2].Best {
 		t.Errorf("%+v", pairs.Rows)
@@ -178,7 +179,8 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 	}
 }
 
-// Every metric of fit is here: whether less of it is better, and over which of p, penalties and losses it can be compared. Who adds one says so.
+// Every metric of fit is here: whether less of it is better, and over which of p, penalties and losses it can be
+// compared. Who adds one says so.
 func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	type known struct{ low, p, penalty, loss bool }
 	want := map[string]known{
@@ -302,7 +304,8 @@ func TestAnArchiveStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// running.json is written now and then: a run that has ended since is not under way as well, nor is one of another plan.
+// running.json is written now and then: a run that has ended since is not under way as well, nor is one of another
+// plan.
 func TestStatusCountsEachRunOnce(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [1.5, 2, 3, 6]")
 	f := Folder{filepath.Join(t.TempDir(), "s")}

@@ -239,7 +239,8 @@ func (r *runner) source(ctx context.Context, s *Spec) source {
 	return r.sets[key]
 }
 
-// writeJSON writes plainly: the folder around it is not in place yet, and one whose result cannot be read does not count.
+// writeJSON writes plainly: the folder around it is not in place yet, and one whose result cannot be read does not
+// count.
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

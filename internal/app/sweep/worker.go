@@ -145,7 +145,8 @@ func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 	w.failed(ctx, t, msg, err)
 }
 
-// beat says that the run is under way, until its context ends: to the queue, which else gives it to another, and to people.
+// beat says that the run is under way, until its context ends: to the queue, which else gives it to another, and to
+// people.
 func (w *worker) beat(ctx context.Context, t task, msg jetstream.Msg) (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {

@@ -32,8 +32,9 @@ type Group struct {
 	variant string // what it differs in beside p and the learning rate
 }
 
-// Groups sorts the curves of runs by kind and p. Runs that are done and differ only in their seed are trials of one group; one that is not done is a group by itself,
-// so that no mean counts it. A group's name has its p and what tells it from other groups of its kind.
+// Groups sorts the curves of runs by kind and p. Runs that are done and differ only in their seed are trials of one
+// group; one that is not done is a group by itself, so that no mean counts it. A group's name has its p and what tells
+// it from other groups of its kind.
 func Groups(runs []*Run) []*Group {
 	kinds := map[string][]*Run{}
 	for _, r := range runs {
@@ -156,7 +157,8 @@ func byWords(a, b string) int {
 	}), strings.Compare(a, b))
 }
 
-// unset reports whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a name, and what an earlier version did not have is off.
+// unset reports whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a
+// name, and what an earlier version did not have is off.
 func unset(name, value string) bool {
 	return slices.Contains([]string{"", "0", "false", "–"}, value) &&
 		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "bias", "l2", "lp", "cv"}, name)
@@ -228,7 +230,8 @@ func withoutP(name string) string {
 	return strings.Join(kept, ", ")
 }
 
-// X returns the name of the axis a metric of a group is drawn over, and whether it is logarithmic: steps are, epochs are not.
+// X returns the name of the axis a metric of a group is drawn over, and whether it is logarithmic: steps are, epochs
+// are not.
 func (g *Group) X() (string, bool) {
 	for _, c := range g.Curves {
 		x, _ := c.Over()
@@ -247,8 +250,9 @@ func moves(c *runlog.Curve) bool {
 	return slices.ContainsFunc(x, func(v float64) bool { return v < x[0] || v > x[0] }) // most often the second
 }
 
-// IsCurve says whether the lines of a run in this state are a curve over steps, epochs or radii, and not results: statements of verify, runs of a sweep, folds of
-// cross-validation. One point is a curve of a fit or a training, or one that begins. A curve that was begun again is none.
+// IsCurve says whether the lines of a run in this state are a curve over steps, epochs or radii, and not results:
+// statements of verify, runs of a sweep, folds of cross-validation. One point is a curve of a fit or a training, or one
+// that begins. A curve that was begun again is none.
 func IsCurve(c *runlog.Curve, status string) bool {
 	x, _ := c.Over()
 	return x != "line" && !c.Old && (c.Name == "" || status == runlog.Running || moves(c))

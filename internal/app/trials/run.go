@@ -1,6 +1,6 @@
-// Package trials reads runs back and computes with them: what differs in their settings, curves grouped by everything but
-// the seed, means, deviations, paired tests, and grids by p. It draws nothing. It also writes a run's numbers for other
-// programs.
+// Package trials reads runs back and computes with them: what differs in their settings, curves grouped by everything
+// but the seed, means, deviations, paired tests, and grids by p. It draws nothing. It also writes a run's numbers for
+// other programs.
 package trials
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// Run is a run folder as it was read. What could not be read is in Trouble, with what the run warns of, and the rest is there.
+// Run is a run folder as it was read. What could not be read is in Trouble, with what the run warns of, and the rest is
+// there.
 type Run struct {
 	ID       string // its name, or its path below the folder of runs
 	Info     runlog.Info
@@ -128,8 +129,9 @@ func (r *Run) Number(name string) float64 {
 	return math.NaN()
 }
 
-// ListColumn is a number of a run for lists of runs: the first of these names that its result has. Only a fit or a training that has no result yet shows the end of its curve:
-// the two are not of the same weights, as a fit may scale those of its model to margin 1.
+// ListColumn is a number of a run for lists of runs: the first of these names that its result has. Only a fit or a
+// training that has no result yet shows the end of its curve: the two are not of the same weights, as a fit may scale
+// those of its model to margin 1.
 type ListColumn struct {
 	Title string
 	Names []string
@@ -216,8 +218,8 @@ type Difference struct {
 	Values []string `json:"values"` // one per run
 }
 
-// Differences returns the settings that differ, p and seed first, then by name. What says where it ran, not what, is left out; of runs of several commands only
-// the settings that all of them have are compared.
+// Differences returns the settings that differ, p and seed first, then by name. What says where it ran, not what, is
+// left out; of runs of several commands only the settings that all of them have are compared.
 func Differences(runs []*Run) []Difference {
 	names := map[string]bool{}
 	for _, r := range runs {

@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sample is the mean and the deviation s of n values, s² = Σ(x − mean)²/(n − 1). The deviation of one is NaN, and so are both of none.
+// Sample is the mean and the deviation s of n values, s² = Σ(x − mean)²/(n − 1). The deviation of one is NaN, and so
+// are both of none.
 type Sample struct {
 	N               int
 	Mean, Deviation float64
@@ -36,9 +37,9 @@ func SampleOf(values []float64) Sample {
 // Error is the standard error of the mean, s/√n.
 func (s Sample) Error() float64 { return s.Deviation / math.Sqrt(float64(s.N)) }
 
-// Student is the probability of a mean as far from 0 as this one if the values were normal around 0: Student's t with n − 1 degrees of freedom, both
-// sides. NaN, no test, below three values, and where they do not differ: accuracies are multiples of 1/n, so that a few differences are easily equal by
-// chance, and then say nothing of their deviation.
+// Student is the probability of a mean as far from 0 as this one if the values were normal around 0: Student's t with n
+// − 1 degrees of freedom, both sides. NaN, no test, below three values, and where they do not differ: accuracies are
+// multiples of 1/n, so that a few differences are easily equal by chance, and then say nothing of their deviation.
 func (s Sample) Student() float64 {
 	if s.N < 3 {
 		return math.NaN()
@@ -46,7 +47,8 @@ func (s Sample) Student() float64 {
 	return student(s.Mean, s.Error(), float64(s.N-1))
 }
 
-// Welch is the probability of means as far apart as these if both samples had one mean, for deviations that need not be equal, by Welch's t. NaN where both are 0.
+// Welch is the probability of means as far apart as these if both samples had one mean, for deviations that need not be
+// equal, by Welch's t. NaN where both are 0.
 func Welch(a, b Sample) float64 {
 	u, v := a.Error()*a.Error(), b.Error()*b.Error()
 	return student(a.Mean-b.Mean, math.Sqrt(u+v), (u+v)*(u+v)/(u*u/float64(a.N-1)+v*v/float64(b.N-1)))
@@ -59,7 +61,8 @@ func student(mean, deviation, freedom float64) float64 {
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(math.Abs(mean/deviation))
 }
 
-// Pair is the difference of two settings over the seeds that both have: what is the same in a seed, its data or its start, cancels.
+// Pair is the difference of two settings over the seeds that both have: what is the same in a seed, its data or its
+// start, cancels.
 type Pair struct {
 	I, J   int
 	Sample         // of values[I] − values[J]
@@ -97,8 +100,9 @@ func paired(a, b map[uint64]float64) Sample {
 	return s
 }
 
-// Holm corrects probabilities for their number: the k-th least of n is multiplied by n − k + 1, and none is below one before it. Comparing each with
-// 0.05 then errs anywhere among them with a probability of 0.05 at most. NaN, no comparison, stays and does not count.
+// Holm corrects probabilities for their number: the k-th least of n is multiplied by n − k + 1, and none is below one
+// before it. Comparing each with 0.05 then errs anywhere among them with a probability of 0.05 at most. NaN, no
+// comparison, stays and does not count.
 func Holm(ps []float64) []float64 {
 	var order []int
 	out := slices.Clone(ps)

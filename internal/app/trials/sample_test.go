@@ -35,8 +35,8 @@ func TestStudentAndWelchByHand(t *testing.T) {
 	}
 }
 
-// Equal differences are no proof: taken for one, they made 46 % of the sweeps below, of six equal settings with two seeds, call some difference sure. That they
-// are equal must not hang on rounding.
+// Equal differences are no proof: taken for one, they made 46 % of the sweeps below, of six equal settings with two
+// seeds, call some difference sure. That they are equal must not hang on rounding.
 func TestEqualDifferencesAreNotSure(t *testing.T) {
 	a, b := map[uint64]float64{}, map[uint64]float64{}
 	for seed, x := range []float64{3.3, 50.7, 90.1} {

@@ -27,7 +27,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// tab opens a tab in a new headless Chromium. An error in the page, a violation of its policy among them, fails the test.
+// tab opens a tab in a new headless Chromium. An error in the page, a violation of its policy among them, fails the
+// test.
 func tab(t *testing.T, width, height int64) context.Context {
 	t.Helper()
 	if testing.Short() {
@@ -128,7 +129,8 @@ func do(t *testing.T, ctx context.Context, actions ...action) {
 	}
 }
 
-// shot keeps what the tab shows, for people to look at: in the folder of BREGMAN_SCREENSHOTS, or with go test -artifacts.
+// shot keeps what the tab shows, for people to look at: in the folder of BREGMAN_SCREENSHOTS, or with go test
+// -artifacts.
 func shot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	time.Sleep(150 * time.Millisecond)
@@ -362,7 +364,8 @@ func TestBrowserASweepsPage(t *testing.T) {
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
 }
 
-// A browser has six connections to a server. Pages that were left, and tabs behind others, must not hold them: the seventh page would wait for ever.
+// A browser has six connections to a server. Pages that were left, and tabs behind others, must not hold them: the
+// seventh page would wait for ever.
 func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
 	ctx := tab(t, 1000, 700)
 	srv, h := newServer(t)
@@ -420,7 +423,8 @@ func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
 	shot(t, ctx, "plane")
 }
 
-// The curves of an accelerated fit end at weights of norm 470, its model is scaled to margin 1: the head of the page is about the model alone.
+// The curves of an accelerated fit end at weights of norm 470, its model is scaled to margin 1: the head of the page is
+// about the model alone.
 func TestBrowserTheHeadOfAFitsPageIsAboutItsModel(t *testing.T) {
 	ctx := tab(t, 1200, 900)
 	srv, h := newServer(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// A run that the page starts is a child process of the same binary, so that it is what the command line would do, and ends without the server.
+// A run that the page starts is a child process of the same binary, so that it is what the command line would do, and
+// ends without the server.
 
 var errNotAllowed = &problem{http.StatusForbidden, errors.New("this server does not start runs: use bregman serve --allow-run")}
 

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// pagePolicy lets the page load what this server embeds, and nothing else: no inline script, no other host, no frame around it.
+// pagePolicy lets the page load what this server embeds, and nothing else: no inline script, no other host, no frame
+// around it.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // filePolicy is for files of a run, which anyone may have written: they may look as they like and do nothing.

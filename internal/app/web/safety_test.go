@@ -41,7 +41,8 @@ func send2(t testing.TB, h *httptest.Server, method, path, body string, header m
 	return resp, string(data)
 }
 
-// DNS rebinding: a page of evil.example, whose name now points at 127.0.0.1, asks this server. Its browser sends the page's own host.
+// DNS rebinding: a page of evil.example, whose name now points at 127.0.0.1, asks this server. Its browser sends the
+// page's own host.
 func TestOnlyLoopbacksOwnNamesAreAnswered(t *testing.T) {
 	_, h := newServer(t)
 	for host, want := range map[string]int{"localhost": 200, "localhost:9000": 200, "127.0.0.1:8420": 200, "[::1]:8420": 200, "127.3.2.1": 200,

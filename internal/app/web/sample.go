@@ -35,7 +35,8 @@ type curveAnswer struct {
 	Sizes   []sizesAnswer      `json:"sizes,omitempty"`
 }
 
-// sizesAnswer is a histogram of |w| at one time: counts[k] weights from 2^(from+k/2) to 2^(from+(k+1)/2), the rest below.
+// sizesAnswer is a histogram of |w| at one time: counts[k] weights from 2^(from+k/2) to 2^(from+(k+1)/2), the rest
+// below.
 type sizesAnswer struct {
 	At     number  `json:"at"`
 	Below  int     `json:"below"`

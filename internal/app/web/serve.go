@@ -165,8 +165,8 @@ func loopback(a net.Addr) bool {
 	return ok && t.IP.IsLoopback()
 }
 
-// openAt is the host and port that a browser opens. A server that listens on all addresses is reached from another machine by one of this machine's that is not
-// loopback, IPv4 first, or else by its name.
+// openAt is the host and port that a browser opens. A server that listens on all addresses is reached from another
+// machine by one of this machine's that is not loopback, IPv4 first, or else by its name.
 func openAt(a net.Addr) string {
 	t, ok := a.(*net.TCPAddr)
 	if !ok || !t.IP.IsUnspecified() {

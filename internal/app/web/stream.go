@@ -14,8 +14,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// An event's id is EDITION:OFFSET, the place in the file up to which a page has everything. A browser that lost its connection comes back with the last one it saw, so
-// nothing is lost and nothing comes twice.
+// An event's id is EDITION:OFFSET, the place in the file up to which a page has everything. A browser that lost its
+// connection comes back with the last one it saw, so nothing is lost and nothing comes twice.
 
 // rowsEvent is what was appended, by curve and column.
 type rowsEvent struct {

@@ -529,7 +529,8 @@ func TestResultsAreNoCurves(t *testing.T) {
 	}
 }
 
-// The curve of a penalised fit has the gap of its objective, its result has none of a margin: no view calls the one the other.
+// The curve of a penalised fit has the gap of its objective, its result has none of a margin: no view calls the one the
+// other.
 func TestAllViewsHaveTheSameNumbersOfARun(t *testing.T) {
 	srv, h := newServer(t)
 	r := makeRun(t, srv.settings.Runs, "a", 2, 1, `{"step":1,"loss":1,"gap":2}`, `{"step":9,"loss":0.00278,"margin":1.08,"gap":2.913e-6}`)

@@ -58,12 +58,12 @@ func fewPower() {
 	signed32("powFew32AVX2", ", k int", "|x|ᵏ, 3 ≤ k ≤ 12,", 4, f.raise, func() { f.k = Load(Param("k"), GP64()) })
 }
 
-// few is the k-th power of some multiplications in float32, for an argument k from leastFew to mostFew, with an error of
-// six times 2⁻²⁴ at most.
+// few is the k-th power of some multiplications in float32, for an argument k from leastFew to mostFew, with an error
+// of six times 2⁻²⁴ at most.
 //
-// A product adds the errors of its factors, and one of its own: by squaring and multiplying as raise does, the k-th power
-// has k−1 roundings. Beyond seven, what the first square loses is put back: x² = h + l, where l is exact, and
-// (h + l)ʲ = h^(j−1)·(h + j·l), up to (l/h)² ≤ 2⁻⁴⁸ times j². Denormal powers are made by denormalPower.
+// A product adds the errors of its factors, and one of its own: by squaring and multiplying as raise does, the k-th
+// power has k−1 roundings. Beyond seven, what the first square loses is put back: x² = h + l, where l is exact, and (h
+// + l)ʲ = h^(j−1)·(h + j·l), up to (l/h)² ≤ 2⁻⁴⁸ times j². Denormal powers are made by denormalPower.
 type few struct{ k reg.Register }
 
 const leastFew, mostPlain, mostFew = 3, 7, 12
@@ -117,8 +117,8 @@ func multiplications(k int, v, p []reg.VecVirtual) {
 		}
 		return
 	}
-	// h^(j−1)·x^odd has j−2+odd, the sum one, and their product one more: six at most. The sum takes as long as the power
-	// beside it. Beyond the largest number l is positive, and the sum infinite as it should be.
+	// h^(j−1)·x^odd has j−2+odd, the sum one, and their product one more: six at most. The sum takes as long as the
+	// power beside it. Beyond the largest number l is positive, and the sum infinite as it should be.
 	half := k / 2
 	h, sum := make([]reg.VecVirtual, len(v)), make([]reg.VecVirtual, len(v))
 	for i, x := range v {

@@ -66,9 +66,9 @@ func root64() {
 // and the root is 2^q · 2^((r−127)/k) · m^(1/k), the second factor from a table.
 //
 // m^(1/k) = 1 + f·Q(f), f = m−1 in [0, 1), where Q has eight coefficients: what they leave is 2e-8 for k = 3 and less
-// for the others. The table is right to half a unit 2⁻²⁴, and the last addition rounds to half a unit of the last place;
-// f·Q is a quarter at most, and its roundings add 2⁻²⁵ or so. Over all mantissas, the error is 1.2e-7 of the root and
-// 1.46 ulp at most (k = 3, 5, 9, 10). Where x is a power of 2ᵏ, the root is exact.
+// for the others. The table is right to half a unit 2⁻²⁴, and the last addition rounds to half a unit of the last
+// place; f·Q is a quarter at most, and its roundings add 2⁻²⁵ or so. Over all mantissas, the error is 1.2e-7 of the
+// root and 1.46 ulp at most (k = 3, 5, 9, 10). Where x is a power of 2ᵏ, the root is exact.
 func root32() {
 	var r roots
 	var sign reg.VecVirtual
@@ -91,8 +91,8 @@ func root32() {
 
 const rootTerms = 8
 
-// roots is the part of the table of root32 for one k: rows of eight lanes, some of them kept in registers. The loads are
-// what a root would wait for otherwise.
+// roots is the part of the table of root32 for one k: rows of eight lanes, some of them kept in registers. The loads
+// are what a root would wait for otherwise.
 type roots struct {
 	table reg.Register
 	kept  map[int]reg.VecVirtual

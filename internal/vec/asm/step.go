@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels here are p-GD's step in one pass over memory: z = sign(w)·|w|^a − rate·g, dst = sign(z)·|z|^b, and dst = w
-// where rate·g is zero. They do what the kernels of the two powers do, instruction by instruction, so that the bits are
-// the same.
+// The kernels here are p-GD's step in one pass over memory: z = sign(w)·|w|^a − rate·g, dst = sign(z)·|z|^b, and dst =
+// w where rate·g is zero. They do what the kernels of the two powers do, instruction by instruction, so that the bits
+// are the same.
 
 // signedPower is sign(x)·power(|x|).
 func signedPower(power func(v reg.VecVirtual) reg.VecVirtual) func(x reg.VecVirtual) reg.VecVirtual {

@@ -7,8 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// copyRows copies rows of so many floats. Rows are short, and calling memmove for each takes longer than the copy; they are often a power of two
-// apart, which the machine does not foresee, hence the fetch ahead.
+// copyRows copies rows of so many floats. Rows are short, and calling memmove for each takes longer than the copy; they
+// are often a power of two apart, which the machine does not foresee, hence the fetch ahead.
 func copyRows(columns int) {
 	name := fmt.Sprintf("copy%dAVX2", columns)
 	kernel(name, "func(dst, src []float32, to, from, rows int)", fmt.Sprintf("%s sets dst[k·to+j] = src[k·from+j] for k < rows and j < %d.", name, columns))

@@ -8,11 +8,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Where each channel has its own kernel there is no product of matrices: a register holds neighbouring channels of a pixel. The kernel of
-// those channels stays in registers while the pixels go by.
+// Where each channel has its own kernel there is no product of matrices: a register holds neighbouring channels of a
+// pixel. The kernel of those channels stays in registers while the pixels go by.
 
-// channelVecs is how many registers of channels are done at once: two where the registers allow it, since finding a pixel
-// takes as long as using it.
+// channelVecs is how many registers of channels are done at once: two where the registers allow it, since finding a
+// pixel takes as long as using it.
 func (w width) channelVecs() int { return w.lanes / 8 }
 
 // found loads an offset and makes it an address; negative offsets are the row of zeros.

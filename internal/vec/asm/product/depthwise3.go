@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Depthwise kernels for 3×3 with a border of one, by lines: each pixel of x is loaded once for each of the three lines of y it belongs to, and goes into
-// up to three pixels under way.
+// Depthwise kernels for 3×3 with a border of one, by lines: each pixel of x is loaded once for each of the three lines
+// of y it belongs to, and goes into up to three pixels under way.
 
 // lines is the loop over lines of y: three lines of x for each.
 type lines struct {
@@ -21,7 +21,8 @@ type lines struct {
 	ahead         reg.GPVirtual // some pixels further
 }
 
-// pixelsAhead is how far ahead pixels are fetched: with many channels the next one is on another page soon, which the machine does not foresee.
+// pixelsAhead is how far ahead pixels are fetched: with many channels the next one is on another page soon, which the
+// machine does not foresee.
 const pixelsAhead = 8
 
 func (w width) newLines(y string) *lines {
@@ -238,8 +239,8 @@ func (w width) depthwiseLinesGradient(stride int) {
 	RET()
 }
 
-// depthwiseLinesBack writes the gradient in x for stride two. A line of x meets two lines of dy or one, an even pixel one pixel in each and an odd one two: in
-// one dimension dx[2j] = w₁·dy[j] and dx[2j+1] = w₂·dy[j] + w₀·dy[j+1].
+// depthwiseLinesBack writes the gradient in x for stride two. A line of x meets two lines of dy or one, an even pixel
+// one pixel in each and an odd one two: in one dimension dx[2j] = w₁·dy[j] and dx[2j+1] = w₂·dy[j] + w₀·dy[j+1].
 func (w width) depthwiseLinesBack() {
 	name := "depthwiseLinesBack" + w.name
 	kernel(name, "func(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int)",

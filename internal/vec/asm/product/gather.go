@@ -8,8 +8,8 @@ import (
 
 const unroll = 4
 
-// gather is a tile of a product whose left rows are found by offsets, as the pixels below a convolution's kernel are: one
-// offset per tap and row.
+// gather is a tile of a product whose left rows are found by offsets, as the pixels below a convolution's kernel are:
+// one offset per tap and row.
 func (s shape) gather() {
 	name := s.kernelName("gather")
 	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, ahead, rows, columns int, add bool)",

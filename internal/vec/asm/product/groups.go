@@ -9,8 +9,8 @@ import (
 // mostTaps is how many taps groups can remember the addresses of.
 const mostTaps = 9
 
-// groups is gather for several groups of channels, each as wide as the tile: the sums are short then, and finding the rows for each
-// would take as long as adding them up.
+// groups is gather for several groups of channels, each as wide as the tile: the sums are short then, and finding the
+// rows for each would take as long as adding them up.
 func (s shape) groups() {
 	name := s.kernelName("groups")
 	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, groups, panel int)",

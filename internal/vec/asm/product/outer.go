@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// outer is a tile of a sum of outer products of packed rows. The left ones lie in three nested loops, as the pixels do that one
-// tap of a kernel meets in images with borders; the right ones are a fixed distance apart.
+// outer is a tile of a sum of outer products of packed rows. The left ones lie in three nested loops, as the pixels do
+// that one tap of a kernel meets in images with borders; the right ones are a fixed distance apart.
 func (s shape) outer() {
 	name := s.kernelName("outer")
 	kernel(name, "func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)",

@@ -14,8 +14,9 @@ import (
 //
 //	y = Aᵀ[(G g Gᵀ) ⊙ (Bᵀ d B)]A.
 //
-// All five transforms here are a small matrix from the left and its transpose from the right. A register holds neighbouring channels, and
-// an element of the square is such a register: in memory found by a list of offsets, or in planes a fixed distance apart.
+// All five transforms here are a small matrix from the left and its transpose from the right. A register holds
+// neighbouring channels, and an element of the square is such a register: in memory found by a list of offsets, or in
+// planes a fixed distance apart.
 
 // linear multiplies a column by a small matrix. It may overwrite x.
 type linear struct {
@@ -144,8 +145,8 @@ var winograd = map[int]map[string]linear{
 	},
 }
 
-// F(4×4, 3×3) is interpolation in the points 0, ±a, ±b and ∞. With ±3/4 and ±3/2 its rounding errors are a fifth of those with the usual ±1 and ±2, and
-// about those of the plain sum; the numbers below are exact but for the scales.
+// F(4×4, 3×3) is interpolation in the points 0, ±a, ±b and ∞. With ±3/4 and ±3/2 its rounding errors are a fifth of
+// those with the usual ±1 and ±2, and about those of the plain sum; the numbers below are exact but for the scales.
 const (
 	a1, a2 = 0.75, a1 * a1
 	b1, b2 = 1.5, b1 * b1
