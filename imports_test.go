@@ -39,7 +39,8 @@ var house = [][]string{
 	{"engine/cpu"},
 	{"mirror", "matrix"},
 	{"internal/product"},
-	{"internal/vec", "internal/pool", "internal/exact", "internal/twofold", "internal/npy", "internal/safetensors", "internal/tfevents"},
+	{"internal/vec", "internal/pool", "internal/exact", "internal/twofold", "internal/npy", "internal/safetensors",
+		"internal/tfevents"},
 }
 
 // light packages never pull in the tensor framework.

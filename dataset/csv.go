@@ -138,7 +138,8 @@ func (p *csv) fields(line string) (cols []string, err error) {
 			f = strings.ReplaceAll(line[i+1:end-1], `""`, `"`)
 			i = end + len(line[end:]) - len(strings.TrimLeft(line[end:], " "))
 			if i < len(line) && line[i] != p.sep {
-				return nil, at(p.name, p.line, i+1, "field %d: text after a closing quote: double the quotes inside a name", len(cols)+1)
+				return nil, at(p.name, p.line, i+1, "field %d: text after a closing quote: double the quotes inside a name",
+					len(cols)+1)
 			}
 		} else {
 			n := strings.IndexByte(line[i:], p.sep)
@@ -267,7 +268,8 @@ func (p *csv) bad(line []byte, i, field int) error {
 }
 
 func (p *csv) ragged(line []byte) error {
-	return at(p.name, p.line, 0, "%d fields, but the header has %d: every line needs one field a column", p.width(line), len(p.cols))
+	return at(p.name, p.line, 0, "%d fields, but the header has %d: every line needs one field a column", p.width(line),
+		len(p.cols))
 }
 
 // width counts the fields of a line.

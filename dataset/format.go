@@ -57,7 +57,8 @@ func looks(head []byte) (reader, error) {
 		case len(tokens) == 1 && isNumber(tokens[0]): // an example without features
 			return readSVM, nil
 		}
-		return nil, errors.New("neither svmlight (label index:value …) nor CSV with a header: check the file, or name it .svm or .csv")
+		return nil, errors.New("neither svmlight (label index:value …) nor CSV with a header: check the file, or name it " +
+			".svm or .csv")
 	}
 	return readSVM, nil // which finds no examples
 }

@@ -72,7 +72,8 @@ func (a *array) finite(v []float64) error {
 				name = "array"
 			}
 			at := name + a.Index(a.Done()-len(v)+i)
-			return &Error{Name: a.file, Msg: fmt.Sprintf("%s is %v, not finite: fill in missing values or drop the example", at, x)}
+			return &Error{Name: a.file, Msg: fmt.Sprintf("%s is %v, not finite: fill in missing values or drop the example", at,
+				x)}
 		}
 	}
 	return nil

@@ -19,7 +19,8 @@ func npyFile(descr string, fortran bool, shape string, data any) string {
 	if fortran {
 		order = "True"
 	}
-	return npyOf(1, fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, order, shape), raw(descr, data))
+	return npyOf(1, fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': %s, }", descr, order, shape),
+		raw(descr, data))
 }
 
 func npyOf(version int, dict, data string) string {
@@ -105,12 +106,14 @@ func TestNPYReadsTheExtremesOfIntegers(t *testing.T) {
 		{"<u4", []uint32{math.MaxUint32, 1}, 4294967295, 1},
 		{">u8", []uint64{math.MaxUint64, 1}, 0x1p64, 1},
 	} {
-		wantSet(t, mustRead(t, npyFile(c.descr, false, "(1, 2)", c.data), "a.npy", Options{}), [][]float64{{c.x}}, []float64{c.y})
+		wantSet(t, mustRead(t, npyFile(c.descr, false, "(1, 2)", c.data), "a.npy", Options{}), [][]float64{{c.x}},
+			[]float64{c.y})
 	}
 }
 
 func TestNPYReadsFortranOrder(t *testing.T) {
-	wantSet(t, mustRead(t, npyFile("<f8", true, "(2, 4)", []float64{0.5, 0, 0, 1e-3, -2, 0, 1, -1}), "a.npy", Options{}), smallX, smallY)
+	wantSet(t, mustRead(t, npyFile("<f8", true, "(2, 4)", []float64{0.5, 0, 0, 1e-3, -2, 0, 1, -1}), "a.npy", Options{}),
+		smallX, smallY)
 }
 
 func TestNPYReadsEveryVersionAndSpellingOfTheHeader(t *testing.T) {
@@ -148,24 +151,39 @@ func TestNPYErrorsSayWhatIsWrong(t *testing.T) {
 		{npyOf(1, "{'descr': '<f8', 'shape': (1, 2)}", ""), "bad npy header: no fortran_order" + again},
 		{npyOf(1, "{'a': 1}", ""), `bad npy header: key "a" is none of descr, fortran_order and shape` + again},
 		{npyOf(1, "{'shape': (1,), 'shape': (1,)}", ""), `bad npy header: "shape" occurs twice` + again},
-		{npyOf(1, "{'shape': (-1, 2)}", ""), `bad npy header: want a length before "-1, 2)}` + strings.Repeat(" ", 33) + `"…` + again},
-		{npyOf(1, dict("'<f8'", "Maybe", "(1, 2)"), two), `bad npy header: want True or False before "Maybe, 'shape': (1, 2), }` + strings.Repeat(" ", 15) + `"…` + again},
+		{npyOf(1, "{'shape': (-1, 2)}", ""), `bad npy header: want a length before "-1, 2)}` + strings.Repeat(" ", 33) +
+			`"…` + again},
+		{npyOf(1, dict("'<f8'", "Maybe", "(1, 2)"), two),
+			`bad npy header: want True or False before "Maybe, 'shape': (1, 2), }` + strings.Repeat(" ", 15) + `"…` + again},
 		{npyOf(1, dict("'<f8'", "False", "(1, 2)")+"x", two), `bad npy header: "x" after its end` + again},
-		{npyOf(1, dict("'<f8'", "False", "(4611686018427387904, 4)"), two), "bad npy header: shape (4611686018427387904, 4) is larger than any file" + again},
-		{npyOf(1, dict("'|O'", "False", "(1, 2)"), two), "an array of Python objects, which is not read: convert it with a.astype('float64') and save it again"},
-		{npyOf(1, dict("'<c16'", "False", "(1, 2)"), two), `values of type "<c16", which is not read: convert them with a.astype('float64') and save again`},
-		{npyOf(1, dict("'<U4'", "False", "(1, 2)"), two), `values of type "<U4", which is not read: convert them with a.astype('float64') and save again`},
-		{npyOf(1, dict("[('a', '<f8')]", "False", "(1,)"), two), "a structured array: save the columns as one plain array, for example with numpy.lib.recfunctions.structured_to_unstructured"},
-		{npyFile("<f8", false, "(2,)", []float64{1, 2}), "shape (2,): want two dimensions, examples by features, with the label in the last column"},
-		{npyFile("<f8", false, "()", []float64{1}), "shape (): want two dimensions, examples by features, with the label in the last column"},
+		{npyOf(1, dict("'<f8'", "False", "(4611686018427387904, 4)"), two),
+			"bad npy header: shape (4611686018427387904, 4) is larger than any file" + again},
+		{npyOf(1, dict("'|O'", "False", "(1, 2)"), two),
+			"an array of Python objects, which is not read: convert it with a.astype('float64') and save it again"},
+		{npyOf(1, dict("'<c16'", "False", "(1, 2)"), two),
+			`values of type "<c16", which is not read: convert them with a.astype('float64') and save again`},
+		{npyOf(1, dict("'<U4'", "False", "(1, 2)"), two),
+			`values of type "<U4", which is not read: convert them with a.astype('float64') and save again`},
+		{npyOf(1, dict("[('a', '<f8')]", "False", "(1,)"), two),
+			"a structured array: save the columns as one plain array, for example with " +
+				"numpy.lib.recfunctions.structured_to_unstructured"},
+		{npyFile("<f8", false, "(2,)", []float64{1, 2}),
+			"shape (2,): want two dimensions, examples by features, with the label in the last column"},
+		{npyFile("<f8", false, "()", []float64{1}),
+			"shape (): want two dimensions, examples by features, with the label in the last column"},
 		{npyFile("<f8", false, "(0, 2)", []float64{}), "no examples: the file holds no data"},
 		{npyFile("<f8", false, "(2, 0)", []float64{}), "no features: every example has a label and nothing else"},
 		{npyFile("<f8", false, "(2, 1)", []float64{1, 2}), "no features: every example has a label and nothing else"},
-		{npyFile("<f8", false, "(2, 2)", []float64{1, 2, 3}), "cut short: shape (2, 2) promises 4 values, the file has 3: save or fetch it again"},
-		{npyFile("<f8", true, "(2, 2)", []float64{1, 2, 3}), "cut short: shape (2, 2) promises 4 values, the file has 3: save or fetch it again"},
-		{npyFile("<f8", false, "(1, 2)", []float64{1, 2, 3}), "more data after the array of shape (1, 2): store one array in a file, or several in an .npz"},
-		{npyFile("<f8", false, "(2, 2)", []float64{1, 2, 3, math.NaN()}), "array[1, 1] is NaN, not finite: fill in missing values or drop the example"},
-		{npyFile(">f4", true, "(2, 3)", []float32{1, 2, 3, float32(math.Inf(-1)), 5, 6}), "array[1, 1] is -Inf, not finite: fill in missing values or drop the example"},
+		{npyFile("<f8", false, "(2, 2)", []float64{1, 2, 3}),
+			"cut short: shape (2, 2) promises 4 values, the file has 3: save or fetch it again"},
+		{npyFile("<f8", true, "(2, 2)", []float64{1, 2, 3}),
+			"cut short: shape (2, 2) promises 4 values, the file has 3: save or fetch it again"},
+		{npyFile("<f8", false, "(1, 2)", []float64{1, 2, 3}),
+			"more data after the array of shape (1, 2): store one array in a file, or several in an .npz"},
+		{npyFile("<f8", false, "(2, 2)", []float64{1, 2, 3, math.NaN()}),
+			"array[1, 1] is NaN, not finite: fill in missing values or drop the example"},
+		{npyFile(">f4", true, "(2, 3)", []float32{1, 2, 3, float32(math.Inf(-1)), 5, 6}),
+			"array[1, 1] is -Inf, not finite: fill in missing values or drop the example"},
 	} {
 		wantError(t, c.data, "a.npy", Options{}, "a.npy: "+c.want)
 	}
@@ -220,9 +238,11 @@ func TestNPYOfManyBlocksIsWhole(t *testing.T) {
 func TestNPZFindsItsArraysInEitherCase(t *testing.T) {
 	x := npyFile("<f8", false, "(2, 3)", []float64{0.5, 0, -2, 0, 1e-3, 0})
 	column := npyFile("<f4", false, "(2, 1)", []float32{1, -1})
-	wantSet(t, mustRead(t, npz(entry{"x.npy", x}, entry{"other.npy", ""}, entry{"Y.npy", column}), "a.npz", Options{}), smallX, smallY)
+	wantSet(t, mustRead(t, npz(entry{"x.npy", x}, entry{"other.npy", ""}, entry{"Y.npy", column}), "a.npz", Options{}),
+		smallX, smallY)
 	wrong := npyFile("<f8", false, "(1, 1)", []float64{9})
-	wantSet(t, mustRead(t, npz(entry{"x.npy", wrong}, entry{"X.npy", x}, entry{"y.npy", column}, entry{"Y.npy", wrong}), "a.npz", Options{}), smallX, smallY)
+	wantSet(t, mustRead(t, npz(entry{"x.npy", wrong}, entry{"X.npy", x}, entry{"y.npy", column}, entry{"Y.npy", wrong}),
+		"a.npz", Options{}), smallX, smallY)
 }
 
 func TestNPZErrorsSayWhatIsWrong(t *testing.T) {
@@ -233,15 +253,23 @@ func TestNPZErrorsSayWhatIsWrong(t *testing.T) {
 		{npz(), "no array X: save with numpy.savez(file, X=…, y=…); the file has none"},
 		{npz(y, entry{"a.npy", ""}), `no array X: save with numpy.savez(file, X=…, y=…); the file has "a", "y"`},
 		{npz(x), `no array y: save with numpy.savez(file, X=…, y=…); the file has "X"`},
-		{npz(x, entry{"y.npy", npyFile("<f8", false, "(3,)", []float64{1, 2, 3})}), "X has 2 examples but y has 3 labels: save arrays of equal length"},
-		{npz(x, entry{"y.npy", npyFile("<f8", false, "(1, 2)", []float64{1, 2})}), "array y: shape (1, 2): want one label an example"},
-		{npz(entry{"X.npy", npyFile("<f8", false, "(2,)", []float64{1, 2})}, y), "array X: shape (2,): want two dimensions, examples by features"},
-		{npz(x, entry{"y.npy", npyFile("<f8", false, "(2,)", []float64{1, math.Inf(1)})}), "y[1] is +Inf, not finite: fill in missing values or drop the example"},
-		{npz(entry{"X.npy", "junk, and some more of it"}, y), `array X: bad npy header: it does not start with \x93NUMPY: save the array again with numpy.save`},
-		{npz(entry{"X.npy", "junk"}, y), "array X: bad npy header: the file ends in it: save the array again with numpy.save"},
-		{npz(entry{"X.npy", npyFile("|O", false, "(2, 1)", []float64{1, 2})}, y), "array X: an array of Python objects, which is not read: convert it with a.astype('float64') and save it again"},
+		{npz(x, entry{"y.npy", npyFile("<f8", false, "(3,)", []float64{1, 2, 3})}),
+			"X has 2 examples but y has 3 labels: save arrays of equal length"},
+		{npz(x, entry{"y.npy", npyFile("<f8", false, "(1, 2)", []float64{1, 2})}),
+			"array y: shape (1, 2): want one label an example"},
+		{npz(entry{"X.npy", npyFile("<f8", false, "(2,)", []float64{1, 2})}, y),
+			"array X: shape (2,): want two dimensions, examples by features"},
+		{npz(x, entry{"y.npy", npyFile("<f8", false, "(2,)", []float64{1, math.Inf(1)})}),
+			"y[1] is +Inf, not finite: fill in missing values or drop the example"},
+		{npz(entry{"X.npy", "junk, and some more of it"}, y),
+			`array X: bad npy header: it does not start with \x93NUMPY: save the array again with numpy.save`},
+		{npz(entry{"X.npy", "junk"}, y), "array X: bad npy header: the file ends in it: save the array again with " +
+			"numpy.save"},
+		{npz(entry{"X.npy", npyFile("|O", false, "(2, 1)", []float64{1, 2})}, y),
+			"array X: an array of Python objects, which is not read: convert it with a.astype('float64') and save it again"},
 		{whole[:len(whole)-30], "the npz archive is damaged (zip: not a valid zip file): save or fetch it again"},
-		{strings.Replace(whole, "\xf0\x3f", "\xf1\x3f", 1), "the npz archive is damaged (zip: checksum error): save or fetch it again"},
+		{strings.Replace(whole, "\xf0\x3f", "\xf1\x3f", 1),
+			"the npz archive is damaged (zip: checksum error): save or fetch it again"},
 	} {
 		wantError(t, c.data, "a.npz", Options{}, "a.npz: "+c.want)
 	}

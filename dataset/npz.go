@@ -41,7 +41,8 @@ func readNPZ(r io.Reader, name string, opt Options) (*Set, error) {
 		return nil, err
 	}
 	if n, _ := s.X.Dims(); n != len(s.Y) {
-		return nil, &Error{Name: name, Msg: fmt.Sprintf("X has %d examples but y has %d labels: save arrays of equal length", n, len(s.Y))}
+		return nil, &Error{Name: name, Msg: fmt.Sprintf("X has %d examples but y has %d labels: save arrays of equal length",
+			n, len(s.Y))}
 	}
 	return s, nil
 }

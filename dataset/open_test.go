@@ -127,13 +127,15 @@ func TestWhatIsNotThereIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	for spec, want := range map[string]string{
-		"r100:x":                `r100:x: "x" is not a seed: write for example r100:7`,
-		"r2:":                   `r2:: "" is not a seed: write for example r2:7`,
-		"nowhere.svm":           "nowhere.svm: no such file: check the path, or see `bregman data list` for the built-in sets",
+		"r100:x": `r100:x: "x" is not a seed: write for example r100:7`,
+		"r2:":    `r2:: "" is not a seed: write for example r2:7`,
+		"nowhere.svm": "nowhere.svm: no such file: check the path, or see `bregman data list` for the built-in " +
+			"sets",
 		"r3":                    "r3: no such file",
 		"fashion-sample:test:x": `fashion-sample:test:x: "x" is not a class from 0 to 9: write for example fashion-sample:test`,
 		"fashion-sample:4,10":   `fashion-sample:4,10: "10" is not a class from 0 to 9`,
-		wide:                    wide + ": 2000000000 features, more than the 268435456 this program takes: is an index wrong?",
+		wide: wide + ": 2000000000 features, more than the 268435456 this program takes: is an index " +
+			"wrong?",
 	} {
 		_, err := Open(t.Context(), spec, Options{})
 		var e *Error

@@ -60,7 +60,8 @@ const peek = 64 << 10
 // ReadFrom reads r to its end. The name stands in errors, and its ending helps to tell the format.
 func ReadFrom(r io.Reader, name string, opt Options) (*Set, error) {
 	if opt.Cols > math.MaxInt32 {
-		return nil, &Error{Name: name, Msg: fmt.Sprintf("%d columns wanted: at most %d are possible", opt.Cols, math.MaxInt32)}
+		return nil, &Error{Name: name, Msg: fmt.Sprintf("%d columns wanted: at most %d are possible", opt.Cols,
+			math.MaxInt32)}
 	}
 	sum := sha256.New()
 	in := bufio.NewReaderSize(io.TeeReader(r, sum), peek)

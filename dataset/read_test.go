@@ -96,12 +96,14 @@ func smallNPY() string {
 }
 
 func smallNPZ() string {
-	return npz(entry{"X.npy", npyFile("<f8", false, "(2, 3)", []float64{0.5, 0, -2, 0, 1e-3, 0})}, entry{"y.npy", npyFile("|i1", false, "(2,)", []int8{1, -1})})
+	return npz(entry{"X.npy", npyFile("<f8", false, "(2, 3)", []float64{0.5, 0, -2, 0, 1e-3, 0})},
+		entry{"y.npy", npyFile("|i1", false, "(2,)", []int8{1, -1})})
 }
 
 func TestTheSameTableInEveryFormatGivesTheSameSet(t *testing.T) {
 	for _, c := range []struct{ name, data string }{
-		{"data.svm", smallSVM}, {"data.libsvm", smallSVM}, {"data.svmlight", smallSVM}, {"data.txt", smallSVM}, {"data", smallSVM},
+		{"data.svm", smallSVM}, {"data.libsvm", smallSVM}, {"data.svmlight", smallSVM}, {"data.txt", smallSVM},
+		{"data", smallSVM},
 		{"data.csv", smallCSV}, {"data.txt", smallCSV}, {"data", smallCSV},
 		{"data.tsv", strings.ReplaceAll(smallCSV, ",", "\t")}, {"data", strings.ReplaceAll(smallCSV, ",", ";")},
 		{"data.npy", smallNPY()}, {"data.npz", smallNPZ()}, {"data", smallNPY()}, {"data.csv", smallNPZ()},
@@ -133,7 +135,8 @@ func TestAGzippedFileNeedsNoEnding(t *testing.T) {
 }
 
 func TestReadingByteByByteMakesNoDifference(t *testing.T) {
-	for _, data := range []string{smallSVM, smallCSV, smallNPY(), smallNPZ(), gz(smallSVM), "\ufeff" + smallSVM, "\ufeff" + smallCSV} {
+	for _, data := range []string{smallSVM, smallCSV, smallNPY(), smallNPZ(), gz(smallSVM), "\ufeff" + smallSVM, "\ufeff" +
+		smallCSV} {
 		s, err := ReadFrom(iotest.DataErrReader(iotest.OneByteReader(strings.NewReader(data))), "data", Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -206,9 +209,11 @@ func TestFilesThatCannotBeReadSayWhy(t *testing.T) {
 		{"a", "\x1f\x8bxxxxxxxxxxxx", "a: the gzip data are damaged (gzip: invalid header): fetch the file again"},
 		{"a.csv", "\xff\xfea\x00", "a.csv: cannot read: UTF-16 text: save the file as UTF-8"},
 		{"a.svm.bz2", "BZh91AY", "a.svm.bz2: cannot read: compressed, but not with gzip: decompress it first"},
-		{"a", "three words here\n", "a: cannot read: neither svmlight (label index:value …) nor CSV with a header: check the file, or name it .svm or .csv"},
+		{"a", "three words here\n", "a: cannot read: neither svmlight (label index:value …) nor CSV with a header: check " +
+			"the file, or name it .svm or .csv"},
 		{"a", "1\n-1\n", "a: no features: every example has a label and nothing else"},
-		{"a.npy", "1 2:3\n", "a.npy: cannot read: not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez"},
+		{"a.npy", "1 2:3\n", "a.npy: cannot read: not a NumPy file, whatever its name says: save it again with " +
+			"numpy.save or numpy.savez"},
 	} {
 		wantError(t, c.data, c.name, Options{}, c.want)
 	}
@@ -242,7 +247,8 @@ func TestReadOpensFilesAndNamesThoseThatAreMissing(t *testing.T) {
 	}
 	wantSet(t, s, smallX, smallY)
 	missing := filepath.Join(dir, "none.svm")
-	if _, err = Read(missing, Options{}); !errors.Is(err, fs.ErrNotExist) || err.Error() != missing+": no such file: check the path" {
+	if _, err = Read(missing, Options{}); !errors.Is(err, fs.ErrNotExist) || err.Error() != missing+
+		": no such file: check the path" {
 		t.Errorf("missing file: %v", err)
 	}
 	if _, err = Read(dir, Options{}); err == nil || err.Error() != dir+": cannot read: is a directory" {
@@ -273,5 +279,6 @@ func TestDashIsStandardInput(t *testing.T) {
 }
 
 func TestMoreColumnsThanAnIndexCanCountAreRefused(t *testing.T) {
-	wantError(t, smallSVM, "a.svm", Options{Cols: 1 << 31}, "a.svm: 2147483648 columns wanted: at most 2147483647 are possible")
+	wantError(t, smallSVM, "a.svm", Options{Cols: 1 << 31},
+		"a.svm: 2147483648 columns wanted: at most 2147483647 are possible")
 }

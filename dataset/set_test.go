@@ -31,7 +31,8 @@ func TestTheLargerOfTwoLabelsIsPlusOne(t *testing.T) {
 
 func TestMoreThanTwoLabelsAreAnErrorThatNamesThem(t *testing.T) {
 	_, classes, err := (&Set{Name: "a.svm", Y: []float64{3, 1, 2, 1}}).Signs()
-	if err == nil || err.Error() != "a.svm: 3 different labels (1, 2, 3), want two: keep the examples of two classes" || len(classes) != 3 {
+	if err == nil || err.Error() != "a.svm: 3 different labels (1, 2, 3), want two: keep the examples of two classes" ||
+		len(classes) != 3 {
 		t.Errorf("%v %v", classes, err)
 	}
 	_, _, err = (&Set{Name: "a.svm", Y: []float64{7, 6, 5, 4, 3, 2, 1.5}}).Signs()

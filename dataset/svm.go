@@ -50,7 +50,8 @@ func readSVM(r io.Reader, name string, opt Options) (*Set, error) {
 
 // parseSVM cuts the text into pieces, has them parsed, and joins what comes of them in their order.
 func parseSVM(t *text, name string, opt Options) (*Set, error) {
-	all := &svm{name: name, bias: opt.Bias, rows: matrix.Builder{Float32: opt.Float32}, free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
+	all := &svm{name: name, bias: opt.Bias, rows: matrix.Builder{Float32: opt.Float32},
+		free: make(chan []byte, 4*runtime.GOMAXPROCS(0))}
 	if opt.ZeroBased {
 		all.shift = 1
 	}

@@ -176,7 +176,8 @@ func (r *repeat) Read(b []byte) (int, error) {
 }
 
 func TestReadingSVMTakesLittleMoreMemoryThanTheMatrix(t *testing.T) {
-	r := &repeat{text: svmText(1<<20, 30, valueKinds[1].value), left: 40, probe: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
+	r := &repeat{text: svmText(1<<20, 30, valueKinds[1].value), left: 40,
+		probe: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
 	for _, opt := range []Options{{}, {Bias: true}} {
 		r.left, r.peak = 40, 0
 		debug.FreeOSMemory()
@@ -256,7 +257,8 @@ func TestPiecesOfAFileAreJoinedInTheirOrder(t *testing.T) {
 	}
 	for i := range n - 1 {
 		idx, val := s.X.Row(i)
-		if want := []int{2, 1}[i%2]; len(val) != want || s.Y[i] != float64(1-2*(i%2)) || i%2 == 1 && (idx[0] != 1 || val[0] != 2.25) {
+		if want := []int{2, 1}[i%2]; len(val) != want || s.Y[i] != float64(1-2*(i%2)) || i%2 == 1 &&
+			(idx[0] != 1 || val[0] != 2.25) {
 			t.Fatalf("example %d: %v, %v %v", i, s.Y[i], idx, val)
 		}
 	}

@@ -87,5 +87,6 @@ func (s Synth) Make() (*Set, error) {
 			y[i] = -1
 		}
 	}
-	return &Set{Name: fmt.Sprintf("synth (%d × %d, %d entries a row, seed %d)", s.Rows, s.Cols, s.Entries, s.Seed), X: rows.Build(s.Cols), Y: y}, nil
+	return &Set{Name: fmt.Sprintf("synth (%d × %d, %d entries a row, seed %d)", s.Rows, s.Cols, s.Entries, s.Seed),
+		X: rows.Build(s.Cols), Y: y}, nil
 }

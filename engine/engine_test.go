@@ -62,7 +62,8 @@ func TestEnginesThatAreNotThereAreRefusedInOneLine(t *testing.T) {
 }
 
 func TestPanicsOfGraphBuildingBecomeErrors(t *testing.T) {
-	if err := Try(func() error { exceptions.Panicf("bad shape"); return nil }); err == nil || !strings.Contains(err.Error(), "bad shape") {
+	if err := Try(func() error { exceptions.Panicf("bad shape"); return nil }); err == nil ||
+		!strings.Contains(err.Error(), "bad shape") {
 		t.Errorf("error %v", err)
 	}
 	mine := errors.New("mine")
@@ -80,7 +81,8 @@ func TestAnyPanicBecomesAnErrorOfOneLine(t *testing.T) {
 		"7":                          func() { panic(7) },
 	} {
 		err := Try(func() error { f(); return nil })
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(fmt.Sprintf("%v", err), "\n") || fmt.Sprintf("%v", err) != err.Error() {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(fmt.Sprintf("%v", err), "\n") ||
+			fmt.Sprintf("%v", err) != err.Error() {
 			t.Errorf("%s: error %v", want, err)
 		}
 		if !strings.Contains(fmt.Sprintf("%+v", err), "engine_test.go") {

@@ -67,7 +67,8 @@ func nvidia() string {
 func pluginDirs() []string {
 	dirs := filepath.SplitList(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))
 	if home, err := os.UserHomeDir(); err == nil {
-		dirs = append(dirs, filepath.Join(home, ".local", "lib", "go-xla"), filepath.Join(home, ".local", "lib", "gomlx", "pjrt"))
+		dirs = append(dirs, filepath.Join(home, ".local", "lib", "go-xla"), filepath.Join(home, ".local", "lib", "gomlx",
+			"pjrt"))
 	}
 	return append(dirs, "/usr/local/lib/go-xla", "/usr/local/lib/gomlx/pjrt")
 }
@@ -94,7 +95,8 @@ func sitePackages() []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, r := range roots {
-		for _, pattern := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "lib/python3/dist-packages"} {
+		for _, pattern := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages",
+			"lib/python3/dist-packages"} {
 			dirs, _ := filepath.Glob(filepath.Join(r, pattern))
 			for _, d := range dirs {
 				if !seen[d] {

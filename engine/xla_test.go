@@ -29,7 +29,8 @@ func TestPluginsThatDoNotStartAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Name != "go" || len(e.Passed) != 1 || !strings.HasPrefix(e.Passed[0], plugin+" does not start: ") || strings.Contains(e.Passed[0], "\n") {
+	if e.Name != "go" || len(e.Passed) != 1 || !strings.HasPrefix(e.Passed[0], plugin+" does not start: ") ||
+		strings.Contains(e.Passed[0], "\n") {
 		t.Errorf("%s, passed over: %q", e.Name, e.Passed)
 	}
 	if f := Probe(Look()[at : at+1])[0]; f.Usable || !f.Tried || !strings.HasPrefix(f.Why, "does not start: ") {

@@ -75,7 +75,8 @@ func (t *trainer) all(ctx context.Context, data problem, a Attempt, h hooks) (ou
 }
 
 // one fits the k-th weight vector of so many.
-func (t *trainer) one(ctx context.Context, prob linear.Problem, k, of int, set linear.Settings, out outcome, h hooks) (*linear.Result, error) {
+func (t *trainer) one(ctx context.Context, prob linear.Problem, k, of int, set linear.Settings, out outcome,
+	h hooks) (*linear.Result, error) {
 	var before []linear.Point
 	if h.resume != nil {
 		set.Resume, before = h.resume.State, h.resume.Points
@@ -83,7 +84,8 @@ func (t *trainer) one(ctx context.Context, prob linear.Problem, k, of int, set l
 	if h.save != nil {
 		set.SaveEvery = saveEvery
 		set.Save = func(c linear.Checkpoint) error {
-			h.save(Checkpoint{Data: t.set.Hash, Attempt: out.Attempt, None: out.none, Refuted: out.refuted, Finished: out.fits, State: &c})
+			h.save(Checkpoint{Data: t.set.Hash, Attempt: out.Attempt, None: out.none, Refuted: out.refuted, Finished: out.fits,
+				State: &c})
 			return nil
 		}
 	}
@@ -119,7 +121,8 @@ const patience = 300
 
 // settings are those of an attempt as linear takes them.
 func (t *trainer) settings(prob linear.Problem, a Attempt) linear.Settings {
-	set := linear.Settings{P: a.P, Method: t.ChosenMethod(), Loss: t.Loss, Lambda: a.Lambda, Gap: t.Gap, Steps: t.Steps, Eta: t.Eta,
+	set := linear.Settings{P: a.P, Method: t.ChosenMethod(), Loss: t.Loss, Lambda: a.Lambda, Gap: t.Gap, Steps: t.Steps,
+		Eta:   t.Eta,
 		Batch: t.Batch, Seed: t.Seed, Start: t.Start}
 	if set.Method == linear.MethodAccelerated {
 		set.Soft = a.Soft

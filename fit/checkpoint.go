@@ -48,7 +48,8 @@ func (c *Checkpoint) Encode() []byte {
 	}
 	for k, r := range c.Finished {
 		add(fmt.Sprintf("finished.%d.weights", k), r.W)
-		add(fmt.Sprintf("finished.%d.numbers", k), []float64{r.Lower, r.Upper, r.Loss, r.Objective, r.Excess, float64(r.Steps), r.Eta})
+		add(fmt.Sprintf("finished.%d.numbers", k), []float64{r.Lower, r.Upper, r.Loss, r.Objective, r.Excess,
+			float64(r.Steps), r.Eta})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.State.Scalars)) {
 		x := []float64{c.State.Scalars[name]}

@@ -118,7 +118,8 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 		}
 	}
 	if soft > 0 {
-		t.say(FoldsSoft, "cross-validation: no positive margin was found in %d of %d fits, which maximise a soft one instead", soft,
+		t.say(FoldsSoft, "cross-validation: no positive margin was found in %d of %d fits, which maximise a soft one instead",
+			soft,
 			len(cells))
 	}
 	for _, s := range all {
@@ -127,7 +128,8 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 		}
 	}
 	if len(lambdas) > 1 && (chosen.Lambda == slices.Min(lambdas) || chosen.Lambda == slices.Max(lambdas)) {
-		t.say(LambdaAtEnd, "lambda = %v is at the end of those that were tried: others beyond it may do better", chosen.Lambda)
+		t.say(LambdaAtEnd, "lambda = %v is at the end of those that were tried: others beyond it may do better",
+			chosen.Lambda)
 	}
 	return chosen, all, nil
 }
@@ -188,7 +190,8 @@ func (t *trainer) split(fold []int, k int) (*split, error) {
 			train = append(train, i)
 		}
 	}
-	s := &split{train: problem{x: matrix.Select(t.set.X, train)}, held: matrix.Select(t.set.X, held), labels: pick(t.set.Y, held)}
+	s := &split{train: problem{x: matrix.Select(t.set.X, train)}, held: matrix.Select(t.set.X, held),
+		labels: pick(t.set.Y, held)}
 	for _, y := range t.targets {
 		s.train.targets = append(s.train.targets, pick(y, train))
 	}
@@ -216,7 +219,8 @@ func pick(x []float64, rows []int) []float64 {
 }
 
 // score fits one p and λ on one fold and measures it.
-func (t *trainer) score(ctx context.Context, part *split, c Cell, progress func(share float64, note string)) (CellScore, error) {
+func (t *trainer) score(ctx context.Context, part *split, c Cell, progress func(share float64, note string)) (CellScore,
+	error) {
 	out, err := t.all(ctx, part.train, Attempt{P: c.P, Lambda: c.Lambda, Soft: t.Soft}, hooks{progress: progress})
 	if err != nil {
 		return CellScore{}, err

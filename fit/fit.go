@@ -30,13 +30,14 @@ type Settings struct {
 	Method linear.MethodName // "": see ChosenMethod
 	Scale  string            // one of Scalings, or none with ""
 	Bias   bool              // the last column is a constant, which is not scaled
-	Soft   float64           // the share of worst margins whose mean is maximised; 0: the worst one, and more if it must be
-	Gap    float64           // the relative gap to reach; 0: 1e-3 for the accelerated method and Newton's, none for others
-	Steps  int               // the most; 0: 100,000
-	Eta    float64           // the step of a descent; 0: found by trial
-	Batch  int               // examples per step of a descent; 0: all
-	Seed   uint64            // decides mini-batches and folds
-	Start  []float64         // nil: 0
+	// the share of worst margins whose mean is maximised; 0: the worst one, and more if it must be
+	Soft  float64
+	Gap   float64   // the relative gap to reach; 0: 1e-3 for the accelerated method and Newton's, none for others
+	Steps int       // the most; 0: 100,000
+	Eta   float64   // the step of a descent; 0: found by trial
+	Batch int       // examples per step of a descent; 0: all
+	Seed  uint64    // decides mini-batches and folds
+	Start []float64 // nil: 0
 
 	InPlace bool // the set's matrix may be scaled in place, which saves a copy
 
@@ -158,13 +159,15 @@ func (t *trainer) check() error {
 		}
 	}
 	if len(t.classes) > max(20, n/4) {
-		return &SettingError{"loss", fmt.Sprintf(": %s: %d different labels for %d examples look like targets of a regression: "+
+		return &SettingError{"loss", fmt.Sprintf(": %s: %d different labels for %d examples look like targets of a "+
+			"regression: "+
 			"use square", t.set.Name, len(t.classes), n)}
 	}
 	least, most := lengths(t.set.X)
 	switch {
 	case t.Scale == "" && (!(most < 1e150) || least < 1e-150):
-		return &SettingError{"scale", fmt.Sprintf(": %s: the lengths of the examples go from %.2g to %.2g, beyond what can be "+
+		return &SettingError{"scale", fmt.Sprintf(": %s: the lengths of the examples go from %.2g to %.2g, beyond what "+
+			"can be "+
 			"computed with: scale the data, by max", t.set.Name, least, most)}
 	case len(t.P)*max(1, len(t.Lambda)) > 1 && t.Folds == 0:
 		return &SettingError{"p", ": several p or lambda need folds, which choose one"}
@@ -175,7 +178,8 @@ func (t *trainer) check() error {
 	case t.Folds > n:
 		return &SettingError{"cv", fmt.Sprintf(" %d: the data has only %s", t.Folds, examples(n))}
 	case dense && t.Scale == "std" && len(t.classes) == 1:
-		return &SettingError{"scale", " std centres the features, and with one label no weights make centred examples all positive: " +
+		return &SettingError{"scale", " std centres the features, and with one label no weights make centred examples " +
+			"all positive: " +
 			"use max"}
 	case t.Folds > 0 && len(t.classes) < 2:
 		return &SettingError{"cv", " chooses by accuracy, which needs two classes"}
@@ -199,7 +203,8 @@ func Train(ctx context.Context, set *dataset.Set, s Settings) (*Result, error) {
 		return nil, err
 	}
 	if len(t.classes) == 1 && t.classes[0] != 1 {
-		t.say(Absorbed, "all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive", t.classes[0])
+		t.say(Absorbed, "all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive",
+			t.classes[0])
 	}
 	begin := time.Now()
 	r, err := t.train(ctx)
@@ -215,7 +220,8 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 	if len(t.Lambda) > 0 {
 		r.Attempt.Lambda = t.Lambda[0]
 	}
-	r.Model = Model{P: r.Attempt.P, Loss: fmt.Sprint(t.Loss), Method: string(t.ChosenMethod()), Bias: t.Bias, Classes: t.classes,
+	r.Model = Model{P: r.Attempt.P, Loss: fmt.Sprint(t.Loss), Method: string(t.ChosenMethod()), Bias: t.Bias,
+		Classes:  t.classes,
 		Features: t.set.Features, ZeroBased: t.set.ZeroBased}
 	if t.Folds > 0 {
 		chosen, scores, err := t.crossValidate(ctx)

@@ -64,14 +64,16 @@ func TestTheChosenModelIsThatOfItsPAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := Train(t.Context(), noisy(3, 60), Settings{P: []float64{many.Attempt.P}, Scale: "max", Bias: true, Seed: 2})
+	alone, err := Train(t.Context(), noisy(3, 60), Settings{P: []float64{many.Attempt.P}, Scale: "max", Bias: true,
+		Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(many.Model.Weights[0], alone.Model.Weights[0]) || many.Attempt != alone.Attempt {
 		t.Errorf("%+v with %v, alone %+v with %v", many.Attempt, many.Model.Weights, alone.Attempt, alone.Model.Weights)
 	}
-	if many.Attempt.Soft == 0 || many.Separable == nil || *many.Separable || !strings.Contains(many.None, "cancel exactly") {
+	if many.Attempt.Soft == 0 || many.Separable == nil || *many.Separable ||
+		!strings.Contains(many.None, "cancel exactly") {
 		t.Errorf("labels that contradict each other: %+v, %q", many.Attempt, many.None)
 	}
 	if !slices.Contains(said, FoldsSoft) || !slices.Contains(said, Softened) || len(many.CV) != 3 {

@@ -74,7 +74,8 @@ func DecodeModel(data []byte) (Model, error) {
 	case m.Format != ModelFormat:
 		return m, fmt.Errorf("not a model file: its format is %q, want %q", m.Format, ModelFormat)
 	case m.Version > ModelVersion:
-		return m, fmt.Errorf("model version %d is newer than this program, which reads up to version %d: update it", m.Version, ModelVersion)
+		return m, fmt.Errorf("model version %d is newer than this program, which reads up to version %d: update it",
+			m.Version, ModelVersion)
 	case m.Version < 1:
 		return m, fmt.Errorf("model version %d: this program reads versions 1 to %d", m.Version, ModelVersion)
 	case len(m.Weights) == 0 || len(m.Weights[0]) == 0:

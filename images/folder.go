@@ -46,7 +46,8 @@ func loadFolder(dir string) (*Set, error) {
 		}
 		return loadPictures(dir, classes, first, second)
 	case isFolder(train) != isFolder(test):
-		return nil, fail(dir, "only one of train and test is there: add the other, or put the class folders straight into this one")
+		return nil, fail(dir, "only one of train and test is there: add the other, or put the class folders straight "+
+			"into this one")
 	}
 	classes, all, err := classFolders(dir, nil)
 	if err != nil {
@@ -171,14 +172,16 @@ func loadPictures(dir string, classes []string, train, test []picture) (*Set, er
 	s := &Set{Name: dir, Height: first.Height, Width: first.Width, Channels: 1, Classes: classes}
 	for i, c := range configs {
 		if c.Width != s.Width || c.Height != s.Height {
-			return nil, fail(all[i].path, "%d×%d pixels, but %s has %d×%d: scale all images to one size", c.Width, c.Height, all[0].path, s.Width, s.Height)
+			return nil, fail(all[i].path, "%d×%d pixels, but %s has %d×%d: scale all images to one size", c.Width, c.Height,
+				all[0].path, s.Width, s.Height)
 		}
 		if c.ColorModel != color.GrayModel && c.ColorModel != color.Gray16Model {
 			s.Channels = 3
 		}
 	}
 	if need := float64(s.Width) * float64(s.Height) * float64(s.Channels) * float64(len(all)); need > mostBytes {
-		return nil, fail(dir, "%d images of %d×%d pixels need %.0f GB of memory: scale them down", len(all), s.Width, s.Height, need/1e9)
+		return nil, fail(dir, "%d images of %d×%d pixels need %.0f GB of memory: scale them down", len(all), s.Width,
+			s.Height, need/1e9)
 	}
 	size := s.size()
 	pixels, labels := make([]byte, len(all)*size), make([]uint8, len(all))

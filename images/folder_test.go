@@ -47,10 +47,12 @@ func TestFolderWithTrainAndTest(t *testing.T) {
 	write(t, []byte("not an image"), dir, "train", ".cache", "1.png")
 	s, err := Load(dir, "")
 	must(t, err)
-	if s.Height != 2 || s.Width != 3 || s.Channels != 3 || fmt.Sprint(s.Classes) != "[cat dog]" || s.Train.Len() != 2 || s.Test.Len() != 1 {
+	if s.Height != 2 || s.Width != 3 || s.Channels != 3 || fmt.Sprint(s.Classes) != "[cat dog]" || s.Train.Len() != 2 ||
+		s.Test.Len() != 1 {
 		t.Fatalf("%+v", s)
 	}
-	if !bytes.Equal(pixels(s, 0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(pixels(s, 1, true)[:3], []byte{40, 40, 40}) {
+	if !bytes.Equal(pixels(s, 0, true)[:6], []byte{10, 20, 30, 10, 20, 30}) || !bytes.Equal(pixels(s, 1, true)[:3],
+		[]byte{40, 40, 40}) {
 		t.Errorf("pixels %v", s.Train.Images)
 	}
 	if v := pixels(s, 0, false)[0]; v < 88 || v > 92 { // jpeg keeps a flat grey within a step or two
@@ -98,14 +100,20 @@ func TestBadFoldersAreExplained(t *testing.T) {
 		"empty":       {nil, []string{"no images", "one subfolder"}},
 		"no folders":  {map[string][]byte{"1.png": small}, []string{"no images", "one subfolder"}},
 		"empty class": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/x.txt": nil}, []string{"b: no png or jpeg"}},
-		"sizes":       {map[string][]byte{"a/1.png": small, "b/2.png": large, "b/3.png": small}, []string{"3×2", "2×2", "1.png", "2.png", "scale"}},
-		"one each":    {map[string][]byte{"a/1.png": small, "b/1.png": small}, []string{"none to test with"}},
-		"only train":  {map[string][]byte{"train/a/1.png": small}, []string{"only one of train and test"}},
-		"new class":   {map[string][]byte{"train/a/1.png": small, "train/c/1.png": small, "test/b/1.png": small}, []string{"b: a class with no training images", "are a, c"}},
-		"one class":   {map[string][]byte{"cat/1.png": small, "cat/2.png": small}, []string{"only one class, cat: put the class folders"}},
-		"one to know": {map[string][]byte{"train/cat/1.png": small, "test/cat/2.png": small}, []string{"train: only one class, cat"}},
-		"not image":   {map[string][]byte{"a/1.png": small, "a/2.png": []byte("hello"), "b/1.png": small}, []string{"2.png", "starts like neither"}},
-		"cut image":   {map[string][]byte{"a/1.png": small, "a/2.png": small[:50], "b/1.png": small}, []string{"2.png", "unexpected EOF"}},
+		"sizes": {map[string][]byte{"a/1.png": small, "b/2.png": large, "b/3.png": small},
+			[]string{"3×2", "2×2", "1.png", "2.png", "scale"}},
+		"one each":   {map[string][]byte{"a/1.png": small, "b/1.png": small}, []string{"none to test with"}},
+		"only train": {map[string][]byte{"train/a/1.png": small}, []string{"only one of train and test"}},
+		"new class": {map[string][]byte{"train/a/1.png": small, "train/c/1.png": small, "test/b/1.png": small},
+			[]string{"b: a class with no training images", "are a, c"}},
+		"one class": {map[string][]byte{"cat/1.png": small, "cat/2.png": small},
+			[]string{"only one class, cat: put the class folders"}},
+		"one to know": {map[string][]byte{"train/cat/1.png": small, "test/cat/2.png": small},
+			[]string{"train: only one class, cat"}},
+		"not image": {map[string][]byte{"a/1.png": small, "a/2.png": []byte("hello"), "b/1.png": small},
+			[]string{"2.png", "starts like neither"}},
+		"cut image": {map[string][]byte{"a/1.png": small, "a/2.png": small[:50], "b/1.png": small},
+			[]string{"2.png", "unexpected EOF"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

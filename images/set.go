@@ -97,9 +97,11 @@ func load(name, dir string) (*Set, error) {
 	case strings.EqualFold(filepath.Ext(name), ".npz"):
 		return loadNPZ(name)
 	case err == nil:
-		return nil, fail(name, "neither a folder of images nor an .npz file: give one of those or %s", strings.Join(Names(), ", "))
+		return nil, fail(name, "neither a folder of images nor an .npz file: give one of those or %s",
+			strings.Join(Names(), ", "))
 	}
-	return nil, &Error{name, "no such data set: give " + strings.Join(Names(), ", ") + ", a folder with one subfolder of images per class, or an .npz file", err}
+	return nil, &Error{name, "no such data set: give " + strings.Join(Names(), ", ") +
+		", a folder with one subfolder of images per class, or an .npz file", err}
 }
 
 // finish checks what no reader may get wrong and fills in what is computed.

@@ -79,7 +79,8 @@ func TestListNamesEverySet(t *testing.T) {
 	t.Setenv("BREGMAN_DATA", dir)
 	list := List()
 	for _, i := range list {
-		if i.How == "" || i.Name == "fashion-mnist" && (!strings.Contains(i.How, "Debian") || !strings.Contains(i.How, filepath.Join(dir, i.Name))) {
+		if i.How == "" || i.Name == "fashion-mnist" && (!strings.Contains(i.How, "Debian") ||
+			!strings.Contains(i.How, filepath.Join(dir, i.Name))) {
 			t.Errorf("%s: how to get it: %q", i.Name, i.How)
 		}
 	}

@@ -124,7 +124,8 @@ func TestWithoutAPositiveMarginThereIsNoSolution(t *testing.T) {
 			if sol == nil {
 				none++
 				var short *margin.GapError
-				if !errors.As(err, &short) || !math.IsInf(short.Gap, 1) || !strings.Contains(err.Error(), "no w that separates the data was found") {
+				if !errors.As(err, &short) || !math.IsInf(short.Gap, 1) ||
+					!strings.Contains(err.Error(), "no w that separates the data was found") {
 					t.Errorf("p = %v, %d iterations: %v", p, most, err)
 				}
 			}
@@ -210,7 +211,8 @@ func TestRoundingEndsAStrictSolveEarly(t *testing.T) {
 
 // The command line has no setting for the iterations.
 func TestGapErrorsAdviseWhatEveryCallerCanDo(t *testing.T) {
-	for _, e := range []*margin.GapError{{Gap: 1e-7, Want: 1e-8, Iterations: 9}, {Gap: 1e-7, Want: 1e-8, Iterations: 9, Rounding: true}} {
+	for _, e := range []*margin.GapError{{Gap: 1e-7, Want: 1e-8, Iterations: 9}, {Gap: 1e-7, Want: 1e-8, Iterations: 9,
+		Rounding: true}} {
 		if !strings.HasSuffix(e.Error(), ": allow a larger gap") {
 			t.Errorf("%q", e)
 		}

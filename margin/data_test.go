@@ -19,7 +19,8 @@ func TestAStrictGapOnPublicDataEndsEarly(t *testing.T) {
 	if folder == "" {
 		t.Skip("BREGMAN_DATA does not name a folder with agaricus.svm.gz")
 	}
-	sol, err := margin.Solve(context.Background(), read(t, filepath.Join(folder, "agaricus.svm.gz")), 10, margin.Settings{Gap: 1e-10})
+	sol, err := margin.Solve(context.Background(), read(t, filepath.Join(folder, "agaricus.svm.gz")), 10,
+		margin.Settings{Gap: 1e-10})
 	var short *margin.GapError
 	if err != nil && !(errors.As(err, &short) && short.Rounding) || sol.Gap() > 1e-9 || sol.Iterations > 300 {
 		t.Errorf("gap %.1e after %d iterations: %v", sol.Gap(), sol.Iterations, err)
@@ -35,7 +36,8 @@ func TestPublicDataAreSolvedInSeconds(t *testing.T) {
 	if folder == "" {
 		t.Skip("BREGMAN_DATA does not name a folder with golub.svm.gz, alon.svm.gz, west.svm.gz and agaricus.svm.gz")
 	}
-	limits := map[string]time.Duration{"golub": 5 * time.Second, "alon": 5 * time.Second, "west": 5 * time.Second, "agaricus": 20 * time.Second}
+	limits := map[string]time.Duration{"golub": 5 * time.Second, "alon": 5 * time.Second, "west": 5 * time.Second,
+		"agaricus": 20 * time.Second}
 	for name, limit := range limits {
 		prob := read(t, filepath.Join(folder, name+".svm.gz"))
 		var total time.Duration
@@ -53,7 +55,8 @@ func TestPublicDataAreSolvedInSeconds(t *testing.T) {
 				}
 			}
 			c := linear.Certify(prob, p, sol.W, sol.Dual)
-			t.Logf("%s, p = %v: %d iterations, %v, γ = %.10g, gap %.1e, %d support vectors, %s", name, p, sol.Iterations, took.Round(time.Millisecond), c.Lower, c.Gap(), len(sol.Support), sol.Method)
+			t.Logf("%s, p = %v: %d iterations, %v, γ = %.10g, gap %.1e, %d support vectors, %s", name, p, sol.Iterations,
+				took.Round(time.Millisecond), c.Lower, c.Gap(), len(sol.Support), sol.Method)
 			if c.Gap() > 1e-8 {
 				t.Errorf("%s, p = %v: gap %v", name, p, c.Gap())
 			}

@@ -31,7 +31,8 @@ func (e *GapError) Error() string {
 		return fmt.Sprintf("stopped after %d iterations at a relative gap of %.2g, wanted %.2g: %v",
 			e.Iterations, e.Gap, e.Want, e.Cause)
 	case none && e.Rounding:
-		return fmt.Sprintf("not decided in float64: no w that separates the data was found in %d iterations, nor a proof that "+
+		return fmt.Sprintf("not decided in float64: no w that separates the data was found in %d iterations, nor a proof "+
+			"that "+
 			"there is none (%s); %s", e.Iterations, e.bound(), e.advice())
 	case none:
 		return fmt.Sprintf("no w that separates the data was found in %d iterations, nor a proof that there is none (%s)",

@@ -81,7 +81,8 @@ func TestLeastEuclideanNormIsThePseudoInverse(t *testing.T) {
 
 func TestLeastNormRefusesTargetsThatContradict(t *testing.T) {
 	x := matrix.FromRows([][]float64{{1, 2, 0}, {2, 4, 0}, {0, 0, 1}})
-	if _, err := margin.LeastNorm(context.Background(), linear.Problem{X: x, Y: []float64{1, 3, 1}}, 3, margin.Settings{}); err == nil {
+	if _, err := margin.LeastNorm(context.Background(), linear.Problem{X: x, Y: []float64{1, 3, 1}}, 3,
+		margin.Settings{}); err == nil {
 		t.Error("no error for the same example with two targets")
 	}
 	// The same rows with targets that agree have a solution.

@@ -36,12 +36,15 @@ type PathPoint struct {
 // Each point is certified: for v = −∇L(w) convexity gives L(w) − L(w′) ≤ ⟨v, w′ − w⟩ ≤ B‖v‖_q − ⟨v, w⟩ for all w′ in
 // the ball.
 type Path struct {
-	P         float64
-	Loss      Curved
-	From, To  float64 // range of B; 0: from 1/C to 200/C with C = max‖xᵢ‖_q. It ends earlier where the loss underflows or has its minimum
-	PerDecade int     // points per factor of ten in B, about; 0: 10
-	Gap       float64 // relative gap to aim at; 0: 1e-8. Where rounding stops progress up to 10⁴ times as much is taken; each point has its own
-	Each      func(PathPoint)
+	P    float64
+	Loss Curved
+	// range of B; 0: from 1/C to 200/C with C = max‖xᵢ‖_q. It ends earlier where the loss underflows or has its minimum
+	From, To  float64
+	PerDecade int // points per factor of ten in B, about; 0: 10
+	// relative gap to aim at; 0: 1e-8. Where rounding stops progress up to 10⁴ times as much is taken; each point has
+	// its own
+	Gap  float64
+	Each func(PathPoint)
 }
 
 // Curved is a loss with its second derivative.
@@ -63,7 +66,8 @@ func (s Path) Run(ctx context.Context, prob linear.Problem) ([]PathPoint, error)
 	var points []PathPoint
 	for {
 		if !(f.lambda > 1e-300 && f.lambda < 1e300) {
-			return points, fmt.Errorf("the path ends at B = %.4g: for p = %v on data of this scale its multiplier leaves the range of floats", f.lastB, s.P)
+			return points, fmt.Errorf("the path ends at B = %.4g: for p = %v on data of this scale its multiplier leaves "+
+				"the range of floats", f.lastB, s.P)
 		}
 		if err := f.solve(ctx); err != nil {
 			return points, fmt.Errorf("at ‖w‖ = %.4g: %w", mirror.Norm(f.w, s.P), err)
@@ -268,7 +272,8 @@ func (f *follower) point() PathPoint {
 		least = min(least, m)
 	}
 	b := mirror.Norm(f.w, f.P)
-	return PathPoint{B: b, W: append([]float64(nil), f.w...), Loss: f.Loss.Sum(f.m) / float64(f.n), Gap: f.gap(), Margin: least / b}
+	return PathPoint{B: b, W: append([]float64(nil), f.w...), Loss: f.Loss.Sum(f.m) / float64(f.n), Gap: f.gap(),
+		Margin: least / b}
 }
 
 // next lowers λ so that B grows by the wanted factor, by the slope of log B in log λ seen last, and scales w along.

@@ -83,7 +83,8 @@ func TestEveryPointOfAPathIsCertified(t *testing.T) {
 						t.Errorf("seed %d, %v, p = %v, B = %.3g: gap %.1e, reported %.1e", seed, l, p, pt.B, gap, pt.Gap)
 					}
 					if pt.B <= last.B || last.B > 0 && pt.Loss >= last.Loss {
-						t.Errorf("seed %d, %v, p = %v: from B = %v, loss %v to B = %v, loss %v", seed, l, p, last.B, last.Loss, pt.B, pt.Loss)
+						t.Errorf("seed %d, %v, p = %v: from B = %v, loss %v to B = %v, loss %v", seed, l, p, last.B, last.Loss, pt.B,
+							pt.Loss)
 					}
 					last = pt
 				}

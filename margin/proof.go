@@ -29,7 +29,8 @@ func (e *NotSeparableError) Error() string {
 		return fmt.Sprintf("the data are not separable: all values of example %d are 0, and so is its margin for every w; "+
 			"leave it out, or add a constant feature (bias)", e.Rows[0]+1)
 	}
-	return fmt.Sprintf("the data are not separable: a positive combination of %d examples with their labels is exactly 0, "+
+	return fmt.Sprintf("the data are not separable: a positive combination of %d examples with their labels is "+
+		"exactly 0, "+
 		"so no w has a positive margin on all of them; a constant feature (bias) or more features may help", len(e.Rows))
 }
 

@@ -88,7 +88,8 @@ func drawRandom(seed uint64, separable bool) random {
 	}
 	x, form := store(rng, a)
 	return random{linear.Problem{X: x, Y: y}, p,
-		fmt.Sprintf("seed %d: %d × %d %s, density %.2f, zero columns %v, duplicates %v, scales %d, p = %.4g", seed, n, d, form, density, zeros, duplicates, kind, p)}
+		fmt.Sprintf("seed %d: %d × %d %s, density %.2f, zero columns %v, duplicates %v, scales %d, p = %.4g", seed, n, d,
+			form, density, zeros, duplicates, kind, p)}
 }
 
 // turn makes every row's product with a hidden w at least share times what its lengths allow.
@@ -209,7 +210,8 @@ func TestRandomProblemsAreSolved(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d problems: worst gap %.1e, %.1f iterations on average, %d at most; 1.05 ≤ p ≤ 20: %d of %d within 1e-9", n, worst, float64(iterations)/float64(n), slowest, fine, middle)
+	t.Logf("%d problems: worst gap %.1e, %.1f iterations on average, %d at most; 1.05 ≤ p ≤ 20: %d of %d within 1e-9", n,
+		worst, float64(iterations)/float64(n), slowest, fine, middle)
 	if float64(fine) < 0.99*float64(middle) {
 		t.Errorf("with 1.05 ≤ p ≤ 20 only %d of %d problems have a gap of 1e-9", fine, middle)
 	}

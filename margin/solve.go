@@ -113,7 +113,8 @@ func (s *solver) run() (string, *NotSeparableError) {
 	s.form(tall)
 	method(s.reached)
 	smooth := s.p > 1 && !math.IsInf(s.p, 1)
-	worth := smooth && max(s.n, s.d) <= 2*smallRows && !s.nested // a settled gap that is not the one aimed at is worth another look
+	// a settled gap that is not the one aimed at is worth another look
+	worth := smooth && max(s.n, s.d) <= 2*smallRows && !s.nested
 	if s.reached() || s.settled() && !worth || s.ctx.Err() != nil || s.best.w == nil {
 		return name, nil
 	}

@@ -16,7 +16,8 @@ import (
 func TestSupportVectorsAreThoseOfAVertex(t *testing.T) {
 	const n, d = 300, 12
 	for seed := range uint64(4) {
-		for _, spread := range []float64{0, 3} { // columns of one scale, and from 1e-3 to 1e3 as in a table as it was measured
+		// columns of one scale, and from 1e-3 to 1e3 as in a table as it was measured
+		for _, spread := range []float64{0, 3} {
 			rng := rand.New(rand.NewPCG(seed, 31))
 			a := make([][]float64, n)
 			for i := range a {

@@ -126,7 +126,8 @@ func TestColumnsOfAnyScaleAreSolvedOrNotDecided(t *testing.T) {
 				checkExactly(t, prob, sol)
 			}
 		}
-		t.Logf("1e±%v: %d of %d, %.1f iterations, %d at most", c.most, solved, c.n, float64(iterations)/float64(solved), slowest)
+		t.Logf("1e±%v: %d of %d, %.1f iterations, %d at most", c.most, solved, c.n, float64(iterations)/float64(solved),
+			slowest)
 		if float64(solved) < c.share*float64(c.n) {
 			t.Errorf("1e±%v: only %d of %d are solved", c.most, solved, c.n)
 		}
@@ -163,7 +164,8 @@ func TestAColumnOfIdentifiersHidesNoMargin(t *testing.T) {
 				t.Errorf("from %v, p = %v: %v", first, p, err)
 				continue
 			}
-			if sol.Lower < 1-1e-7 || sol.Lower > 1+1e-6 { // identifiers differ by 1e-14 of themselves or more: w₁ gains as little
+			// identifiers differ by 1e-14 of themselves or more: w₁ gains as little
+			if sol.Lower < 1-1e-7 || sol.Lower > 1+1e-6 {
 				t.Errorf("from %v, p = %v: %v", first, p, sol.Certificate)
 			}
 		}

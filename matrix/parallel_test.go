@@ -27,7 +27,8 @@ func wide(seed uint64) map[string]Matrix {
 		b.EndRow()
 		narrow.EndRow()
 	}
-	return map[string]Matrix{"sparse": b.Build(d), "narrow": narrow.Build(d), "dense": NewDense(d, data[:1000*d], data[1000*d:])}
+	return map[string]Matrix{"sparse": b.Build(d), "narrow": narrow.Build(d), "dense": NewDense(d, data[:1000*d],
+		data[1000*d:])}
 }
 
 // close is for sums of a few thousand products of about 1, in another order.

@@ -15,7 +15,8 @@ func TestNormKnowsTheUsualOnes(t *testing.T) {
 			t.Errorf("‖x‖_%v = %v, want %v", c.p, got, c.want)
 		}
 	}
-	if Norm(nil, 2) != 0 || !math.IsNaN(Norm([]float64{1, math.NaN(), 2}, 3)) || !math.IsInf(Norm([]float64{1, math.Inf(-1)}, 3), 1) {
+	if Norm(nil, 2) != 0 || !math.IsNaN(Norm([]float64{1, math.NaN(), 2}, 3)) ||
+		!math.IsInf(Norm([]float64{1, math.Inf(-1)}, 3), 1) {
 		t.Error("nothing, NaN and Inf")
 	}
 }

@@ -20,8 +20,9 @@ func grouped(x, kernel *Node, groups, stride int) *Node {
 	pad := (side - 1) / 2
 	size := func(n int) int { return (n+2*pad-side)/stride + 1 }
 	h, w := size(d[1]), size(d[2])
-	last := ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2, KernelOutputChannels: 3,
-		KernelSpatial: []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
+	last := ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2,
+		KernelOutputChannels: 3,
+		KernelSpatial:        []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
 	steps := []int{stride, stride}
 
 	forward := func() *Node {
@@ -37,8 +38,9 @@ func grouped(x, kernel *Node, groups, stride int) *Node {
 			[][2]int{{side - 1 - pad, end(d[1], h)}, {side - 1 - pad, end(d[2], w)}}, steps, nil, groups, 1)
 	}
 	byKernel := func(v *Node) *Node {
-		crossed := ConvolveAxesConfig{InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2}, KernelInputChannels: 0, KernelOutputChannels: 3,
-			KernelSpatial: []int{1, 2}, OutputBatch: 2, OutputChannels: 3, OutputSpatial: []int{0, 1}}
+		crossed := ConvolveAxesConfig{InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2}, KernelInputChannels: 0,
+			KernelOutputChannels: 3,
+			KernelSpatial:        []int{1, 2}, OutputBatch: 2, OutputChannels: 3, OutputSpatial: []int{0, 1}}
 		after := func(size, n int) int { return (n-1)*stride + side - size - pad }
 		return ConvGeneral(x, v, crossed, nil, [][2]int{{pad, after(d[1], h)}, {pad, after(d[2], w)}}, nil, steps, 1, groups)
 	}

@@ -236,7 +236,8 @@ func TestFeaturesAreWhatTheLastLayerSees(t *testing.T) {
 
 	for name, width := range map[string]int{"resnet18": 512, "vgg11": 512, "mobilenetv2": 1280, "regnetx200": 368} {
 		g := NewGraph(testBackend(t), name)
-		_, f := mustNet(t, name).Features(model.NewStore().RootScope().In("model"), Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 32, 32, 3)), 10)
+		_, f := mustNet(t, name).Features(model.NewStore().RootScope().In("model"),
+			Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 32, 32, 3)), 10)
 		if f == nil || f.Shape().Dimensions[1] != width {
 			t.Errorf("%s: features %v, want %d", name, f, width)
 		}

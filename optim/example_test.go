@@ -37,7 +37,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	data, err := dataset.InMemoryFromData(backend, "circle", []any{tensors.FromFlatDataAndDimensions(x, n, 2)}, []any{tensors.FromFlatDataAndDimensions(y, n, 1)})
+	data, err := dataset.InMemoryFromData(backend, "circle", []any{tensors.FromFlatDataAndDimensions(x, n, 2)},
+		[]any{tensors.FromFlatDataAndDimensions(y, n, 1)})
 	if err != nil {
 		fmt.Println(err)
 		return

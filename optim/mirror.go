@@ -82,7 +82,8 @@ const (
 // Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the
 // store's parameter "learning_rate", else 0.1.
 func Mirror() *Config {
-	return &Config{groups: []group{{name: defaultGroup, match: func(string) bool { return true }, potential: Power(2)}}, epsilon: 1e-8}
+	return &Config{groups: []group{{name: defaultGroup, match: func(string) bool { return true }, potential: Power(2)}},
+		epsilon: 1e-8}
 }
 
 func (c *Config) rest() *group { return &c.groups[len(c.groups)-1] }
@@ -178,7 +179,8 @@ func (c *Config) FromScope(scope *model.Scope) *Config {
 
 // Done checks the settings, which panics on bad ones as GoMLX's own do, and returns the optimizer.
 func (c *Config) Done() *Optimizer {
-	seen := map[string]bool{"": true, scheduleScope: true} // Set's name for the default, and where the schedule's variables are
+	// Set's name for the default, and where the schedule's variables are
+	seen := map[string]bool{"": true, scheduleScope: true}
 	for i, g := range c.groups {
 		if seen[g.name] || g.name == defaultGroup && i < len(c.groups)-1 {
 			exceptions.Panicf("optim: a group cannot be called %q, which is taken: groups share their variables by name", g.name)
@@ -349,17 +351,20 @@ func state(scope *model.Scope, v *model.Variable, name string) *model.Variable {
 
 func stateOf(scope *model.Scope, v *model.Variable, name string, shape shapes.Shape) *model.Variable {
 	path := strings.ReplaceAll(strings.TrimPrefix(v.Path(), model.RootScopePath), model.ScopeSeparator, ".")
-	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", path).WithInitializer(initializer.Zero).VariableWithShape(name, shape).SetTrainable(false)
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s",
+		path).WithInitializer(initializer.Zero).VariableWithShape(name, shape).SetTrainable(false)
 }
 
 // scalar is a scalar variable of a group.
 func scalar(scope *model.Scope, group, name string, value float64) *model.Variable {
-	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", group).VariableWithValue(name, float32(value)).SetTrainable(false)
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", group).VariableWithValue(name,
+		float32(value)).SetTrainable(false)
 }
 
 // parameter is p, β or a scale, in float64: 1/(p−1) of a float32 p would be off by 1e-6 for p = 1.1.
 func (g *group) parameter(scope *model.Scope) *model.Variable {
-	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", g.name).VariableWithValue(g.potential.parameter, g.potential.value).SetTrainable(false)
+	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s", g.name).VariableWithValue(g.potential.parameter,
+		g.potential.value).SetTrainable(false)
 }
 
 // rateVar is the group's learning rate. The default group's is where GoMLX keeps it, so that its tools see it.

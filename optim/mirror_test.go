@@ -99,9 +99,11 @@ func compare(t *testing.T, what string, got, want [][]float64, tol float64) {
 func TestStepsAgreeWithPackageMirror(t *testing.T) {
 	for _, p := range []float64{1.1, 1.5, 2, 3, 6, 10} {
 		// In float64 both round a dozen times a step; near a weight of 0 the root is steep for large p.
-		compare(t, fmt.Sprint("p = ", p), run[float64](t, Mirror().P(p).LearningRate(0.05).Done(), 20), twin(mirror.Power(p), constant(float64(float32(0.05))), 20), 1e-9)
+		compare(t, fmt.Sprint("p = ", p), run[float64](t, Mirror().P(p).LearningRate(0.05).Done(), 20),
+			twin(mirror.Power(p), constant(float64(float32(0.05))), 20), 1e-9)
 	}
-	compare(t, "hyperbolic entropy", run[float64](t, Mirror().Potential(HyperbolicEntropy(0.3)).LearningRate(0.05).Done(), 20),
+	compare(t, "hyperbolic entropy", run[float64](t, Mirror().Potential(HyperbolicEntropy(0.3)).LearningRate(0.05).Done(),
+		20),
 		twin(mirror.HyperbolicEntropy(0.3), constant(float64(float32(0.05))), 20), 1e-9)
 	compare(t, "quadratic", run[float64](t, Mirror().Potential(Quadratic(2.5)).LearningRate(0.05).Done(), 20),
 		twin(mirror.Quadratic([]float64{2.5, 2.5, 2.5, 2.5, 2.5}), constant(float64(float32(0.05))), 20), 1e-9)
@@ -139,7 +141,8 @@ func TestPEqualsTwoIsSGDToTheBit(t *testing.T) {
 
 // kernel makes steps with an optimizer on a kernel of one row and on a bias, which start and move alike: the loss of
 // both is quadratic's.
-func kernel[T float32 | float64](t *testing.T, opt optimizer.Interface, from []float64, steps int) (kernels, biases [][]T) {
+func kernel[T float32 | float64](t *testing.T, opt optimizer.Interface, from []float64, steps int) (kernels,
+	biases [][]T) {
 	t.Helper()
 	store := model.NewStore()
 	flat := make([]T, len(from))
@@ -150,7 +153,8 @@ func kernel[T float32 | float64](t *testing.T, opt optimizer.Interface, from []f
 		in := scope.In("model")
 		k, b := in.VariableWithValue("kernel", [][]T{flat}).NodeValue(g), in.VariableWithValue("bias", flat).NodeValue(g)
 		c := ConstAs(b, coefficients[:len(from)])
-		loss := Add(ReduceAllSum(Mul(c, Square(AddScalar(b, -1)))), ReduceAllSum(Mul(c, Square(AddScalar(Squeeze(k, 0), -1)))))
+		loss := Add(ReduceAllSum(Mul(c, Square(AddScalar(b, -1)))),
+			ReduceAllSum(Mul(c, Square(AddScalar(Squeeze(k, 0), -1)))))
 		opt.UpdateGraph(scope, g, loss)
 		return loss
 	})
@@ -209,7 +213,8 @@ func TestAWeightOfUnitSizeMovesAsInGradientDescent(t *testing.T) {
 
 func TestUnitsWithPEqualsTwoAreSGDToTheBit(t *testing.T) {
 	a, _ := kernel[float32](t, Mirror().P(2).LearningRate(0.1).Units().Done(), start(), 20)
-	b, _ := kernel[float32](t, optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(), start(), 20)
+	b, _ := kernel[float32](t, optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.1).Done(),
+		start(), 20)
 	for k := range a {
 		for j := range a[k] {
 			if math.Float32bits(a[k][j]) != math.Float32bits(b[k][j]) {
@@ -354,14 +359,18 @@ func TestClippingBoundsTheWholeGradient(t *testing.T) {
 }
 
 func TestSchedulesInTheGraphAreThoseOnTheHost(t *testing.T) {
-	for name, s := range map[string]Schedule{"triangular": Triangular(12, 4), "cosine": Cosine(12), "step": Step(3, 0.5), "constant": Constant()} {
+	for name, s := range map[string]Schedule{"triangular": Triangular(12, 4), "cosine": Cosine(12), "step": Step(3, 0.5),
+		"constant": Constant()} {
 		got := run[float64](t, Mirror().P(3).LearningRate(0.2).Schedule(s).Done(), 12)
-		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5) // the factor is a float32
+		// the factor is a float32
+		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5)
 	}
-	for name, s := range map[string]Schedule{"no rise": Triangular(12, 0), "peak past the end": Triangular(12, 12), "one step": Triangular(1, 0), "one step, peak past it": Triangular(1, 1)} {
+	for name, s := range map[string]Schedule{"no rise": Triangular(12, 0), "peak past the end": Triangular(12, 12),
+		"one step": Triangular(1, 0), "one step, peak past it": Triangular(1, 1)} {
 		got := run[float64](t, Mirror().P(3).LearningRate(0.2).Schedule(s).Done(), 12)
 		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5)
-		if want := map[bool]float64{true: 0, false: 1}[name == "peak past the end"]; s.At(0) != want || got[0][0] == start()[0] && want == 1 {
+		if want := map[bool]float64{true: 0, false: 1}[name == "peak past the end"]; s.At(0) != want ||
+			got[0][0] == start()[0] && want == 1 {
 			t.Errorf("%s: starts at %v, want %v", name, s.At(0), want)
 		}
 	}
@@ -376,13 +385,15 @@ func TestSchedulesInTheGraphAreThoseOnTheHost(t *testing.T) {
 // One compiled step serves every p: change the variable, not the graph.
 func TestPCanChangeWithoutCompiling(t *testing.T) {
 	store := model.NewStore()
-	opt := Mirror().P(2).LearningRate(0.05).Group("bias", func(path string) bool { return strings.HasSuffix(path, "/b") }, Power(2), 0).Done()
+	opt := Mirror().P(2).LearningRate(0.05).Group("bias", func(path string) bool { return strings.HasSuffix(path, "/b") },
+		Power(2), 0).Done()
 	built := 0
 	exec, err := model.NewExec(backend(t), store, func(scope *model.Scope, g *Graph) *Node {
 		built++
 		m := scope.In("model")
 		w, b := m.VariableWithValue("w", start()).NodeValue(g), m.VariableWithValue("b", start()).NodeValue(g)
-		loss := Add(ReduceAllSum(Mul(ConstAs(w, coefficients), Square(AddScalar(w, -1)))), ReduceAllSum(Mul(ConstAs(b, coefficients), Square(AddScalar(b, -1)))))
+		loss := Add(ReduceAllSum(Mul(ConstAs(w, coefficients), Square(AddScalar(w, -1)))),
+			ReduceAllSum(Mul(ConstAs(b, coefficients), Square(AddScalar(b, -1)))))
 		opt.UpdateGraph(scope, g, loss)
 		return loss
 	})
@@ -424,7 +435,8 @@ func TestPCanChangeWithoutCompiling(t *testing.T) {
 // magnifies rounding.
 func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
 	weights := []float32{0.02, -0.02, 1e-5, 0.7, -3, 1e-30, 0}
-	for name, psi := range map[string]Potential{"p = 1.00001": Power(1.00001), "p = 1.1": Power(1.1), "p = 3": Power(3), "p = 10": Power(10), "p = 30": Power(30), "hyperbolic": HyperbolicEntropy(0.3)} {
+	for name, psi := range map[string]Potential{"p = 1.00001": Power(1.00001), "p = 1.1": Power(1.1), "p = 3": Power(3),
+		"p = 10": Power(10), "p = 30": Power(30), "hyperbolic": HyperbolicEntropy(0.3)} {
 		for _, c := range []struct{ rate, grad, decay float64 }{{0, 1, 0}, {0.1, 0, 0}, {0, 1, 0.1}} {
 			w := weights
 			for range 100 {
@@ -450,7 +462,10 @@ func TestWeightsThatNothingMovesKeepTheirBits(t *testing.T) {
 func TestFloat32ServesExtremeP(t *testing.T) {
 	for _, p := range []float64{1.001, 1.01, 1.1, 3, 10, 30} {
 		w, g := []float32{0.02, -0.02, 1e-5, 0.7, -1.5}, []float32{1e-3, 1e-6, -1e-10, 0.3, 1e-20}
-		out, err := CallOnce(backend(t), func(w, g *Node) *Node { return Power(p).step(w, g, ConstAs(w, 0.1), Const(w.Graph(), p), 0, nil) }, w, g)
+		out, err := CallOnce(backend(t), func(w, g *Node) *Node {
+			return Power(p).step(w, g, ConstAs(w, 0.1),
+				Const(w.Graph(), p), 0, nil)
+		}, w, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -458,7 +473,8 @@ func TestFloat32ServesExtremeP(t *testing.T) {
 			z := math.Copysign(math.Pow(math.Abs(float64(w[j])), p-1), float64(w[j])) - float64(float32(0.1))*float64(g[j])
 			want := math.Copysign(math.Pow(math.Abs(z), 1/(p-1)), z)
 			if tol := 4 * 0x1p-24 * max(1, 1/(p-1)); math.Abs(float64(got)-want) > tol*math.Abs(want) {
-				t.Errorf("p = %v, weight %v: %v, want %v: off by %.1e, may be by %.1e", p, w[j], got, want, math.Abs(float64(got)/want-1), tol)
+				t.Errorf("p = %v, weight %v: %v, want %v: off by %.1e, may be by %.1e", p, w[j], got, want,
+					math.Abs(float64(got)/want-1), tol)
 			}
 		}
 	}
@@ -478,11 +494,13 @@ func TestAdaptiveBetaMayBeNextToOne(t *testing.T) {
 func TestARateIsSetOnlyWhereTheGroupHasOne(t *testing.T) {
 	store := model.NewStore()
 	all := func(string) bool { return true }
-	opt := Mirror().LearningRate(0.1).Group("own", all, Power(2), 0.3).Group("shared", all, Power(2), 0).Potential(HyperbolicEntropy(1)).Done()
+	opt := Mirror().LearningRate(0.1).Group("own", all, Power(2), 0.3).Group("shared", all, Power(2),
+		0).Potential(HyperbolicEntropy(1)).Done()
 	rate := func(k int) float32 {
 		return tensors.ToScalar[float32](opt.rateVar(store.RootScope(), &opt.groups[k]).MustValue())
 	}
-	if err := opt.Set(store.RootScope(), "shared", 3, 0.5); err == nil || !strings.Contains(err.Error(), "default's learning rate") || rate(2) != 0.1 {
+	if err := opt.Set(store.RootScope(), "shared", 3, 0.5); err == nil ||
+		!strings.Contains(err.Error(), "default's learning rate") || rate(2) != 0.1 {
 		t.Errorf("error %v, the default's rate is %v", err, rate(2))
 	}
 	if err := opt.Set(store.RootScope(), "shared", 3, 0); err != nil {
@@ -499,7 +517,8 @@ func TestARateIsSetOnlyWhereTheGroupHasOne(t *testing.T) {
 func TestRestartRefusesAnotherKindOfSchedule(t *testing.T) {
 	store := model.NewStore()
 	opt := Mirror().Schedule(Cosine(10)).Done()
-	if err := opt.Restart(store.RootScope(), Constant()); err == nil || !strings.Contains(err.Error(), "cosine") || !strings.Contains(err.Error(), "constant") {
+	if err := opt.Restart(store.RootScope(), Constant()); err == nil || !strings.Contains(err.Error(), "cosine") ||
+		!strings.Contains(err.Error(), "constant") {
 		t.Errorf("error %v", err)
 	}
 	if err := opt.Restart(store.RootScope(), Cosine(20)); err != nil {
@@ -512,14 +531,16 @@ func TestFromScopeKeepsWhatTheScopeDoesNotSay(t *testing.T) {
 	given := func() *Config {
 		return Mirror().P(3).Momentum(0.5).DualDecay(0.1).WeightDecay(0.2).Adaptive(0.9).ClipByNorm(7)
 	}
-	if c := given().FromScope(store.RootScope()); c.rest().potential.value != 3 || c.momentum != 0.5 || c.dual != 0.1 || c.decay != 0.2 || c.beta2 != 0.9 || c.clip != 7 {
+	if c := given().FromScope(store.RootScope()); c.rest().potential.value != 3 || c.momentum != 0.5 || c.dual != 0.1 ||
+		c.decay != 0.2 || c.beta2 != 0.9 || c.clip != 7 {
 		t.Errorf("%+v", c)
 	}
 	if c := Mirror().Potential(Entropy()).FromScope(store.RootScope()); c.rest().potential.name != "entropy" {
 		t.Errorf("%+v", c)
 	}
 	store.SetParams(map[string]any{ParamP: 1.5, ParamMomentum: 0.25, ParamAdaptive: 0.5})
-	if c := given().FromScope(store.RootScope()); c.rest().potential.value != 1.5 || c.momentum != 0.25 || c.beta2 != 0.5 || c.clip != 7 {
+	if c := given().FromScope(store.RootScope()); c.rest().potential.value != 1.5 || c.momentum != 0.25 ||
+		c.beta2 != 0.5 || c.clip != 7 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -528,18 +549,25 @@ func TestTheFirstBadParameterIsNamed(t *testing.T) {
 	store := model.NewStore()
 	store.RootScope().In("a").VariableWithValue("w", []float32{1, 2})
 	store.RootScope().In("b").VariableWithValue("w", []float32{1, float32(math.NaN()), 3})
-	if err := FirstNotFinite(store.RootScope()); err == nil || !strings.Contains(err.Error(), "/b/w") || !strings.Contains(err.Error(), "place 1") {
+	if err := FirstNotFinite(store.RootScope()); err == nil || !strings.Contains(err.Error(), "/b/w") ||
+		!strings.Contains(err.Error(), "place 1") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestBadSettingsPanic(t *testing.T) {
 	all := func(string) bool { return true }
-	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)), "momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
-		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()), "infinite rate": Mirror().LearningRate(math.Inf(1)),
-		"group's rate": Mirror().Group("a", all, Power(2), -1), "β": Mirror().Potential(HyperbolicEntropy(0)), "β that is no number": Mirror().Potential(HyperbolicEntropy(math.NaN())),
-		"p for units": Mirror().P(51).Units(), "potential for units": Mirror().Potential(Entropy()).Units(), "second group of a name": Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0), "group called default": Mirror().Group("default", all, Power(2), 0),
-		"group called as the schedule's scope": Mirror().Group("schedule", all, Power(2), 0), "group without a name": Mirror().Group("", all, Power(2), 0)} {
+	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)),
+		"momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
+		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()),
+		"infinite rate": Mirror().LearningRate(math.Inf(1)),
+		"group's rate":  Mirror().Group("a", all, Power(2), -1), "β": Mirror().Potential(HyperbolicEntropy(0)),
+		"β that is no number": Mirror().Potential(HyperbolicEntropy(math.NaN())),
+		"p for units":         Mirror().P(51).Units(), "potential for units": Mirror().Potential(Entropy()).Units(),
+		"second group of a name":               Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0),
+		"group called default":                 Mirror().Group("default", all, Power(2), 0),
+		"group called as the schedule's scope": Mirror().Group("schedule", all, Power(2), 0),
+		"group without a name":                 Mirror().Group("", all, Power(2), 0)} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -90,7 +90,8 @@ func (o *Optimizer) Restart(scope *model.Scope, s Schedule) error {
 		return err
 	}
 	for name, v := range map[string]float64{"steps": s.steps, "peak": s.peak, "fall": s.fall, "every": s.peak} {
-		if found := scope.Store().GetVariable(model.JoinPath(model.RootScopePath, optimizer.Scope, Name, scheduleScope, name)); found != nil {
+		if found := scope.Store().GetVariable(model.JoinPath(model.RootScopePath, optimizer.Scope, Name, scheduleScope,
+			name)); found != nil {
 			if err := setScalar(found, v); err != nil {
 				return err
 			}

@@ -40,7 +40,8 @@ func TestSchedulesHaveNames(t *testing.T) {
 			t.Errorf("%s: %+v, %v", info.Name, found, err)
 		}
 	}
-	if _, err := ScheduleByName("cyclic"); err == nil || !strings.Contains(err.Error(), "choose one of triangular, cosine") {
+	if _, err := ScheduleByName("cyclic"); err == nil ||
+		!strings.Contains(err.Error(), "choose one of triangular, cosine") {
 		t.Errorf("cyclic: %v", err)
 	}
 }

@@ -46,7 +46,8 @@ func TestALogGrowsWithItsFile(t *testing.T) {
 // Where the line is JSON, the quick reader must find the numbers that encoding/json finds. (It also takes 01 and 1.,
 // which do no harm.)
 func FuzzLines(f *testing.F) {
-	for _, s := range []string{`{"step":1,"loss":-0.5e-3}`, `{"a":1,}`, `{"a":01}`, `{"a":1e999}`, `{"a":+1}`, `{"a":1,"a":2}`, `{}`, `{"a":.5}`, `{"a":1e}`, `{"a":"x","b":[1]}`, `{"a":-}`,
+	for _, s := range []string{`{"step":1,"loss":-0.5e-3}`, `{"a":1,}`, `{"a":01}`, `{"a":1e999}`, `{"a":+1}`,
+		`{"a":1,"a":2}`, `{}`, `{"a":.5}`, `{"a":1e}`, `{"a":"x","b":[1]}`, `{"a":-}`,
 		`{"p":3,"points":[{"step":1}]}`, "{\"a\x01\":1}", `null`,
 		`{"epoch":1,"sizes":{"below":0,"from":-3.5,"counts":[1,2]}}`} {
 		f.Add([]byte(s))
@@ -75,7 +76,8 @@ func FuzzLines(f *testing.F) {
 
 func TestBadLinesAreCountedAndPassedOver(t *testing.T) {
 	var l Log
-	read(t, &l, "{\"step\":1,\"loss\":3}\nrubbish\n{\"step\":2,\"loss\":NaN}\n[1]\n"+strings.Repeat("x", 10<<20)+"\n{\"step\":3,\"loss\":1}\n")
+	read(t, &l, "{\"step\":1,\"loss\":3}\nrubbish\n{\"step\":2,\"loss\":NaN}\n[1]\n"+strings.Repeat("x", 10<<20)+
+		"\n{\"step\":3,\"loss\":1}\n")
 	if l.Bad != 4 || !strings.Contains(l.Why, "line 2 is not a JSON object") {
 		t.Errorf("%d bad, %s", l.Bad, l.Why)
 	}
@@ -90,7 +92,8 @@ func TestCurvesAreToldApartByTheirLabels(t *testing.T) {
 {"class":7,"step":0,"loss":9}
 {"p":1.5,"b":2,"loss":4}
 `)
-	if len(l.Curves) != 3 || l.Curves[0].Name != "figure1, p = 3" || l.Curves[1].Name != "class 7" || l.Curves[2].P != 1.5 {
+	if len(l.Curves) != 3 || l.Curves[0].Name != "figure1, p = 3" || l.Curves[1].Name != "class 7" ||
+		l.Curves[2].P != 1.5 {
 		t.Fatalf("%+v", l.Curves)
 	}
 	if gap := l.Curves[0].Column("gap"); len(gap) != 2 || !math.IsNaN(gap[0]) || gap[1] != 2 {
@@ -108,7 +111,8 @@ func TestACurveThatBeginsAgainTakesThePlaceOfTheOld(t *testing.T) {
 {"class":7,"step":0,"loss":1}
 {"cv":{"p":3,"fold":1,"accuracy":0.5}}
 `)
-	if len(l.Curves) != 4 || !l.Curves[0].Old || l.Curves[0].Rows != 3 || l.Curves[1].Old || l.Curves[1].Column("loss")[1] != 2 || l.Curves[2].Old {
+	if len(l.Curves) != 4 || !l.Curves[0].Old || l.Curves[0].Rows != 3 || l.Curves[1].Old ||
+		l.Curves[1].Column("loss")[1] != 2 || l.Curves[2].Old {
 		t.Errorf("%+v", l.Curves)
 	}
 	if c := l.Curves[3]; c.Name != "fold 2, p = 3" || c.P != 3 || c.At("accuracy", 0) != 0.5 {
@@ -187,7 +191,8 @@ func TestAFolderIsNotLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	for _, name := range []string{"link", "absolute", "up/secret", "up", "../beside", "..", "beside", "/etc/passwd", "tables/../../beside", "", ".", "tables", `..\..\secret`, "a\x00b"} {
+	for _, name := range []string{"link", "absolute", "up/secret", "up", "../beside", "..", "beside", "/etc/passwd",
+		"tables/../../beside", "", ".", "tables", `..\..\secret`, "a\x00b"} {
 		if data, err := sub.ReadFile(name, 100); err == nil {
 			t.Errorf("%q gave %q", name, data)
 		}
@@ -204,7 +209,8 @@ func TestAFolderIsNotLeft(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sub.ReadFile("pipe", 100); err == nil || !strings.Contains(err.Error(), "not a regular file") { // and does not wait
+		// and does not wait
+		if _, err := sub.ReadFile("pipe", 100); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a pipe: %v", err)
 		}
 	}
@@ -230,12 +236,15 @@ func TestWhoLooksWhetherARunIsBusyDoesNotStopIt(t *testing.T) {
 
 func TestNumbersFindTheirColumnInAnyOrder(t *testing.T) {
 	var l Log
-	read(t, &l, `{"step":1,"loss":5,"gap":7}`+"\n"+`{"gap":8,"step":2}`+"\n"+`{"loss":6,"margin":9,"step":3,"loss":0}`+"\n"+`{"step":4,"gap":3}`+"\n")
+	read(t, &l, `{"step":1,"loss":5,"gap":7}`+"\n"+`{"gap":8,"step":2}`+"\n"+`{"loss":6,"margin":9,"step":3,"loss":0}`+
+		"\n"+`{"step":4,"gap":3}`+"\n")
 	c := l.Curves[0]
-	if got := fmt.Sprint(c.Names, c.Column("step"), c.Column("loss"), c.Column("gap"), c.Column("margin")); got != "[step loss gap margin] [1 2 3 4] [5 NaN 6 NaN] [7 8 NaN 3] [NaN NaN 9 NaN]" {
+	if got := fmt.Sprint(c.Names, c.Column("step"), c.Column("loss"), c.Column("gap"),
+		c.Column("margin")); got != "[step loss gap margin] [1 2 3 4] [5 NaN 6 NaN] [7 8 NaN 3] [NaN NaN 9 NaN]" {
 		t.Error(got)
 	}
-	if read(t, &l, strings.Repeat(" ", int(l.Offset)-1)+"\n"+`{"gap":1,"step":2}`+"\n"); len(l.Curves) != 2 || !c.Old { // a step back, wherever it stands in the line
+	// a step back, wherever it stands in the line
+	if read(t, &l, strings.Repeat(" ", int(l.Offset)-1)+"\n"+`{"gap":1,"step":2}`+"\n"); len(l.Curves) != 2 || !c.Old {
 		t.Errorf("%d curves", len(l.Curves))
 	}
 }
@@ -243,7 +252,8 @@ func TestNumbersFindTheirColumnInAnyOrder(t *testing.T) {
 func BenchmarkLog(b *testing.B) {
 	var text strings.Builder
 	for k := range 100_000 {
-		fmt.Fprintf(&text, `{"step":%d,"loss":%g,"margin":0.43189468605727,"norm":%g,"gap":0.0956596881348}`+"\n", k, 1/float64(k+1), math.Sqrt(float64(k)))
+		fmt.Fprintf(&text, `{"step":%d,"loss":%g,"margin":0.43189468605727,"norm":%g,"gap":0.0956596881348}`+"\n", k,
+			1/float64(k+1), math.Sqrt(float64(k)))
 	}
 	r := strings.NewReader(text.String())
 	b.SetBytes(int64(text.Len()))

@@ -88,7 +88,8 @@ func TestACorruptLineIsNamed(t *testing.T) {
 	if _, err := r.metrics.WriteString("{\"a\":1}\nrubbish\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := ReadMetrics(r.Dir, func(json.RawMessage) error { return nil }); err == nil || !strings.Contains(err.Error(), "metrics.jsonl:2") {
+	if err := ReadMetrics(r.Dir, func(json.RawMessage) error { return nil }); err == nil ||
+		!strings.Contains(err.Error(), "metrics.jsonl:2") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -182,7 +183,8 @@ func TestTwoProcessesCannotWriteOneRun(t *testing.T) {
 	if _, err := Resume(dir, nil); !errors.As(err, &busy) || !strings.Contains(err.Error(), "another process is running") {
 		t.Fatalf("error %v", err)
 	}
-	if after, err := os.Stat(filepath.Join(dir, "metrics.jsonl")); err != nil || !os.SameFile(before, after) || after.Size() != before.Size() {
+	if after, err := os.Stat(filepath.Join(dir, "metrics.jsonl")); err != nil || !os.SameFile(before, after) ||
+		after.Size() != before.Size() {
 		t.Errorf("the running one's metrics were touched: %v", err)
 	}
 	kill()
@@ -266,7 +268,8 @@ func TestTakingAFolderChangesNothingAndGoingOnNotesWhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := ReadInfo(r.Dir)
-	if err != nil || info.Engine != "cpu" || info.Version != "1" || len(info.Resumed) != 1 || info.Resumed[0].Engine != "cuda" || info.Resumed[0].Version != "2" || info.Status != Done {
+	if err != nil || info.Engine != "cpu" || info.Version != "1" || len(info.Resumed) != 1 ||
+		info.Resumed[0].Engine != "cuda" || info.Resumed[0].Version != "2" || info.Status != Done {
 		t.Errorf("%+v, %v", info, err)
 	}
 }

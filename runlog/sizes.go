@@ -57,7 +57,8 @@ func sizesOf(v any) *Sizes {
 	below, isBelow := m["below"].(float64)
 	from, isFrom := m["from"].(float64)
 	counts, isCounts := m["counts"].([]any)
-	if !isBelow || !isFrom || !isCounts || !(below >= 0 && below <= maxCount) || !(math.Abs(from) <= maxOctave) || from+float64(len(counts))/2 > maxOctave {
+	if !isBelow || !isFrom || !isCounts || !(below >= 0 && below <= maxCount) || !(math.Abs(from) <= maxOctave) ||
+		from+float64(len(counts))/2 > maxOctave {
 		return nil
 	}
 	s := &Sizes{Below: int(below), From: from, Counts: make([]int, len(counts))}

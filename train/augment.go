@@ -33,7 +33,8 @@ func drawPlan(s *images.Set, n int, augment bool, seed uint64, epoch int) []int3
 	order := rng.Perm(s.Train.Len())
 	plan := make([]int32, 0, n*planWidth)
 	for _, i := range order[:n] {
-		row := [planWidth]int32{planExample: int32(i), planRow: shift, planCol: shift, planCutRow: -cutout, planCutCol: -cutout}
+		row := [planWidth]int32{planExample: int32(i), planRow: shift, planCol: shift, planCutRow: -cutout,
+			planCutCol: -cutout}
 		if augment {
 			row[planRow], row[planCol] = rng.Int32N(2*shift+1), rng.Int32N(2*shift+1)
 			row[planFlip] = rng.Int32N(2)
@@ -56,7 +57,8 @@ func (x *Session) batch(g *Graph, plan *Node) (pictures, labels *Node) {
 		return pictures, labels
 	}
 	square := func(k int) *Node { return Reshape(column(k), b, 1, 1, 1) }
-	pictures = Where(BroadcastToDims(Equal(square(planFlip), ConstAs(plan, 1)), pictures.Shape().Dimensions...), Reverse(pictures, 2), pictures)
+	pictures = Where(BroadcastToDims(Equal(square(planFlip), ConstAs(plan, 1)), pictures.Shape().Dimensions...),
+		Reverse(pictures, 2), pictures)
 	grid := shapes.Make(dtypes.Int32, b, s.Height, s.Width, 1)
 	inside := func(axis, k int) *Node {
 		d := Sub(Iota(g, grid, axis), square(k))

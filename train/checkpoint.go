@@ -66,7 +66,8 @@ func (x *Session) Save(path string, all bool, metadata map[string]string) error 
 // stored says which variables a file holds.
 func stored(v *model.Variable, all bool) bool {
 	switch {
-	case strings.HasPrefix(v.Path(), "/data/") || strings.HasPrefix(v.Path(), "/stats/") || strings.Contains(v.Path(), "#"):
+	case strings.HasPrefix(v.Path(), "/data/") || strings.HasPrefix(v.Path(), "/stats/") ||
+		strings.Contains(v.Path(), "#"):
 		return false
 	case strings.HasPrefix(v.Path(), "/"+modelScope+"/"):
 		return true
@@ -153,7 +154,8 @@ func (x *Session) Load(path string) (metadata map[string]string, err error) {
 			return nil, fmt.Errorf("%s: %s: %w", path, v.Path(), err)
 		}
 		if t.DType() != v.DType() {
-			return nil, fmt.Errorf("%s: %s holds numbers of type %s, this network's are %s", path, v.Path(), t.DType(), v.DType())
+			return nil, fmt.Errorf("%s: %s holds numbers of type %s, this network's are %s", path, v.Path(), t.DType(),
+				v.DType())
 		}
 		changes = append(changes, change{v, t})
 	}

@@ -64,7 +64,8 @@ func (x *Session) Start(r Plan) error {
 
 // clearStatistics sets what the steps count back to nothing.
 func (x *Session) clearStatistics() error {
-	return errors.Join(x.store.GetVariable(lossVar).SetValue(tensors.FromScalar(float32(0))), x.store.GetVariable(correctVar).SetValue(tensors.FromScalar(float32(0))),
+	return errors.Join(x.store.GetVariable(lossVar).SetValue(tensors.FromScalar(float32(0))),
+		x.store.GetVariable(correctVar).SetValue(tensors.FromScalar(float32(0))),
 		x.store.GetVariable(firstBadVar).SetValue(tensors.FromScalar(int32(-1))))
 }
 
@@ -142,7 +143,8 @@ func (x *Session) firstBad() (int, error) {
 // setPlan draws an epoch and sends it to the engine.
 func (x *Session) setPlan(seed uint64, epoch int) error {
 	plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)
-	return x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth))
+	return x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch,
+		planWidth))
 }
 
 func (x *Session) scalar(path string) (float64, error) {

@@ -47,13 +47,15 @@ func (b *Events) Close() {
 // toTensorBoard writes the record as events.
 func (r *Record) toTensorBoard(events *tfevents.Writer) error {
 	step, now := int64(r.Epoch.Epoch), time.Now()
-	scalars := map[string]float64{"loss/train": r.Epoch.Loss, "accuracy/train": r.Epoch.Accuracy, "loss/test": r.Score.Loss,
+	scalars := map[string]float64{"loss/train": r.Epoch.Loss, "accuracy/train": r.Epoch.Accuracy,
+		"loss/test":     r.Score.Loss,
 		"accuracy/test": r.Score.Accuracy, "lr": r.LR, "img_per_second": r.Rate, "norm/1": r.Norm1, "norm/2": r.Norm2,
 		"norm/p": r.NormP, "norm/inf": r.NormInf, "margin/low": r.MarginLow, "margin/median": r.MarginMedian}
 	if r.Divergence != nil {
 		scalars["divergence_start"] = *r.Divergence
 	}
-	h := tfevents.Histogram{Max: r.NormInf, Sum: r.Norm1, SumSquares: r.Norm2 * r.Norm2, Limits: []float64{r.Sizes.Edge(0)},
+	h := tfevents.Histogram{Max: r.NormInf, Sum: r.Norm1, SumSquares: r.Norm2 * r.Norm2,
+		Limits: []float64{r.Sizes.Edge(0)},
 		Counts: []float64{float64(r.Sizes.Below)}}
 	for k, n := range r.Sizes.Counts {
 		h.Limits, h.Counts = append(h.Limits, r.Sizes.Edge(k+1)), append(h.Counts, float64(n))

@@ -141,7 +141,8 @@ func measure(layers, start []Layer, p float64) Geometry {
 	wg.Wait()
 	var sum partial
 	for _, s := range parts {
-		sum.one, sum.two, sum.power, sum.divergence, sum.most = sum.one+s.one, sum.two+s.two, sum.power+s.power, sum.divergence+s.divergence, max(sum.most, s.most)
+		sum.one, sum.two, sum.power, sum.divergence, sum.most = sum.one+s.one, sum.two+s.two, sum.power+s.power,
+			sum.divergence+s.divergence, max(sum.most, s.most)
 	}
 	g := Geometry{Norm1: sum.one, Norm2: math.Sqrt(sum.two), NormP: math.Pow(sum.power, 1/p), NormInf: sum.most}
 	if !(sum.power > 1e-280 && sum.power < 1e280) { // a large p: only the norm itself is in range
@@ -211,7 +212,8 @@ type meter struct {
 }
 
 func newMeter(p float64) *meter {
-	return &meter{p, vec.PowerOf(p), vec.PowerOf(p - 1), make([]float64, block), make([]float64, block), make([]float64, block), make([]float64, block)}
+	return &meter{p, vec.PowerOf(p), vec.PowerOf(p - 1), make([]float64, block), make([]float64, block),
+		make([]float64, block), make([]float64, block)}
 }
 
 // measure sums |w|, w², |w|ᵖ and |w|ᵖ/p − |w₀|ᵖ/p − sign(w₀)|w₀|^(p−1)(w − w₀). The last is taken as it is written:

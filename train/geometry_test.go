@@ -39,13 +39,15 @@ func TestTheGeometryOfWeightsIsThatOfMirror(t *testing.T) {
 		for _, p := range []float64{1.05, 1.5, 2, 3, 10, 60} {
 			g := measure(now, start, p)
 			// Sums of 2e4 terms of one sign, each right to 1e-14.
-			for name, pair := range map[string][2]float64{"ℓ₁": {g.Norm1, mirror.Norm(w, 1)}, "ℓ₂": {g.Norm2, mirror.Norm(w, 2)}, "ℓₚ": {g.NormP, mirror.Norm(w, p)}, "ℓ∞": {g.NormInf, mirror.Norm(w, math.Inf(1))}} {
+			for name, pair := range map[string][2]float64{"ℓ₁": {g.Norm1, mirror.Norm(w, 1)}, "ℓ₂": {g.Norm2, mirror.Norm(w, 2)},
+				"ℓₚ": {g.NormP, mirror.Norm(w, p)}, "ℓ∞": {g.NormInf, mirror.Norm(w, math.Inf(1))}} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[1]) {
 					t.Errorf("p = %v, scale %v: %s is %v, want %v", p, scale, name, pair[0], pair[1])
 				}
 			}
 			// A term loses 1e-14·|w|ᵖ, and D is a good part of Σ|w|ᵖ(p−1) here, the weights having moved by a third.
-			if want := mirror.Divergence(mirror.Power(p), w, from); g.Divergence == nil || !(math.Abs(*g.Divergence-want) <= 1e-11*want) {
+			if want := mirror.Divergence(mirror.Power(p), w, from); g.Divergence == nil ||
+				!(math.Abs(*g.Divergence-want) <= 1e-11*want) {
 				t.Errorf("p = %v, scale %v: divergence %v, want %v", p, scale, g.Divergence, want)
 			}
 		}
@@ -62,7 +64,8 @@ func TestTheGeometryOfExtremeWeights(t *testing.T) {
 		t.Errorf("p = 100 of 1e-6: norm %v, want %v", g.NormP, mirror.Norm(w, 100))
 	}
 	zero := []Layer{{Values: make([]float32, 5)}}
-	if g := measure(zero, zero, 3); g.NormP != 0 || g.Divergence == nil || *g.Divergence != 0 || g.Sizes.Below != 5 || len(g.Sizes.Counts) != 0 {
+	if g := measure(zero, zero, 3); g.NormP != 0 || g.Divergence == nil || *g.Divergence != 0 || g.Sizes.Below != 5 ||
+		len(g.Sizes.Counts) != 0 {
 		t.Errorf("zeros: %+v", g)
 	}
 	if g := measure(zero, nil, 3); g.Divergence != nil {
@@ -71,14 +74,16 @@ func TestTheGeometryOfExtremeWeights(t *testing.T) {
 }
 
 func TestSizesAreCountedInHalfOctaves(t *testing.T) {
-	w := []float32{0, float32(math.Copysign(0, -1)), 1e-40, math.Nextafter32(1.0/(1<<18), 0), 1.0 / (1 << 18), -0.5, math.Float32frombits(0x3f3504f3), math.Float32frombits(0x3f3504f4), -0.9999999, 1, math.MaxFloat32}
+	w := []float32{0, float32(math.Copysign(0, -1)), 1e-40, math.Nextafter32(1.0/(1<<18), 0), 1.0 / (1 << 18), -0.5,
+		math.Float32frombits(0x3f3504f3), math.Float32frombits(0x3f3504f4), -0.9999999, 1, math.MaxFloat32}
 	var c counter
 	c.add(w)
 	by := c.sizes()
 	if by.Below != 4 || by.From != log2Least || by.Counts[0] != 1 {
 		t.Errorf("%d below 2^%v and %d in the first bin, want 4 and 1", by.Below, by.From, by.Counts[0])
 	}
-	for k, want := range map[int]int{-2: 2, -1: 2, 0: 1, 255: 1} { // half octaves from 1: √½ lies between the two float32 named by their bits
+	// half octaves from 1: √½ lies between the two float32 named by their bits
+	for k, want := range map[int]int{-2: 2, -1: 2, 0: 1, 255: 1} {
 		if got := by.Counts[-2*log2Least+k]; got != want {
 			t.Errorf("%d from 2^%v on, want %d", got, float64(k)/2, want)
 		}
@@ -106,7 +111,8 @@ func TestTheGeometryDoesNotDependOnTheNumberOfCores(t *testing.T) {
 	want := measure(now, start, 1.1)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	got := measure(now, start, 1.1)
-	if got.Norm1 != want.Norm1 || got.NormP != want.NormP || *got.Divergence != *want.Divergence || !slices.Equal(got.Sizes.Counts, want.Sizes.Counts) {
+	if got.Norm1 != want.Norm1 || got.NormP != want.NormP || *got.Divergence != *want.Divergence ||
+		!slices.Equal(got.Sizes.Counts, want.Sizes.Counts) {
 		t.Errorf("%+v on one core, %+v on several", got, want)
 	}
 }
@@ -129,7 +135,8 @@ func TestMeasuringAnEpoch(t *testing.T) {
 		t.Fatalf("%+v, %v", g, err)
 	}
 	// The margin is positive where an image is answered right, whatever it is divided by.
-	if (g.MarginLow > 0) != (score.Accuracy > 1-LowMargin) || (g.MarginMedian > 0) != (score.Accuracy > 0.5) || g.MarginLow > g.MarginMedian {
+	if (g.MarginLow > 0) != (score.Accuracy > 1-LowMargin) || (g.MarginMedian > 0) != (score.Accuracy > 0.5) ||
+		g.MarginLow > g.MarginMedian {
 		t.Errorf("margins %v and %v at the accuracy %v", g.MarginLow, g.MarginMedian, score.Accuracy)
 	}
 	layers, err := x.Weights()
@@ -141,7 +148,8 @@ func TestMeasuringAnEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d *Diverged
-	if _, _, err := x.Measure(t.Context(), 3); !errors.As(err, &d) || !strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
+	if _, _, err := x.Measure(t.Context(), 3); !errors.As(err, &d) ||
+		!strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
 		t.Errorf("error %v", err)
 	}
 }

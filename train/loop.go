@@ -35,7 +35,8 @@ func (x *Session) Run(ctx context.Context, p Plan, folder *runlog.Run, o Observe
 }
 
 // loop trains from the epoch after the given one, which has the last of these records, to the end.
-func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records []Record, done int, o Observer) (Result, error) {
+func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records []Record, done int, o Observer) (Result,
+	error) {
 	begin, saved := time.Now(), time.Time{}
 	before := 0.0 // seconds of the legs before this one
 	for _, r := range records {
@@ -72,7 +73,8 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 			o.Say(text)
 		}
 		o.Epoch(r)
-		if folder != nil && (time.Since(saved) > p.SaveEvery || e.Seconds > shortEpoch || epoch+1 == p.Epochs || ctx.Err() != nil) {
+		if folder != nil && (time.Since(saved) > p.SaveEvery || e.Seconds > shortEpoch || epoch+1 == p.Epochs ||
+			ctx.Err() != nil) {
 			x.savePoint(folder, p, epoch+1)
 			saved = time.Now()
 		}
@@ -97,7 +99,8 @@ func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Re
 	slices.Sort(rates)
 	out.Rate = rates[len(rates)/2]
 	if folder != nil {
-		if err := x.saveIn(folder, "weights.safetensors", false, map[string]string{"model": x.net.Name, "p": fmt.Sprint(p.P)}); err != nil {
+		if err := x.saveIn(folder, "weights.safetensors", false, map[string]string{"model": x.net.Name,
+			"p": fmt.Sprint(p.P)}); err != nil {
 			return out, err
 		}
 	}

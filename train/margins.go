@@ -136,7 +136,8 @@ func (x *Session) margins(ctx context.Context, p float64, layers []Layer, each f
 	}
 	slices.Sort(all) // a NaN comes first
 	if all[0]-all[0] != 0 || all[o.n-1]-all[o.n-1] != 0 {
-		return m, &Diverged{errors.New("the network's answers to some training images are not numbers: try a smaller learning rate")}
+		return m, &Diverged{errors.New("the network's answers to some training images are not numbers: try a smaller " +
+			"learning rate")}
 	}
 	for _, q := range MarginShares {
 		m.Quantiles = append(m.Quantiles, quantile(all, q))
@@ -190,7 +191,8 @@ func (x *Session) pairs(ctx context.Context, p float64, o outputs, last Layer) (
 			w[o.d] = float64(bias[a]) - float64(bias[b])
 			examples, norm := o.ofPair(a, b), mirror.Norm(w, p)
 			if len(examples) > 0 && norm > 0 {
-				all = append(all, candidate{Pair{A: x.set.Classes[a], B: x.set.Classes[b], Examples: len(examples), Network: examples[0].margin / norm}, a, b})
+				all = append(all, candidate{Pair{A: x.set.Classes[a], B: x.set.Classes[b], Examples: len(examples),
+					Network: examples[0].margin / norm}, a, b})
 			}
 		}
 	}
@@ -278,7 +280,8 @@ func (o outputs) solve(ctx context.Context, p float64, a, b int, out *Pair) erro
 		}
 	}
 	for range pairRounds {
-		s, err := margin.Solve(ctx, linear.Problem{X: matrix.NewDense(o.d+1, x), Y: y}, p, margin.Settings{Gap: pairGap, MaxIterations: pairSteps})
+		s, err := margin.Solve(ctx, linear.Problem{X: matrix.NewDense(o.d+1, x), Y: y}, p,
+			margin.Settings{Gap: pairGap, MaxIterations: pairSteps})
 		var not *margin.NotSeparableError
 		switch {
 		case ctx.Err() != nil:

@@ -56,7 +56,8 @@ func TestOwnNetworkImagesAndPotentialTrain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := New(e, stripes(t), Settings{Net: net, Batch: 10, Precision: "float32", Optimizer: optim.Mirror().Potential(own)})
+	x, err := New(e, stripes(t), Settings{Net: net, Batch: 10, Precision: "float32",
+		Optimizer: optim.Mirror().Potential(own)})
 	if err != nil {
 		t.Fatal(err)
 	}

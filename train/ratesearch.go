@@ -50,7 +50,8 @@ const (
 // SearchRate makes runs with learning rates around first and chooses: of the kind of coarse, whose epochs and schedule
 // are short, for the decade, and of fine for the rest. show is called after each. The session is left in disorder:
 // Start comes next.
-func (x *Session) SearchRate(ctx context.Context, coarse, fine Plan, first float64, show func(TriedRate)) (RateSearch, error) {
+func (x *Session) SearchRate(ctx context.Context, coarse, fine Plan, first float64, show func(TriedRate)) (RateSearch,
+	error) {
 	s := RateSearch{P: fine.P, Epochs: fine.Epochs}
 	look := func(r Plan) func(rate float64) (float64, error) {
 		return func(rate float64) (float64, error) {
@@ -145,7 +146,8 @@ func (s *RateSearch) search(first float64, short, longer func(rate float64) (flo
 		return err
 	}
 	if math.IsInf(seen[best], 1) {
-		return &Diverged{fmt.Errorf("the loss is not a finite number after a few epochs with any learning rate from %.1g to %.1g", lowestRate, first)}
+		return &Diverged{fmt.Errorf("the loss is not a finite number after a few epochs with any learning rate from %.1g "+
+			"to %.1g", lowestRate, first)}
 	}
 	v := vertex(seen, best)
 	if longer != nil {

@@ -44,7 +44,8 @@ func jump(before float64, records []Record) string {
 			most = before * firstGrowth
 		}
 		if before > 0 && r.NormInf > most {
-			return fmt.Sprintf("in epoch %d the largest weight went from %.3g to %.3g: a step had a huge gradient. Batch norm may "+
+			return fmt.Sprintf("in epoch %d the largest weight went from %.3g to %.3g: a step had a huge gradient. Batch "+
+				"norm may "+
 				"hide that from the accuracy, but these weights say nothing about p: run again with a smaller learning rate or "+
 				"another seed", r.Epoch.Epoch, before, r.NormInf)
 		}

@@ -78,7 +78,8 @@ func (p Plan) fingerprint() map[string]string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	out := map[string]string{}
 	maps.Copy(out, p.Fingerprint)
-	out["p"], out["lr"], out["seed"], out["epochs"] = number(p.P), number(p.LR), strconv.FormatUint(p.Seed, 10), strconv.Itoa(p.Epochs)
+	out["p"], out["lr"], out["seed"], out["epochs"] = number(p.P), number(p.LR), strconv.FormatUint(p.Seed, 10),
+		strconv.Itoa(p.Epochs)
 	return out
 }
 

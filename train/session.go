@@ -70,9 +70,11 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}
 	if s.Augment && min(set.Height, set.Width) <= cutout {
-		return nil, fmt.Errorf("pictures of %d × %d are too small to cut a square of %d × %d out: train without augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
+		return nil, fmt.Errorf("pictures of %d × %d are too small to cut a square of %d × %d out: train without "+
+			"augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
 	}
-	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(), PerEpoch: set.Train.Len() / s.Batch, test: min(evaluated(e.Name), set.Test.Len())}
+	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(),
+		PerEpoch: set.Train.Len() / s.Batch, test: min(evaluated(e.Name), set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
 		x.dtype = dtypes.BFloat16
@@ -114,10 +116,12 @@ func (x *Session) modelScope() *model.Scope { return x.store.Scope("/" + modelSc
 func (x *Session) loadData() {
 	s := x.set
 	put := func(path string, t *tensors.Tensor) { x.store.VariableWithValue(path, t).SetTrainable(false) }
-	put(trainImages, tensors.FromFlatDataAndDimensions(bordered(s, shift), s.Train.Len(), s.Height+2*shift, s.Width+2*shift, s.Channels))
+	put(trainImages, tensors.FromFlatDataAndDimensions(bordered(s, shift), s.Train.Len(), s.Height+2*shift,
+		s.Width+2*shift, s.Channels))
 	put(trainLabels, tensors.FromFlatDataAndDimensions(int32s(s.Train.Labels), s.Train.Len()))
 	put(testImages, tensors.FromFlatDataAndDimensions(s.Test.Images, s.Test.Len(), s.Height, s.Width, s.Channels))
-	put(planVar, tensors.FromFlatDataAndDimensions(make([]int32, x.PerEpoch*x.settings.Batch*planWidth), x.PerEpoch, x.settings.Batch, planWidth))
+	put(planVar, tensors.FromFlatDataAndDimensions(make([]int32, x.PerEpoch*x.settings.Batch*planWidth), x.PerEpoch,
+		x.settings.Batch, planWidth))
 	put(lossVar, tensors.FromScalar(float32(0)))
 	put(correctVar, tensors.FromScalar(float32(0)))
 	put(firstBadVar, tensors.FromScalar(int32(-1)))

@@ -18,9 +18,10 @@ var (
 
 // Study is what a training run did to the weights of the layers.
 type Study struct {
-	P               float64       `json:"p"`
-	All             Spread        `json:"all"`
-	Scaled          Spread        `json:"scaled"` // each weight over the RMS of its layer: behind batch norm only the shape counts
+	P   float64 `json:"p"`
+	All Spread  `json:"all"`
+	// each weight over the RMS of its layer: behind batch norm only the shape counts
+	Scaled          Spread        `json:"scaled"`
 	Layers          []LayerSpread `json:"layers"`
 	Histogram       Histogram     `json:"histogram"`
 	ScaledHistogram Histogram     `json:"scaled_histogram"`

@@ -114,13 +114,16 @@ func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	if weights(t, x) != before {
 		t.Error("the study changed the weights")
 	}
-	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 17 || len(s.Rounded) != len(RoundBits) {
+	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 17 ||
+		len(s.Rounded) != len(RoundBits) {
 		t.Errorf("accuracy %v against %v, %d evaluations", s.Accuracy, score.Accuracy, s.Evaluations)
 	}
-	if s.All.Count != 3*3*16+3*3*16*32+3*3*32*64+64*10 || len(s.Layers) != 4 || s.Layers[3].Name != "linear" || math.Abs(s.Scaled.RMS-1) > 1e-4 {
+	if s.All.Count != 3*3*16+3*3*16*32+3*3*32*64+64*10 || len(s.Layers) != 4 || s.Layers[3].Name != "linear" ||
+		math.Abs(s.Scaled.RMS-1) > 1e-4 {
 		t.Errorf("%d weights in %d layers, scaled %+v", s.All.Count, len(s.Layers), s.Scaled)
 	}
-	if n := len(shares); n < 18 || shares[n-1] != 1 || !slices.IsSorted(shares) || shares[n-2] != pairsFrom || shares[0] > 0.1 {
+	if n := len(shares); n < 18 || shares[n-1] != 1 || !slices.IsSorted(shares) || shares[n-2] != pairsFrom ||
+		shares[0] > 0.1 {
 		t.Errorf("progress %v", shares)
 	}
 	m := s.Margins
@@ -129,7 +132,8 @@ func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	}
 	for _, p := range m.Pairs {
 		t.Logf("%+v", p)
-		if p.Answer == separable && !(p.Network <= p.Upper*(1+1e-9) && p.Lower <= p.Upper*(1+1e-9) && p.Lower > 0.999*p.Upper) || p.Answer == "" {
+		if p.Answer == separable && !(p.Network <= p.Upper*(1+1e-9) && p.Lower <= p.Upper*(1+1e-9) &&
+			p.Lower > 0.999*p.Upper) || p.Answer == "" {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -179,12 +183,14 @@ func TestAStudyTestsEachNetworkOnce(t *testing.T) {
 func TestPairsOfTheSmallestKind(t *testing.T) {
 	// One feature; class 0 at 3 and 5, class 1 at −1 and −2: the best ℓ₂ classifier on (f, 1) puts 3w + b = 1, −w + b =
 	// −1: w = ½, b = −½.
-	o := outputs{logits: []float32{1, 0, 2, 0, 0, 1, 0, 2}, features: []float32{3, 5, -1, -2}, n: 4, classes: 2, d: 1, labels: []uint8{0, 0, 1, 1}}
+	o := outputs{logits: []float32{1, 0, 2, 0, 0, 1, 0, 2}, features: []float32{3, 5, -1, -2}, n: 4, classes: 2, d: 1,
+		labels: []uint8{0, 0, 1, 1}}
 	var p Pair
 	if err := o.solve(t.Context(), 2, 0, 1, &p); err != nil {
 		t.Fatal(err)
 	}
-	if want := 1 / math.Sqrt(0.5); p.Answer != separable || math.Abs(p.Upper/want-1) > 1e-3 || math.Abs(p.Lower/want-1) > 1e-3 {
+	if want := 1 / math.Sqrt(0.5); p.Answer != separable || math.Abs(p.Upper/want-1) > 1e-3 ||
+		math.Abs(p.Lower/want-1) > 1e-3 {
 		t.Errorf("%+v, want %v", p, want)
 	}
 	o.features[2] = 4
@@ -241,7 +247,8 @@ func TestAnOverflowingNetworkHasNoStudy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d *Diverged
-	if _, err := x.Study(t.Context(), 2, 0, func(float64) {}); !errors.As(err, &d) || !strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
+	if _, err := x.Study(t.Context(), 2, 0, func(float64) {}); !errors.As(err, &d) ||
+		!strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -376,7 +383,8 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 		for _, name := range []string{"weight", "bias", "running_mean", "running_var"} {
 			add(fmt.Sprintf("bn%d.%s", l+1, name), []int{d[1]}, slices.Repeat([]float32{1}, d[1]))
 		}
-		f.Tensors = append(f.Tensors, safetensors.FromInt64s(fmt.Sprintf("module.bn%d.num_batches_tracked", l+1), nil, []int64{7}))
+		f.Tensors = append(f.Tensors, safetensors.FromInt64s(fmt.Sprintf("module.bn%d.num_batches_tracked", l+1), nil,
+			[]int64{7}))
 	}
 	linear := make([]float32, 640)
 	for i := range linear {
@@ -445,7 +453,8 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 			f.Tensors[len(f.Tensors)-2] = safetensors.FromFloat32s("linear.weight", []int{10}, make([]float32, 10))
 		},
 		"NaN": func(f *safetensors.File) {
-			f.Tensors[len(f.Tensors)-1] = safetensors.FromFloat32s("linear.bias", []int{10}, slices.Repeat([]float32{float32(math.NaN())}, 10))
+			f.Tensors[len(f.Tensors)-1] = safetensors.FromFloat32s("linear.bias", []int{10},
+				slices.Repeat([]float32{float32(math.NaN())}, 10))
 		},
 		"type I64": func(f *safetensors.File) {
 			f.Tensors[len(f.Tensors)-1] = safetensors.FromInt64s("linear.bias", []int{10}, make([]int64, 10))
@@ -465,12 +474,14 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 }
 
 func TestHalfPrecisionIsWidened(t *testing.T) {
-	for bits, want := range map[uint16]float32{0x3c00: 1, 0xc000: -2, 0x3555: 0.33325195, 0x0001: 5.9604645e-8, 0x7bff: 65504, 0x8000: 0} {
+	for bits, want := range map[uint16]float32{0x3c00: 1, 0xc000: -2, 0x3555: 0.33325195, 0x0001: 5.9604645e-8,
+		0x7bff: 65504, 0x8000: 0} {
 		if got := half(bits); got != want {
 			t.Errorf("%#x: %v, want %v", bits, got, want)
 		}
 	}
-	got, err := widened(safetensors.Tensor{Name: "x", DType: "BF16", Shape: []int{2}, Data: []byte{0x80, 0x3f, 0x20, 0xc0}})
+	got, err := widened(safetensors.Tensor{Name: "x", DType: "BF16", Shape: []int{2},
+		Data: []byte{0x80, 0x3f, 0x20, 0xc0}})
 	if err != nil || got[0] != 1 || got[1] != -2.5 {
 		t.Errorf("%v %v", got, err)
 	}

@@ -67,7 +67,8 @@ func (x *Session) initValues(in *Init) (map[string]*tensors.Tensor, error) {
 		name := torchName(strings.TrimPrefix(v.Path(), "/"))
 		st, ok := in.tensor[name]
 		if !ok {
-			return nil, fmt.Errorf("%s has no %s: it is not of the network %s, or its layers have other names", in.path, name, x.net.Name)
+			return nil, fmt.Errorf("%s has no %s: it is not of the network %s, or its layers have other names", in.path, name,
+				x.net.Name)
 		}
 		dims := v.Shape().Dimensions
 		if want := torchShape(dims); !slices.Equal(st.Shape, want) {
@@ -88,7 +89,8 @@ func (x *Session) initValues(in *Init) (map[string]*tensors.Tensor, error) {
 		out[v.Path()] = tensors.FromFlatDataAndDimensions(fromTorch(values, dims), dims...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.tensor)) {
-		if _, ok := out["/"+modelScope+"/"+strings.ReplaceAll(name, ".", "/")]; !ok && !strings.HasSuffix(name, ".num_batches_tracked") {
+		if _, ok := out["/"+modelScope+"/"+strings.ReplaceAll(name, ".", "/")]; !ok &&
+			!strings.HasSuffix(name, ".num_batches_tracked") {
 			return nil, fmt.Errorf("%s has %s, which the network %s does not have", in.path, name, x.net.Name)
 		}
 	}

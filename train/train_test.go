@@ -181,8 +181,9 @@ func TestCheckpointsOfOtherNetworksAreRefusedAndChangeNothing(t *testing.T) {
 	}
 	before := weights(t, x)
 	for name, f := range map[string]safetensors.File{
-		"empty":       {},
-		"other shape": {Tensors: []safetensors.Tensor{safetensors.FromFloat32s("model/conv1/weight", []int{1}, []float32{1})}},
+		"empty": {},
+		"other shape": {Tensors: []safetensors.Tensor{safetensors.FromFloat32s("model/conv1/weight", []int{1},
+			[]float32{1})}},
 	} {
 		path := filepath.Join(t.TempDir(), "x.safetensors")
 		w, err := os.Create(path)
@@ -265,14 +266,16 @@ func TestThePlanIsAnOrderOfAllExamplesAndStaysInside(t *testing.T) {
 		row := plan[i*planWidth : (i+1)*planWidth]
 		seen[row[planExample]] = true
 		moved[fmt.Sprint(row[planRow:])] = true
-		if row[planRow] < 0 || row[planRow] > 2*shift || row[planCutRow] < 0 || int(row[planCutRow]) > set.Height-cutout || row[planFlip] > 1 {
+		if row[planRow] < 0 || row[planRow] > 2*shift || row[planCutRow] < 0 || int(row[planCutRow]) > set.Height-cutout ||
+			row[planFlip] > 1 {
 			t.Fatalf("row %v", row)
 		}
 	}
 	if len(seen) != 100 || len(moved) < 90 {
 		t.Errorf("%d examples, %d different augmentations", len(seen), len(moved))
 	}
-	if fmt.Sprint(plan) == fmt.Sprint(drawPlan(set, 100, true, 1, 2)) || fmt.Sprint(plan) != fmt.Sprint(drawPlan(set, 100, true, 1, 1)) {
+	if fmt.Sprint(plan) == fmt.Sprint(drawPlan(set, 100, true, 1, 2)) ||
+		fmt.Sprint(plan) != fmt.Sprint(drawPlan(set, 100, true, 1, 1)) {
 		t.Error("an epoch must depend on (seed, epoch) and on nothing else")
 	}
 }
@@ -312,7 +315,8 @@ func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 	}
 	_, err := x.Train(t.Context(), r, 0, func(int) {})
 	var d *Diverged
-	if !errors.As(err, &d) || !strings.Contains(err.Error(), fmt.Sprintf("in epoch 1 at step %d of %d", want+1, x.PerEpoch)) {
+	if !errors.As(err, &d) || !strings.Contains(err.Error(), fmt.Sprintf("in epoch 1 at step %d of %d", want+1,
+		x.PerEpoch)) {
 		t.Errorf("error %v, want step %d", err, want+1)
 	}
 	// The step counter went on; the network did not.

@@ -38,7 +38,8 @@ func (x *Session) Weights() ([]Layer, error) {
 				return err
 			}
 			name := torchName(v.Path()[1:])
-			out = append(out, Layer{Name: name[:len(name)-len(".weight")], Dims: v.Shape().Dimensions, Values: values, path: v.Path()})
+			out = append(out, Layer{Name: name[:len(name)-len(".weight")], Dims: v.Shape().Dimensions, Values: values,
+				path: v.Path()})
 		}
 		return nil
 	})

@@ -19,10 +19,12 @@ import (
 // The whole of `reproduce cifar10` on the built-in images: two p, two trials, one epoch.
 func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	if raceDetector || testing.Short() {
-		t.Skip("trains for half a minute, on GoMLX's engine in Go, which fails the pointer checks that come with the race detector")
+		t.Skip("trains for half a minute, on GoMLX's engine in Go, which fails the pointer checks that come with the " +
+			"race detector")
 	}
 	dir := t.TempDir()
-	stdout, stderr, code := bregman(t, dir, strings.Fields("reproduce cifar10 --models cnn --data fashion-sample --p 2,3 --trials 2 --epochs 1 --batch 50 --lr 0.5 --engine cpu --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("reproduce cifar10 --models cnn --data fashion-sample --p "+
+		"2,3 --trials 2 --epochs 1 --batch 50 --lr 0.5 --engine cpu --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -39,7 +41,8 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Runs != 4 || len(r.Groups) != 1 || len(r.Groups[0].Rows) != 2 {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Runs != 4 || len(r.Groups) != 1 ||
+		len(r.Groups[0].Rows) != 2 {
 		t.Fatalf("%v in %s", err, stdout)
 	}
 	for _, row := range r.Groups[0].Rows {
@@ -48,8 +51,10 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 		}
 	}
 	run := filepath.Join(dir, r.Run)
-	for _, f := range []string{"report.html", "tables/cnn_accuracy.csv", "tables/cnn_order.csv", "tables/cnn_weights.csv", "tables/cnn_histograms.csv", "tables/cnn_pruning.csv", "tables/cnn_pruning_all.csv",
-		"tables/cnn_rounding.csv", "tables/cnn_margins.csv", "tables/cnn_margins_product.csv", "tables/cnn_pairs.csv", "figures/cnn_weights.png", "figures/cnn_weights_scaled.svg", "figures/cnn_pruning.png", "figures/accuracy.png",
+	for _, f := range []string{"report.html", "tables/cnn_accuracy.csv", "tables/cnn_order.csv", "tables/cnn_weights.csv",
+		"tables/cnn_histograms.csv", "tables/cnn_pruning.csv", "tables/cnn_pruning_all.csv",
+		"tables/cnn_rounding.csv", "tables/cnn_margins.csv", "tables/cnn_margins_product.csv", "tables/cnn_pairs.csv",
+		"figures/cnn_weights.png", "figures/cnn_weights_scaled.svg", "figures/cnn_pruning.png", "figures/accuracy.png",
 		"trials/p3-s2-*/report.html", "trials/p3-s2-*/tables/layers.csv"} {
 		if found, _ := filepath.Glob(filepath.Join(run, f)); len(found) != 1 {
 			t.Errorf("%s: %d", f, len(found))
@@ -98,7 +103,8 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	args := strings.Fields("reproduce cifar10 --models cnn --data pictures --p 2,3 --trials 2 --epochs 12 --batch 12 --lr 0.3,auto --weight-decay 1e-3 --engine cpu --runs")
+	args := strings.Fields("reproduce cifar10 --models cnn --data pictures --p 2,3 --trials 2 --epochs 12 --batch 12 " +
+		"--lr 0.3,auto --weight-decay 1e-3 --engine cpu --runs")
 	_, stderr, code := bregman(t, dir, append(args, "whole")...)
 	if code != 0 {
 		t.Fatal(stderr)
@@ -129,7 +135,8 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 		}
 		for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 			trials, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "trials", "*"))
-			if found, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "work", "*", "run", "metrics.jsonl")); len(found) == 1 && len(trials) >= done {
+			if found, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "work", "*", "run",
+				"metrics.jsonl")); len(found) == 1 && len(trials) >= done {
 				if b, err := os.ReadFile(found[0]); err == nil && bytes.Count(b, []byte("\n")) >= 3 {
 					break
 				}
@@ -185,13 +192,16 @@ func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"--models alexnet", "choose cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2}, {"--trials 0", "trials = 0: want at least 1", 2}, {"--data nowhere --engine go", "nowhere", 1},
-		{"--adaptive 2", "--adaptive 2", 2}, {"--unit inch", "choose one or init", 2}, {"--resume nowhere", "nowhere", 1}, {"--resume .", `a run of "fit"`, 1}, {"--lr=-1", "--lr -1", 2}, {"--engine tpu", "choose auto", 2},
+		{"--models alexnet", "choose cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2},
+		{"--trials 0", "trials = 0: want at least 1", 2}, {"--data nowhere --engine go", "nowhere", 1},
+		{"--adaptive 2", "--adaptive 2", 2}, {"--unit inch", "choose one or init", 2}, {"--resume nowhere", "nowhere", 1},
+		{"--resume .", `a run of "fit"`, 1}, {"--lr=-1", "--lr -1", 2}, {"--engine tpu", "choose auto", 2},
 		{"--resume . --p 7", "--p with --resume", 2},
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"reproduce", "cifar10"}, strings.Fields(c.args)...)...)
 		_, said, _ := strings.Cut("\n"+stderr, "\nbregman: ") // after the plan, where there is one
-		if code != c.code || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+		if code != c.code || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 ||
+			strings.Contains(stderr, "goroutine") {
 			t.Errorf("reproduce cifar10 %s: exit %d, %q", c.args, code, stderr)
 		}
 	}
@@ -212,7 +222,8 @@ func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 	}
 	run := func(args string) []result {
 		t.Helper()
-		stdout, stderr, code := bregman(t, dir, append(strings.Fields("train --model cnn --data pictures --batch 12 --engine cpu --json"), strings.Fields(args)...)...)
+		stdout, stderr, code := bregman(t, dir, append(strings.Fields("train --model cnn --data pictures --batch 12 "+
+			"--engine cpu --json"), strings.Fields(args)...)...)
 		var r struct{ Runs []result }
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 || len(r.Runs) == 0 {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -223,7 +234,8 @@ func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 		if !(r.LR > 0) || r.Test < 0.6 {
 			t.Errorf("p = %v: learning rate %v, test accuracy %v", r.P, r.LR, r.Test)
 		}
-		for _, f := range []string{"tables/lr.json", "tables/lr.csv", "figures/lr.png", "tables/study.json", "tables/pruning.csv", "figures/weights.png"} {
+		for _, f := range []string{"tables/lr.json", "tables/lr.csv", "figures/lr.png", "tables/study.json",
+			"tables/pruning.csv", "figures/weights.png"} {
 			if st, err := os.Stat(filepath.Join(dir, r.Run, f)); err != nil || st.Size() == 0 {
 				t.Errorf("%s: %v", f, err)
 			}
@@ -242,8 +254,10 @@ func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 		}
 		write(t, dir, "other.safetensors", "not weights at all")
 	}
-	for args, want := range map[string]string{"--init nowhere": "nowhere", "--init other.safetensors": "other.safetensors"} {
-		_, stderr, code := bregman(t, dir, append(strings.Fields("train --model cnn --data pictures --batch 12 --engine go"), strings.Fields(args)...)...)
+	for args, want := range map[string]string{"--init nowhere": "nowhere",
+		"--init other.safetensors": "other.safetensors"} {
+		_, stderr, code := bregman(t, dir, append(strings.Fields("train --model cnn --data pictures --batch 12 --engine go"),
+			strings.Fields(args)...)...)
 		if code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}

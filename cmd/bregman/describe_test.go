@@ -81,11 +81,14 @@ func TestTheCommandLineAndASweepReadValuesAlike(t *testing.T) {
 		kind   string
 		values map[string]string
 	}{
-		{"fit", map[string]string{"data": "r100:7", "p": "1.1,2", "cv": "5", "steps": "1e6", "lp": "1e-3,1", "bias": "true", "loss": "logistic"}},
-		{"fit", map[string]string{"data": "a b.csv", "lr": "1e-4", "init": "normal:0.1", "seed": "18446744073709551615", "zero_based": "true"}},
+		{"fit", map[string]string{"data": "r100:7", "p": "1.1,2", "cv": "5", "steps": "1e6", "lp": "1e-3,1", "bias": "true",
+			"loss": "logistic"}},
+		{"fit", map[string]string{"data": "a b.csv", "lr": "1e-4", "init": "normal:0.1", "seed": "18446744073709551615",
+			"zero_based": "true"}},
 		{"margin", map[string]string{"data": "r2", "p": "1,inf", "gap": "1e-9", "support": "true"}},
 		{"path", map[string]string{"data": "r2", "p": "1.5", "to": "30.5", "loss": "poly"}},
-		{"train", map[string]string{"model": "resnet18", "p": "1.1", "lr": "auto", "epochs": "3", "weight_decay": "5e-4", "no_augment": "true"}},
+		{"train", map[string]string{"model": "resnet18", "p": "1.1", "lr": "auto", "epochs": "3", "weight_decay": "5e-4",
+			"no_augment": "true"}},
 		{"train", map[string]string{"unit": "one", "adaptive": "0.999"}},
 	} {
 		kind, err := command.KindByName(c.kind)

@@ -67,8 +67,10 @@ func (d document) commands() (blocks, text []string) {
 }
 
 // placeholders are what the documentation writes for values of the reader's.
-var placeholders = map[string]string{"FILE": "train.svm", "FILES": "train.svm", "RUN": "run", "RUN…": "run", "NAME": "cpu", "DIR": "dir", "NET": "resnet18",
-	"P": "2", "SEED": "1", "N": "2", "COMMAND": "fit", "λ": "1e-3", "LAMBDA": "1e-3", "URL": "nats://host:4222", "r100:SEED": "r100:1"}
+var placeholders = map[string]string{"FILE": "train.svm", "FILES": "train.svm", "RUN": "run", "RUN…": "run",
+	"NAME": "cpu", "DIR": "dir", "NET": "resnet18",
+	"P": "2", "SEED": "1", "N": "2", "COMMAND": "fit", "λ": "1e-3", "LAMBDA": "1e-3", "URL": "nats://host:4222",
+	"r100:SEED": "r100:1"}
 
 // arguments splits a command, with all that is optional, and values for placeholders.
 func arguments(line string) []string {
@@ -126,15 +128,18 @@ func TestEveryCommandOfTheDocumentationIsUnderstood(t *testing.T) {
 // incomplete reports whether a command of the text is a bare name, which needs arguments to run.
 func incomplete(args []string) bool {
 	return !slices.ContainsFunc(args[1:], func(s string) bool { return strings.HasPrefix(s, "-") }) &&
-		slices.Contains([]string{"fit", "predict", "margin", "path", "report", "export", "sweep", "reproduce", "data", "bench", "worker"}, args[0])
+		slices.Contains([]string{"fit", "predict", "margin", "path", "report", "export", "sweep", "reproduce", "data",
+			"bench", "worker"}, args[0])
 }
 
 // elsewhere are words of commands that need a GPU, a download, another machine or someone who stops them.
-var elsewhere = []string{"cifar10", "cuda", "fashion-mnist", "nats", "serve", "worker", "resnet18", "vgg11", "mobilenetv2", "regnetx200", "bench", "RUN",
+var elsewhere = []string{"cifar10", "cuda", "fashion-mnist", "nats", "serve", "worker", "resnet18", "vgg11",
+	"mobilenetv2", "regnetx200", "bench", "RUN",
 	"big.svm", "--resume", "--listen"}
 
 // shorter are flags that make a command of the documentation short enough for a test. The last value of a flag counts.
-var shorter = map[string]string{"train": "--epochs 1 --no-study", "reproduce linear": "--steps 2000 --seeds 1", "verify": "--seeds 1",
+var shorter = map[string]string{"train": "--epochs 1 --no-study", "reproduce linear": "--steps 2000 --seeds 1",
+	"verify":            "--seeds 1",
 	"reproduce cifar10": "--epochs 1 --trials 1"}
 
 func TestTheCommandsOfTheDocumentationRun(t *testing.T) {

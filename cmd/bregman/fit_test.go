@@ -36,7 +36,8 @@ func TestAKilledFitGoesOnAndEndsWithTheSameWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	var saved []string
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline) && len(saved) == 0; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline) &&
+		len(saved) == 0; time.Sleep(10 * time.Millisecond) {
 		saved, _ = filepath.Glob(filepath.Join(dir, "runs", "*", "checkpoints", "fit.safetensors"))
 	}
 	cmd.Process.Kill()
@@ -48,7 +49,8 @@ func TestAKilledFitGoesOnAndEndsWithTheSameWeights(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(run, "model.json")); err == nil {
 		t.Skip("it was done before it was killed")
 	}
-	if _, stderr, code := bregman(t, dir, "fit", "--resume", run, "--json"); code != 0 || !strings.Contains(stderr, "resuming after step") {
+	if _, stderr, code := bregman(t, dir, "fit", "--resume", run, "--json"); code != 0 ||
+		!strings.Contains(stderr, "resuming after step") {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	if _, stderr, code := bregman(t, dir, append(strings.Fields(args), "--runs=", "--out", "whole.json")...); code != 0 {
@@ -75,15 +77,18 @@ func TestARunGoesOnOnlyWithItsOwnDataAndAWholeCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, run, "run.json", strings.Replace(string(info), `"status": "done"`, `"status": "running"`, 1)) // as if it had been killed
+	// as if it had been killed
+	write(t, run, "run.json", strings.Replace(string(info), `"status": "done"`, `"status": "running"`, 1))
 	write(t, dir, "good.svm", separable+"1 1:5\n")
-	if _, stderr, code := bregman(t, dir, "fit", "--resume", run); code != 1 || !strings.Contains(stderr, "has changed") || strings.Count(stderr, "\n") != 1 {
+	if _, stderr, code := bregman(t, dir, "fit", "--resume", run); code != 1 || !strings.Contains(stderr, "has changed") ||
+		strings.Count(stderr, "\n") != 1 {
 		t.Errorf("other data: exit %d, %q", code, stderr)
 	}
 	write(t, dir, "good.svm", separable)
 	os.MkdirAll(filepath.Join(run, "checkpoints"), 0o777)
 	write(t, run, "checkpoints/fit.safetensors", "\x08\x00\x00")
-	if _, stderr, code := bregman(t, dir, "fit", "--resume", run); code != 1 || !strings.Contains(stderr, "fit.safetensors is damaged") || strings.Count(stderr, "\n") != 1 {
+	if _, stderr, code := bregman(t, dir, "fit", "--resume", run); code != 1 ||
+		!strings.Contains(stderr, "fit.safetensors is damaged") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("half a checkpoint: exit %d, %q", code, stderr)
 	}
 	os.Remove(filepath.Join(run, "checkpoints", "fit.safetensors"))
@@ -95,7 +100,8 @@ func TestARunGoesOnOnlyWithItsOwnDataAndAWholeCheckpoint(t *testing.T) {
 func TestModelsThatCannotBeUsedAreRefusedInOneLine(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "good.svm", separable)
-	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data good.svm --scale std --out m.json --runs=")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("fit --data good.svm --scale std --out m.json --runs=")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	whole, _ := os.ReadFile(filepath.Join(dir, "m.json"))
@@ -103,9 +109,11 @@ func TestModelsThatCannotBeUsedAreRefusedInOneLine(t *testing.T) {
 	write(t, dir, "newer.json", strings.Replace(string(whole), `"version":2`, `"version":4`, 1))
 	write(t, dir, "wide.svm", "1 9:1\n-1 1:1\n")
 	for args, want := range map[string]string{
-		"--model cut.json --data good.svm": "cut short", "--model newer.json --data good.svm": "newer than this program", "--model m.json --data wide.svm": "9 features",
+		"--model cut.json --data good.svm": "cut short", "--model newer.json --data good.svm": "newer than this program",
+		"--model m.json --data wide.svm": "9 features",
 	} {
-		if _, stderr, code := bregman(t, dir, append([]string{"predict"}, strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		if _, stderr, code := bregman(t, dir, append([]string{"predict"}, strings.Fields(args)...)...); code == 0 ||
+			!strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("predict %s: exit %d, %q, want %q", args, code, stderr, want)
 		}
 	}
@@ -137,10 +145,12 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 	csv.WriteString("height,weight,noise,kind\n")
 	for i := range 60 {
 		kind, shift := i%3, float64(i%7)/10
-		csv.WriteString(strings.Join([]string{fmtFloat(float64(kind*10) + shift), fmtFloat(200 - float64(kind*kind*40) + 3*shift), fmtFloat(shift * 100), fmtFloat(float64(kind))}, ",") + "\n")
+		csv.WriteString(strings.Join([]string{fmtFloat(float64(kind*10) + shift),
+			fmtFloat(200 - float64(kind*kind*40) + 3*shift), fmtFloat(shift * 100), fmtFloat(float64(kind))}, ",") + "\n")
 	}
 	write(t, dir, "three.csv", csv.String())
-	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --p 1.1,2,6 --cv 4 --scale std --bias --out m.json --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --p 1.1,2,6 --cv 4 --scale std "+
+		"--bias --out m.json --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -174,16 +184,23 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
-	if text, _ := os.ReadFile(filepath.Join(dir, r.Run, "tables/weights.md")); !strings.Contains(string(text), "| height |") {
+	if text, _ := os.ReadFile(filepath.Join(dir, r.Run, "tables/weights.md")); !strings.Contains(string(text),
+		"| height |") {
 		t.Errorf("the features have lost their names: %s", text)
 	}
 	// the scaler went with the model
-	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data three.csv --out l.txt")...); code != 0 || !strings.Contains(stderr, "1.0000") {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("predict --model m.json --data three.csv --out l.txt")...); code != 0 ||
+		!strings.Contains(stderr, "1.0000") {
 		t.Errorf("predict: exit %d, %s", code, stderr)
 	}
-	for args, want := range map[string]string{"--p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60", "--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
-		"--lp 1,2": "--cv", "--lp 0": "--lp 0", "--lp 1,1 --cv 3": "twice", "--lp 1 --l2 1": "say one", "--lp 1 --method pgd": "go together", "--lp 1 --lr 1": "drop", "--soft 0.5 --method pgd": "--soft", "--scale max --soft 3": "--soft 3"} {
-		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --runs="), strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+	for args, want := range map[string]string{"--p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60",
+		"--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
+		"--lp 1,2": "--cv", "--lp 0": "--lp 0", "--lp 1,1 --cv 3": "twice", "--lp 1 --l2 1": "say one",
+		"--lp 1 --method pgd": "go together", "--lp 1 --lr 1": "drop", "--soft 0.5 --method pgd": "--soft",
+		"--scale max --soft 3": "--soft 3"} {
+		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --runs="),
+			strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("fit %s: exit %d, %q, want %q", args, code, stderr, want)
 		}
 	}
@@ -202,7 +219,8 @@ func TestDataThatNoWeightsSeparateGetsASoftMargin(t *testing.T) {
 		if i%20 == 0 {
 			label = "1" // whatever it was
 		}
-		svm.WriteString(label + " 1:" + fmtFloat(float64(1-2*(i%2))+float64(i%9)/10) + " 2:" + fmtFloat(float64(i%11)/5-1) + "\n")
+		svm.WriteString(label + " 1:" + fmtFloat(float64(1-2*(i%2))+float64(i%9)/10) + " 2:" + fmtFloat(float64(i%11)/5-1) +
+			"\n")
 	}
 	svm.WriteString("-1 1:2 2:0\n1 1:2 2:0\n")
 	write(t, dir, "noisy.svm", svm.String())
@@ -227,7 +245,8 @@ func noisySVM() string {
 		if i%9 == 0 {
 			label = "1"
 		}
-		svm.WriteString(label + " 1:" + fmtFloat(float64(1-2*(i%2))+float64(i%7)/5) + " 2:" + fmtFloat(float64(i%11)/5-1) + "\n")
+		svm.WriteString(label + " 1:" + fmtFloat(float64(1-2*(i%2))+float64(i%7)/5) + " 2:" + fmtFloat(float64(i%11)/5-1) +
+			"\n")
 	}
 	return svm.String()
 }
@@ -244,14 +263,16 @@ func TestPenaltiesInEveryGeometry(t *testing.T) {
 		}
 	}
 	fit := func(args string) (r result) {
-		stdout, stderr, code := bregman(t, dir, append(strings.Fields("fit --data noisy.svm --loss logistic --json"), strings.Fields(args)...)...)
+		stdout, stderr, code := bregman(t, dir, append(strings.Fields("fit --data noisy.svm --loss logistic --json"),
+			strings.Fields(args)...)...)
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 {
 			t.Fatalf("%s: exit %d, %v, %s, %s", args, code, err, stdout, stderr)
 		}
 		return r
 	}
 	a, b := fit("--l2 0.01"), fit("--lp 0.01")
-	if a.Loss != b.Loss || a.Objective != b.Objective || a.L2 != b.LP || !(a.Objective > a.Loss) || !(a.Excess <= 1e-3*a.Objective) {
+	if a.Loss != b.Loss || a.Objective != b.Objective || a.L2 != b.LP || !(a.Objective > a.Loss) ||
+		!(a.Excess <= 1e-3*a.Objective) {
 		t.Errorf("p = 2: %+v and %+v", a, b)
 	}
 	for _, p := range []string{"1.05", "1.5", "10"} {
@@ -280,31 +301,39 @@ func TestPenaltiesInEveryGeometry(t *testing.T) {
 }
 
 func TestASmallGapIsHandedToTheExactSolver(t *testing.T) {
-	stdout, stderr, code := bregman(t, t.TempDir(), strings.Fields("fit --data r100:3 --p 10 --gap 1e-6 --json --runs=")...)
+	stdout, stderr, code := bregman(t, t.TempDir(),
+		strings.Fields("fit --data r100:3 --p 10 --gap 1e-6 --json --runs=")...)
 	var r struct {
 		Method string
 		Gap    float64
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 || r.Gap > 1e-6 || !strings.Contains(r.Method, "then interior point") {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 || r.Gap > 1e-6 ||
+		!strings.Contains(r.Method, "then interior point") {
 		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
 	}
 }
 
 func TestSynthesisedDataIsFittedAndBenchmarked(t *testing.T) {
 	dir := t.TempDir()
-	if _, stderr, code := bregman(t, dir, strings.Fields("data synth --rows 300 --cols 200 --entries 20 --out s.svm")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("data synth --rows 300 --cols 200 --entries 20 --out s.svm")...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data s.svm --loss logistic --l2 1e-3 --runs=")...); code != 0 || !strings.Contains(stdout, "excess") {
+	if stdout, stderr,
+		code := bregman(t, dir, strings.Fields("fit --data s.svm --loss logistic --l2 1e-3 --runs=")...); code != 0 ||
+		!strings.Contains(stdout, "excess") {
 		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
 	}
-	if a, _, code := bregman(t, dir, strings.Fields("fit --data s.svm --float32 --runs= --json")...); code != 0 || !json.Valid([]byte(a)) {
+	if a, _, code := bregman(t, dir, strings.Fields("fit --data s.svm --float32 --runs= --json")...); code != 0 ||
+		!json.Valid([]byte(a)) {
 		t.Errorf("float32: exit %d, %s", code, a)
 	}
-	if stdout, stderr, code := bregman(t, dir, strings.Fields("bench margin --rows 300 --cols 200 --entries 20 --rounds 1 --json")...); code != 0 || !json.Valid([]byte(stdout)) {
+	if stdout, stderr, code := bregman(t, dir, strings.Fields("bench margin --rows 300 --cols 200 --entries 20 "+
+		"--rounds 1 --json")...); code != 0 || !json.Valid([]byte(stdout)) {
 		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
 	}
-	if stdout, stderr, code := bregman(t, dir, strings.Fields("bench margin --scaling --rows 5000 --entries 20 --out f.png")...); code != 0 || !strings.Contains(stdout, "100,000") {
+	if stdout, stderr, code := bregman(t, dir, strings.Fields("bench margin --scaling --rows 5000 --entries 20 --out "+
+		"f.png")...); code != 0 || !strings.Contains(stdout, "100,000") {
 		t.Errorf("exit %d, %s, %s", code, stdout, stderr)
 	}
 }

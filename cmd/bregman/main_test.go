@@ -65,10 +65,13 @@ const separable = "1 1:2 2:1\n1 1:1 2:3\n-1 1:-1 2:-2\n-1 1:-3 2:0.5\n"
 func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"good.svm": separable, "empty.svm": "", "ragged.csv": "a,b,label\n1,2,1\n1,2\n", "zero.svm": "1 0:1\n-1 1:1\n", "order.svm": "1 2:1 1:1\n-1 1:1\n",
-		"nan.svm": "1 1:nan\n-1 1:1\n", "inf.csv": "a,label\ninf,1\n2,0\n", "text.svm": "spam 1:1\nham 1:2\n", "text.csv": "a,label\n1,spam\n2,ham\n",
-		"short.npy": "\x93NUMPY\x01\x00", "model.json": `{"format":"bregman-linear","version":1,"classes":[-1,1],"weights":[[1,2]]}`,
-		"wide.svm": "1 9:1\n-1 1:1\n", "notadir": "x", "huge.svm": "1 1:3e300 2:1e300\n-1 1:-1e300 2:2e300\n",
+		"good.svm": separable, "empty.svm": "", "ragged.csv": "a,b,label\n1,2,1\n1,2\n", "zero.svm": "1 0:1\n-1 1:1\n",
+		"order.svm": "1 2:1 1:1\n-1 1:1\n",
+		"nan.svm":   "1 1:nan\n-1 1:1\n", "inf.csv": "a,label\ninf,1\n2,0\n", "text.svm": "spam 1:1\nham 1:2\n",
+		"text.csv":   "a,label\n1,spam\n2,ham\n",
+		"short.npy":  "\x93NUMPY\x01\x00",
+		"model.json": `{"format":"bregman-linear","version":1,"classes":[-1,1],"weights":[[1,2]]}`,
+		"wide.svm":   "1 9:1\n-1 1:1\n", "notadir": "x", "huge.svm": "1 1:3e300 2:1e300\n-1 1:-1e300 2:2e300\n",
 	} {
 		write(t, dir, name, text)
 	}
@@ -100,50 +103,71 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		{"data info empty.svm", "empty.svm"},
 	} {
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
-		if code != 1 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") || stdout != "" {
+		if code != 1 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
+			strings.Contains(stderr, "goroutine") || stdout != "" {
 			t.Errorf("%s: exit %d, want 1 and %q in one line\nstdout: %s\nstderr: %s", c.args, code, c.want, stdout, stderr)
 		}
 	}
 }
 
 func TestHelpIsACommandAndErrorsNameTheirs(t *testing.T) {
-	for args, want := range map[string]string{"help": "Usage: bregman <command>", "": "Usage: bregman <command>", "help train": "Usage: bregman train", "help reproduce cifar10": "Usage: bregman reproduce cifar10"} {
-		if stdout, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 0 || !strings.HasPrefix(stdout, want) {
+	for args, want := range map[string]string{"help": "Usage: bregman <command>", "": "Usage: bregman <command>",
+		"help train": "Usage: bregman train", "help reproduce cifar10": "Usage: bregman reproduce cifar10"} {
+		if stdout, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 0 ||
+			!strings.HasPrefix(stdout, want) {
 			t.Errorf("%s: exit %d, %.80q, %q", args, code, stdout, stderr)
 		}
 	}
-	for args, want := range map[string]string{"train --foo": "Try: bregman train --help\n", "fly": "Try: bregman --help\n", "help fly": "Try: bregman --help\n", "reproduce": "Try: bregman reproduce --help\n"} {
-		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || !strings.HasSuffix(stderr, want) {
+	for args, want := range map[string]string{"train --foo": "Try: bregman train --help\n", "fly": "Try: bregman --help\n",
+		"help fly": "Try: bregman --help\n", "reproduce": "Try: bregman reproduce --help\n"} {
+		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 ||
+			!strings.HasSuffix(stderr, want) {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
 	}
 }
 
 func TestBadUsageExitsWithTwo(t *testing.T) {
-	for _, args := range []string{"fly", "fit", "fit --data x --p three", "fit --data x --loss hinge", "reproduce", "fit --nonsense"} {
+	for _, args := range []string{"fly", "fit", "fit --data x --p three", "fit --data x --loss hinge", "reproduce",
+		"fit --nonsense"} {
 		if _, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...); code != 2 || stderr == "" {
 			t.Errorf("%s: exit %d, %q", args, code, stderr)
 		}
 	}
 	const above = "p must be a finite number above 1"
 	for _, c := range []struct{ args, want string }{
-		{"fit --data good.svm --p 1", above}, {"fit --data good.svm --p 0.5", above}, {"fit --data good.svm --p NaN", above}, {"fit --data good.svm --p Inf", above},
-		{"fit --data good.svm --steps 0", "--steps 0"}, {"fit --data good.svm --lr=-1", "--lr -1"}, {"fit --data good.svm --loss square --gap 1e-3", "--gap"},
-		{"margin --data good.svm --p 0.5", "p from 1 to Inf"}, {"margin --data good.svm --p NaN", "p from 1 to Inf"}, {"margin --data good.svm --out w.json", ".npy"},
-		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above}, {"verify --seeds 0", "--seeds 0"},
+		{"fit --data good.svm --p 1", above}, {"fit --data good.svm --p 0.5", above}, {"fit --data good.svm --p NaN", above},
+		{"fit --data good.svm --p Inf", above},
+		{"fit --data good.svm --steps 0", "--steps 0"}, {"fit --data good.svm --lr=-1", "--lr -1"},
+		{"fit --data good.svm --loss square --gap 1e-3", "--gap"},
+		{"margin --data good.svm --p 0.5", "p from 1 to Inf"}, {"margin --data good.svm --p NaN", "p from 1 to Inf"},
+		{"margin --data good.svm --out w.json", ".npy"},
+		{"path --data r100 --p 1", above}, {"path --data r100 --to=-1", "--to -1"}, {"verify --p 0.9", above},
+		{"verify --seeds 0", "--seeds 0"},
 		{"reproduce linear --steps 5", "--steps 5"}, {"bench linear --time 0s", "--time 0s"},
-		{"sweep t.toml --jobs 0 --out z", "--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1"}, {"sweep resume z --jobs 0", "--jobs 0: nothing would run"},
-		{"reproduce cifar10 --jobs 0", "--jobs 0: nothing would run"}, {"reproduce cifar10 --resume z --jobs 0", "--jobs 0: nothing would run"},
-		{"sweep t.toml --listen 0.0.0.0:4333 --out z", "set --user and --password"}, {"sweep t.toml --listen 4333 --out z", "want HOST:PORT"}, {"sweep t.toml --listen 127.0.0.1:70000 --out z", "want HOST:PORT"},
-		{"reproduce cifar10 --epochs 0", "--epochs 0"}, {"reproduce cifar10 --batch 0", "--batch 0"}, {"sweep cifar10 epochs=0 --out z", "epochs: model = vgg11, p = 1.1, seed 1: --epochs 0"},
-		{"sweep cifar10 batch=0 --out z", "--batch 0"}, {"bench margin --cols 5 --entries 50", "50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"}, {"data synth --cols 5 --entries 50 --out x.svm", "50 entries a row"}, {"data synth --rows 0 --out x.svm", "--rows 0"}, {"bench margin --rounds 0", "--rounds 0"},
-		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"}, {"train --epochs=-1", "--epochs -1"},
-		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"}, {"fit --resume x --top 2", "--top with --resume"},
+		{"sweep t.toml --jobs 0 --out z", "--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1"},
+		{"sweep resume z --jobs 0", "--jobs 0: nothing would run"},
+		{"reproduce cifar10 --jobs 0", "--jobs 0: nothing would run"}, {"reproduce cifar10 --resume z --jobs 0",
+			"--jobs 0: nothing would run"},
+		{"sweep t.toml --listen 0.0.0.0:4333 --out z", "set --user and --password"}, {"sweep t.toml --listen 4333 --out z",
+			"want HOST:PORT"}, {"sweep t.toml --listen 127.0.0.1:70000 --out z", "want HOST:PORT"},
+		{"reproduce cifar10 --epochs 0", "--epochs 0"}, {"reproduce cifar10 --batch 0", "--batch 0"},
+		{"sweep cifar10 epochs=0 --out z", "epochs: model = vgg11, p = 1.1, seed 1: --epochs 0"},
+		{"sweep cifar10 batch=0 --out z", "--batch 0"}, {"bench margin --cols 5 --entries 50",
+			"50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"},
+		{"data synth --cols 5 --entries 50 --out x.svm", "50 entries a row"}, {"data synth --rows 0 --out x.svm",
+			"--rows 0"}, {"bench margin --rounds 0", "--rounds 0"},
+		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"},
+		{"train --epochs=-1", "--epochs -1"},
+		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"},
+		{"fit --resume x --top 2", "--top with --resume"},
 	} {
 		dir := t.TempDir()
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
-		if left, _ := os.ReadDir(dir); code != 2 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || stdout != "" || len(left) != 0 {
-			t.Errorf("%s: exit %d, want 2 and %q in one line\nstdout: %s\nstderr: %s\nleft: %v", c.args, code, c.want, stdout, stderr, left)
+		if left, _ := os.ReadDir(dir); code != 2 || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 ||
+			stdout != "" || len(left) != 0 {
+			t.Errorf("%s: exit %d, want 2 and %q in one line\nstdout: %s\nstderr: %s\nleft: %v", c.args, code, c.want, stdout,
+				stderr, left)
 		}
 	}
 }
@@ -162,7 +186,8 @@ func TestAFolderDoesNotHideABuiltInSet(t *testing.T) {
 func TestLabelsThatAreAllTheSameAreSaid(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "one.svm", "3 1:1\n3 1:2\n")
-	if _, stderr, code := bregman(t, dir, "fit", "--data", "one.svm"); code != 0 || !strings.Contains(stderr, "all labels are 3") {
+	if _, stderr, code := bregman(t, dir, "fit", "--data", "one.svm"); code != 0 ||
+		!strings.Contains(stderr, "all labels are 3") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }
@@ -171,7 +196,8 @@ func TestLabelsThatAreAllTheSameAreSaid(t *testing.T) {
 func TestHelpTextsLoseNoApostrophe(t *testing.T) {
 	for _, args := range []string{"sweep start --help", "reproduce cifar10 --help"} {
 		stdout, stderr, code := bregman(t, t.TempDir(), strings.Fields(args)...)
-		if text := strings.Join(strings.Fields(stdout), " "); code != 0 || !strings.Contains(text, "of the paper") || strings.Contains(text, "papers") {
+		if text := strings.Join(strings.Fields(stdout), " "); code != 0 || !strings.Contains(text, "of the paper") ||
+			strings.Contains(text, "papers") {
 			t.Errorf("%s: exit %d, %s\n%s", args, code, stdout, stderr)
 		}
 	}
@@ -190,7 +216,8 @@ func TestAPanicIsAFailureNotBadUsage(t *testing.T) {
 }
 
 func TestEveryCommandHasHelpWithAnExample(t *testing.T) {
-	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "train", "doctor", "reproduce linear", "bench linear", "bench margin", "data list", "data info", "data get", "data synth"} {
+	for _, args := range []string{"fit", "predict", "margin", "path", "verify", "train", "doctor", "reproduce linear",
+		"bench linear", "bench margin", "data list", "data info", "data get", "data synth"} {
 		stdout, _, code := bregman(t, t.TempDir(), append(strings.Fields(args), "--help")...)
 		if code != 0 || !strings.Contains(stdout, "Usage:") || !strings.Contains(stdout, "\n    bregman "+args) {
 			t.Errorf("%s --help: exit %d, %q", args, code, stdout)
@@ -218,7 +245,8 @@ func TestFitPredictRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "train.csv", "x,y,label\n2,1,7\n1,3,7\n-1,-2,3\n-3,0.5,3\n")
 	write(t, dir, "test.csv", "x,y,label\n1,1,7\n-2,-2,3\n3,1,3\n")
-	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data train.csv --test test.csv --p 3 --method normalized --steps 20000 --bias --out model.json --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data train.csv --test test.csv --p 3 --method "+
+		"normalized --steps 20000 --bias --out model.json --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -226,19 +254,22 @@ func TestFitPredictRoundTrip(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v in %s", err, stdout)
 	}
-	for _, key := range []string{"p", "method", "steps", "loss", "margin", "norm", "gap", "train_accuracy", "seconds", "total_seconds", "test_accuracy"} {
+	for _, key := range []string{"p", "method", "steps", "loss", "margin", "norm", "gap", "train_accuracy", "seconds",
+		"total_seconds", "test_accuracy"} {
 		if _, ok := r[key].(float64); !ok && key != "method" {
 			t.Errorf("%s is %v", key, r[key])
 		}
 	}
-	if r["train_accuracy"] != 1.0 || math.Abs(r["test_accuracy"].(float64)-2./3) > 1e-12 || math.Abs(r["margin"].(float64)*r["norm"].(float64)-1) > 1e-12 {
+	if r["train_accuracy"] != 1.0 || math.Abs(r["test_accuracy"].(float64)-2./3) > 1e-12 ||
+		math.Abs(r["margin"].(float64)*r["norm"].(float64)-1) > 1e-12 {
 		t.Errorf("result %v", r)
 	}
 	stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv")...)
 	if code != 0 || stdout != "7\n3\n7\n" || !strings.Contains(stderr, "0.6667") {
 		t.Errorf("predict: exit %d, %q, %q", code, stdout, stderr)
 	}
-	stdout, _, _ = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv --scores --out l.txt --json")...)
+	stdout, _, _ = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv --scores --out l.txt "+
+		"--json")...)
 	if !json.Valid([]byte(stdout)) {
 		t.Errorf("--json printed %q", stdout)
 	}
@@ -247,7 +278,8 @@ func TestFitPredictRoundTrip(t *testing.T) {
 	}
 	stdout, _, _ = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv --scores --json")...)
 	var said struct{ Labels, Scores []float64 }
-	if err := json.Unmarshal([]byte(stdout), &said); err != nil || !slices.Equal(said.Labels, []float64{7, 3, 7}) || len(said.Scores) != 3 || strings.Contains(stdout, `"out"`) {
+	if err := json.Unmarshal([]byte(stdout), &said); err != nil || !slices.Equal(said.Labels, []float64{7, 3, 7}) ||
+		len(said.Scores) != 3 || strings.Contains(stdout, `"out"`) {
 		t.Errorf("--json printed %q, %v", stdout, err)
 	}
 	// data of one label has no accuracy to speak of, but its labels are not lost
@@ -256,12 +288,15 @@ func TestFitPredictRoundTrip(t *testing.T) {
 	if code != 1 || stdout != "7\n3\n" || !strings.Contains(stderr, "two classes") {
 		t.Errorf("one label: exit %d, %q, %q", code, stdout, stderr)
 	}
-	if stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data one.csv --unlabeled")...); code != 0 || stdout != "7\n3\n" || stderr != "" {
+	if stdout, stderr,
+		code = bregman(t, dir, strings.Fields("predict --model model.json --data one.csv --unlabeled")...); code != 0 ||
+		stdout != "7\n3\n" || stderr != "" {
 		t.Errorf("--unlabeled: exit %d, %q, %q", code, stdout, stderr)
 	}
 	// the run folder is whole
 	run := r["run"].(string)
-	for _, f := range []string{"run.json", "metrics.jsonl", "model.json", "report.html", "tables/trace.csv", "figures/trace.svg", "figures/trace.png"} {
+	for _, f := range []string{"run.json", "metrics.jsonl", "model.json", "report.html", "tables/trace.csv",
+		"figures/trace.svg", "figures/trace.png"} {
 		if st, err := os.Stat(filepath.Join(dir, run, f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -275,14 +310,16 @@ func TestFitPredictRoundTrip(t *testing.T) {
 func TestNpyWeightsArePredictedWithToo(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "train.svm", separable)
-	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data train.svm --steps 1000 --out w.npy --runs=")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("fit --data train.svm --steps 1000 --out w.npy --runs=")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	stdout, _, code := bregman(t, dir, strings.Fields("predict --model w.npy --data train.svm")...)
 	if code != 0 || stdout != "1\n1\n-1\n-1\n" {
 		t.Errorf("exit %d, %q", code, stdout)
 	}
-	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data train.svm --steps 10 --init w.npy --runs=")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("fit --data train.svm --steps 10 --init w.npy --runs=")...); code != 0 {
 		t.Errorf("--init w.npy: %s", stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "runs")); err == nil {
@@ -293,7 +330,8 @@ func TestNpyWeightsArePredictedWithToo(t *testing.T) {
 func TestManyClassesAreFittedOneAgainstTheRest(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "three.csv", "a,b,label\n1,0,1\n0.9,0.1,1\n0,1,2\n0.1,0.8,2\n-1,-1,3\n-0.7,-0.9,3\n")
-	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --steps 2000 --lr 0.1 --out m.json --json --runs=")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --steps 2000 --lr 0.1 --out m.json "+
+		"--json --runs=")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -303,7 +341,8 @@ func TestManyClassesAreFittedOneAgainstTheRest(t *testing.T) {
 	if json.Unmarshal([]byte(stdout), &r); r.Train != 1 {
 		t.Errorf("result %s", stdout)
 	}
-	if out, _, _ := bregman(t, dir, strings.Fields("predict --model m.json --data three.csv")...); out != "1\n1\n2\n2\n3\n3\n" {
+	if out, _,
+		_ := bregman(t, dir, strings.Fields("predict --model m.json --data three.csv")...); out != "1\n1\n2\n2\n3\n3\n" {
 		t.Errorf("predicted %q", out)
 	}
 }
@@ -314,8 +353,10 @@ func TestDefaultsWorkOnWhateverIsSmall(t *testing.T) {
 	write(t, dir, "contra.csv", "a,label\n1,1\n1,0\n")
 	write(t, dir, "zeros.csv", "a,b,label\n0,0,1\n0,0,0\n")
 	write(t, dir, "one.svm", "1 1:3\n")
-	for _, args := range []string{"--data good.svm", "--data r2", "--data contra.csv", "--data zeros.csv", "--data one.svm", "--data good.svm --steps 1 --lr 1e-4",
-		"--data good.svm --p 1.01", "--data good.svm --p 100", "--data good.svm --batch 1", "--data good.svm --loss square --p 1.1", "--data r100 --steps 1e3 --method steepest"} {
+	for _, args := range []string{"--data good.svm", "--data r2", "--data contra.csv", "--data zeros.csv",
+		"--data one.svm", "--data good.svm --steps 1 --lr 1e-4",
+		"--data good.svm --p 1.01", "--data good.svm --p 100", "--data good.svm --batch 1",
+		"--data good.svm --loss square --p 1.1", "--data r100 --steps 1e3 --method steepest"} {
 		stdout, stderr, code := bregman(t, dir, append([]string{"fit", "--json"}, strings.Fields(args)...)...)
 		var r map[string]any
 		if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil {
@@ -335,19 +376,26 @@ func TestColumnsAreMatchedByName(t *testing.T) {
 	write(t, dir, "features.csv", "a,b\n2,1\n-3,0.5\n")
 	write(t, dir, "other.csv", "a,c,label\n2,1,1\n-3,0.5,0\n")
 	write(t, dir, "foreign.csv", "a,b,label\n2,1,5\n-3,0.5,9\n")
-	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data train.csv --test swapped.csv --out m.json --runs=")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir,
+		strings.Fields("fit --data train.csv --test swapped.csv --out m.json --runs=")...); code != 0 {
 		t.Fatal(stderr)
 	}
-	if out, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data swapped.csv")...); code != 0 || out != "1\n1\n0\n0\n" || !strings.Contains(stderr, "1.0000") {
+	if out, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data swapped.csv")...); code != 0 ||
+		out != "1\n1\n0\n0\n" || !strings.Contains(stderr, "1.0000") {
 		t.Errorf("swapped columns: exit %d, %q, %q", code, out, stderr)
 	}
-	if out, _, code := bregman(t, dir, strings.Fields("predict --model m.json --data features.csv --unlabeled")...); code != 0 || out != "1\n0\n" {
+	if out, _,
+		code := bregman(t, dir, strings.Fields("predict --model m.json --data features.csv --unlabeled")...); code != 0 ||
+		out != "1\n0\n" {
 		t.Errorf("no label column: exit %d, %q", code, out)
 	}
-	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data other.csv")...); code != 1 || !strings.Contains(stderr, "lacks columns") {
+	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data other.csv")...); code != 1 ||
+		!strings.Contains(stderr, "lacks columns") {
 		t.Errorf("a missing column: exit %d, %q", code, stderr)
 	}
-	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data foreign.csv")...); code != 1 || !strings.Contains(stderr, "not one of the model's classes") {
+	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data foreign.csv")...); code != 1 ||
+		!strings.Contains(stderr, "not one of the model's classes") {
 		t.Errorf("foreign labels: exit %d, %q", code, stderr)
 	}
 }
@@ -358,7 +406,8 @@ func TestWhatCanFailFailsBeforeTraining(t *testing.T) {
 	os.Mkdir(filepath.Join(dir, "folder"), 0o777)
 	for _, args := range []string{"--test missing.svm", "--out folder"} {
 		_, stderr, code := bregman(t, dir, append(strings.Fields("fit --data good.svm"), strings.Fields(args)...)...)
-		if runs, _ := filepath.Glob(filepath.Join(dir, "runs", "*")); code != 1 || len(runs) != 0 || strings.Count(stderr, "\n") != 1 {
+		if runs, _ := filepath.Glob(filepath.Join(dir, "runs", "*")); code != 1 || len(runs) != 0 ||
+			strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: exit %d, runs %v, %q", args, code, runs, stderr)
 		}
 	}
@@ -435,18 +484,21 @@ func TestMarginPrintsCertifiedMargins(t *testing.T) {
 			t.Errorf("%s is %v", key, r[key])
 		}
 	}
-	if r["lower"].(float64) > r["upper"].(float64) || math.Abs(r["margin"].(float64)*r["norm"].(float64)-1) > 1e-12 || r["gap"].(float64) > 1e-9 {
+	if r["lower"].(float64) > r["upper"].(float64) || math.Abs(r["margin"].(float64)*r["norm"].(float64)-1) > 1e-12 ||
+		r["gap"].(float64) > 1e-9 {
 		t.Errorf("result %v", r)
 	}
 	// the weights have margin 1: they classify, and go back in as a start
-	if out, _, code := bregman(t, dir, strings.Fields("predict --model w.npy --data good.svm")...); code != 0 || out != "1\n1\n-1\n-1\n" {
+	if out, _, code := bregman(t, dir, strings.Fields("predict --model w.npy --data good.svm")...); code != 0 ||
+		out != "1\n1\n-1\n-1\n" {
 		t.Errorf("the weights predict %q", out)
 	}
 	stdout, _, code = bregman(t, dir, strings.Fields("margin --data r100 --p 1,1.1,2,10,Inf --support")...)
 	if code != 0 || strings.Count(stdout, "Support vectors") != 5 {
 		t.Errorf("exit %d, %s", code, stdout)
 	}
-	if stdout, _, code = bregman(t, dir, strings.Fields("margin --data r100 --p 2,Inf --json")...); code != 0 || !json.Valid([]byte(stdout)) {
+	if stdout, _, code = bregman(t, dir, strings.Fields("margin --data r100 --p 2,Inf --json")...); code != 0 ||
+		!json.Valid([]byte(stdout)) {
 		t.Errorf("exit %d, %s", code, stdout)
 	}
 	write(t, dir, "xor.csv", "a,b,label\n0,0,0\n1,1,0\n0,1,1\n1,0,1\n")
@@ -492,7 +544,8 @@ func TestDoctorSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 		if !strings.Contains(stdout, "xla-cpu   found, not tried   "+dir) {
 			t.Errorf("doctor: %s", stdout)
 		}
-		if stdout, _, code = bregman(t, dir, "doctor", "--try"); code != 0 || strings.Contains(stdout, "not tried") || !strings.Contains(stdout, "does not start: ") {
+		if stdout, _, code = bregman(t, dir, "doctor", "--try"); code != 0 || strings.Contains(stdout, "not tried") ||
+			!strings.Contains(stdout, "does not start: ") {
 			t.Errorf("doctor --try: exit %d, %s", code, stdout)
 		}
 	}
@@ -507,7 +560,8 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 		t.Errorf("list: %d, %s", code, out)
 	}
 	t.Setenv("BREGMAN_DATA", dir)
-	if out, _, code := bregman(t, dir, "data", "list"); code != 0 || !strings.Contains(out, "not here: bregman data get cifar10") || strings.Contains(out, "data get fashion-mnist") {
+	if out, _, code := bregman(t, dir, "data", "list"); code != 0 ||
+		!strings.Contains(out, "not here: bregman data get cifar10") || strings.Contains(out, "data get fashion-mnist") {
 		t.Errorf("list: %d, %s", code, out)
 	}
 	for _, c := range []struct {
@@ -516,8 +570,10 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 	}{
 		{"data info fashion-sample", "ankle boot", 0}, {"data info fashion-sample --json", `"train": 3800`, 0},
 		{"data get nosuch", "nosuch: no such data set or file", 1}, {"data info nosuch", "no such file", 1},
-		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample:test:4,99 --out y.svm", "is not a class", 1},
-		{"data get r100 --out y.svm --data-dir z", "--data-dir is for images", 2}, {"data get fashion-sample --data-dir z", "built in", 0},
+		{"data get r100", "--out: name the svmlight file", 2}, {"data get fashion-sample:test:4,99 --out y.svm",
+			"is not a class", 1},
+		{"data get r100 --out y.svm --data-dir z", "--data-dir is for images", 2}, {"data get fashion-sample --data-dir z",
+			"built in", 0},
 		{"--help", "linear models and networks", 0}, {"data get --help", "Fetch a set of images", 0},
 	} {
 		out, stderr, code := bregman(t, dir, strings.Fields(c.args)...)
@@ -529,13 +585,16 @@ func TestBuiltInDataCanBeListedDescribedAndWritten(t *testing.T) {
 		t.Errorf("left %v", left)
 	}
 	pictures(t, dir)
-	if out, stderr, code := bregman(t, dir, "data", "info", "pictures"); code != 0 || !strings.Contains(out, "108 training and 12 test images of 12×12×1 bytes") {
+	if out, stderr, code := bregman(t, dir, "data", "info", "pictures"); code != 0 ||
+		!strings.Contains(out, "108 training and 12 test images of 12×12×1 bytes") {
 		t.Errorf("info of a folder: %d, %s, %s", code, out, stderr)
 	}
-	if _, stderr, code := bregman(t, dir, strings.Fields("data get fashion-sample:test:4,6 --out pixels.svm")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("data get fashion-sample:test:4,6 --out pixels.svm")...); code != 0 {
 		t.Errorf("pixels: %s", stderr)
 	}
-	if out, stderr, code := bregman(t, dir, "data", "info", "pixels.svm"); code != 0 || !strings.Contains(out, "examples × 784 features") {
+	if out, stderr, code := bregman(t, dir, "data", "info", "pixels.svm"); code != 0 ||
+		!strings.Contains(out, "examples × 784 features") {
 		t.Errorf("info of pixels: %d, %s, %s", code, out, stderr)
 	}
 	if _, stderr, code := bregman(t, dir, strings.Fields("data get r100:4 --out x.svm")...); code != 0 {

@@ -15,7 +15,8 @@ func inputs(t *testing.T) string {
 	dir := t.TempDir()
 	write(t, dir, "data.svm", separable)
 	write(t, dir, "test.svm", separable)
-	for _, args := range []string{"fit --data data.svm --out model.json --runs=", "fit --data data.svm --out w.npy --runs=",
+	for _, args := range []string{"fit --data data.svm --out model.json --runs=",
+		"fit --data data.svm --out w.npy --runs=",
 		"data get data.svm --out data.svm.gz", "fit --data data.svm --runs runs --top 0"} {
 		if _, stderr, code := bregman(t, dir, strings.Fields(args)...); code != 0 {
 			t.Fatalf("%s: exit %d, %s", args, code, stderr)
@@ -105,7 +106,8 @@ func TestAnOutputNeverReplacesAnInput(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", program+" fit --data - --out data.svm < data.svm")
 	cmd.Dir = dir
-	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "would replace the input --data -") {
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 ||
+		!strings.Contains(string(out), "would replace the input --data -") {
 		t.Errorf("standard input: exit %d, %s", cmd.ProcessState.ExitCode(), out)
 	}
 	unchanged(t, "standard input", dir, before)
@@ -133,7 +135,8 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 		unchanged(t, args, dir, before)
 	}
 	for _, args := range []string{ // what they would read is not there, and not what they complain of
-		"fit --data missing.svm", "predict --model missing.json --data missing.svm", "margin --data missing.svm", "data synth --rows 10 --cols 60", "export run --to npz",
+		"fit --data missing.svm", "predict --model missing.json --data missing.svm", "margin --data missing.svm",
+		"data synth --rows 10 --cols 60", "export run --to npz",
 		"report run", "bench margin --rows 2000 --cols 100 --rounds 1",
 	} {
 		for place, want := range places {
@@ -145,7 +148,8 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 	}
 	fail("data get data.svm --out data.svm/x.svm", "data.svm is not a folder")
 	for _, args := range []string{"fit --data missing.svm --runs data.svm/runs", "path --data missing.svm --runs data.svm",
-		"train --data missing --runs data.svm", "report run --tables data.svm", "sweep bias --out data.svm", "reproduce cifar10 --runs data.svm"} {
+		"train --data missing --runs data.svm", "report run --tables data.svm", "sweep bias --out data.svm",
+		"reproduce cifar10 --runs data.svm"} {
 		fail(args, "data.svm")
 	}
 	if _, stderr, code := bregman(t, dir, "data", "get", "data.svm", "--out", "new/folder/x.svm"); code != 0 {

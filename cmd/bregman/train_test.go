@@ -48,7 +48,8 @@ func TestTrainLearnsAndLeavesItsRunFolder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	stdout, stderr, code := bregman(t, dir, strings.Fields("train --model cnn --data pictures --p 2,3 --epochs 8 --batch 12 --lr 0.5 --engine cpu --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("train --model cnn --data pictures --p 2,3 --epochs 8 "+
+		"--batch 12 --lr 0.5 --engine cpu --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -67,7 +68,8 @@ func TestTrainLearnsAndLeavesItsRunFolder(t *testing.T) {
 		if run.Test < 0.6 {
 			t.Errorf("p = %v: test accuracy %v", run.P, run.Test)
 		}
-		for _, f := range []string{"run.json", "metrics.jsonl", "weights.safetensors", "checkpoints/epoch-00008.safetensors", "report.html", "figures/epochs.png", "tables/epochs.csv"} {
+		for _, f := range []string{"run.json", "metrics.jsonl", "weights.safetensors", "checkpoints/epoch-00008.safetensors",
+			"report.html", "figures/epochs.png", "tables/epochs.csv"} {
 			if st, err := os.Stat(filepath.Join(dir, run.Run, f)); err != nil || st.Size() == 0 {
 				t.Errorf("%s: %v", f, err)
 			}
@@ -85,7 +87,8 @@ func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	const args = "train --model cnn --data pictures --p 3 --epochs 60 --batch 12 --lr 0.2 --momentum 0.5 --engine cpu --json"
+	const args = "train --model cnn --data pictures --p 3 --epochs 60 --batch 12 --lr 0.2 --momentum 0.5 --engine cpu " +
+		"--json"
 	weights := func(stdout string) []byte {
 		var r struct{ Runs []struct{ Run string } }
 		if err := json.Unmarshal([]byte(stdout), &r); err != nil || len(r.Runs) != 1 {
@@ -140,7 +143,8 @@ func TestAnInterruptedTrainingResumesToTheSameWeights(t *testing.T) {
 	if err := runlog.ReadMetrics(run, func(json.RawMessage) error { lines++; return nil }); err != nil || lines != 60 {
 		t.Errorf("%d epochs in the metrics, %v", lines, err)
 	}
-	if _, stderr, code = bregman(t, dir, "train", "--engine", "cpu", "--resume", run); code != 1 || !strings.Contains(stderr, "is done") {
+	if _, stderr, code = bregman(t, dir, "train", "--engine", "cpu", "--resume", run); code != 1 ||
+		!strings.Contains(stderr, "is done") {
 		t.Errorf("resuming a run that is done: exit %d, %s", code, stderr)
 	}
 }
@@ -152,14 +156,16 @@ func TestAFullDiskIsOneClearLineAndNoHalfWrittenFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", "ulimit -f 4; exec "+program+" train --model cnn --data pictures --p 2 --epochs 2 --batch 12 --engine cpu")
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", "ulimit -f 4; exec "+program+
+		" train --model cnn --data pictures --p 2 --epochs 2 --batch 12 --engine cpu")
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.Run()
 	last := strings.TrimSpace(stderr.String())
 	last = last[strings.LastIndexByte(last, '\n')+1:]
-	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(last, "file too large") || strings.Contains(stderr.String(), "goroutine") {
+	if cmd.ProcessState.ExitCode() != 1 || !strings.Contains(last, "file too large") ||
+		strings.Contains(stderr.String(), "goroutine") {
 		t.Errorf("exit %d, %s", cmd.ProcessState.ExitCode(), stderr.String())
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "runs", "*", "checkpoints", "*"))
@@ -185,15 +191,18 @@ func TestTrainRefusesBadInputInOneLine(t *testing.T) {
 	write(t, dir, "broken.npz", "PK not a zip")
 	for args, want := range map[string]string{
 		"--data nowhere": "nowhere", "--data broken.npz": "broken.npz",
-		"--engine cuda": `no engine "cuda"`, "--batch 5000 --data pictures --model cnn --engine go": "training images", "--resume nowhere": "nowhere",
+		"--engine cuda": `no engine "cuda"`, "--batch 5000 --data pictures --model cnn --engine go": "training images",
+		"--resume nowhere": "nowhere",
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)
-		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "goroutine") {
+		if code != 1 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 ||
+			strings.Contains(stderr, "goroutine") {
 			t.Errorf("train %s: exit %d, %q", args, code, stderr)
 		}
 	}
 	for args, want := range map[string]string{
-		"--engine tpu": "choose auto", "--p 2,3,2": "2 is listed twice", "--lr 1e39": "--lr 1e+39", "--lr 1e-60": "--lr 1e-60", "--dual-decay inf": "--dual-decay", "--weight-decay 1e39": "--weight-decay",
+		"--engine tpu": "choose auto", "--p 2,3,2": "2 is listed twice", "--lr 1e39": "--lr 1e+39",
+		"--lr 1e-60": "--lr 1e-60", "--dual-decay inf": "--dual-decay", "--weight-decay 1e39": "--weight-decay",
 		"--resume nowhere --p 7": "--p with --resume", "--resume nowhere --epochs 60": "--epochs with --resume",
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"train"}, strings.Fields(args)...)...)

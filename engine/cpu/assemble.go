@@ -23,8 +23,9 @@ type assembler struct {
 }
 
 func (c *compiler) assemble(g *group) (*program, error) {
-	a := &assembler{c: c, g: g, inside: map[*node]int{}, leafAt: map[string]int{}, uniAt: map[*node]int{}, inGroup: map[*node]bool{},
-		p: &program{size: g.size, outer: 1, rows: g.size, inner: 1, period: 1}}
+	a := &assembler{c: c, g: g, inside: map[*node]int{}, leafAt: map[string]int{}, uniAt: map[*node]int{},
+		inGroup: map[*node]bool{},
+		p:       &program{size: g.size, outer: 1, rows: g.size, inner: 1, period: 1}}
 	if g.outer != 0 {
 		a.p.outer, a.p.rows, a.p.inner = g.outer, g.rows, g.inner
 	}
@@ -166,7 +167,8 @@ func (a *assembler) operandOf(n *node, k int) (operand, error) {
 		return operand{reg: r}, err
 	}
 	// a broadcast that is looked through
-	if in.shape.Size() == 1 && (in.shape.DType == dtypes.Float32 || in.shape.DType == dtypes.Bool) && n.op != compute.OpTypeBroadcastInDim {
+	if in.shape.Size() == 1 && (in.shape.DType == dtypes.Float32 || in.shape.DType == dtypes.Bool) &&
+		n.op != compute.OpTypeBroadcastInDim {
 		return operand{-1, a.uniform(in)}, nil
 	}
 	r, err := a.leaf(in, input, n)
@@ -363,7 +365,8 @@ func (a *assembler) signedPowerOf(n *node) (x, y *node) {
 		}
 		abs, y := sourceOf(pow.inputs[0]), sourceOf(pow.inputs[1])
 		x := sourceOf(sign.inputs[0])
-		if abs.op == compute.OpTypeAbs && sourceOf(abs.inputs[0]) == x && x.shape.Size() == n.shape.Size() && y.shape.Size() == 1 {
+		if abs.op == compute.OpTypeAbs && sourceOf(abs.inputs[0]) == x && x.shape.Size() == n.shape.Size() &&
+			y.shape.Size() == 1 {
 			return x, y
 		}
 	}
@@ -417,12 +420,14 @@ func (a *assembler) mirrorStepOf(n *node) (*instr, bool, error) {
 		return nil, false, nil
 	}
 	still, w, out := sourceOf(n.inputs[0]), sourceOf(n.inputs[1]), sourceOf(n.inputs[2])
-	if still.op != compute.OpTypeEqual || !isZero(still.inputs[1]) || !a.c.fused(still) || !a.c.fused(out) || w.shape.Size() != n.shape.Size() {
+	if still.op != compute.OpTypeEqual || !isZero(still.inputs[1]) || !a.c.fused(still) || !a.c.fused(out) ||
+		w.shape.Size() != n.shape.Size() {
 		return nil, false, nil
 	}
 	change := sourceOf(still.inputs[0])
 	z, b := a.signedPowerOf(out)
-	if z == nil || z.op != compute.OpTypeSub || !a.c.fused(z) || change.op != compute.OpTypeMul || !a.c.fused(change) || sourceOf(z.inputs[1]) != change {
+	if z == nil || z.op != compute.OpTypeSub || !a.c.fused(z) || change.op != compute.OpTypeMul || !a.c.fused(change) ||
+		sourceOf(z.inputs[1]) != change {
 		return nil, false, nil
 	}
 	before := sourceOf(z.inputs[0])
@@ -550,7 +555,8 @@ func (a *assembler) finish() {
 		}
 	}
 	p.active = make([]int32, 0, len(p.instrs))
-	p.u = uniforms{f: make([]float32, len(p.uniforms)), wide: make([]float64, len(p.uniforms)), pow: make([]vec.Power32, len(p.uniforms))}
+	p.u = uniforms{f: make([]float32, len(p.uniforms)), wide: make([]float64, len(p.uniforms)),
+		pow: make([]vec.Power32, len(p.uniforms))}
 	p.cut()
 	p.each = p.task
 }

@@ -185,7 +185,8 @@ func (f *Function) record(n *node) (*node, error) {
 }
 
 // addMany makes an operation with several results. Such operations run on GoMLX's engine.
-func (f *Function) addMany(op compute.OpType, make func(to compute.Function, in []compute.Value) ([]compute.Value, error), inputs ...compute.Value) ([]compute.Value, error) {
+func (f *Function) addMany(op compute.OpType, make func(to compute.Function, in []compute.Value) ([]compute.Value,
+	error), inputs ...compute.Value) ([]compute.Value, error) {
 	in, err := nodesOf(op, inputs)
 	if err != nil {
 		return nil, err
@@ -254,7 +255,8 @@ func inner(f compute.Function) compute.Function {
 }
 
 // elsewhere makes an operation that sends the whole graph to GoMLX's engine.
-func (f *Function) elsewhere(op compute.OpType, make func(to compute.Function, in []compute.Value) ([]compute.Value, error), inputs ...compute.Value) ([]compute.Value, error) {
+func (f *Function) elsewhere(op compute.OpType, make func(to compute.Function, in []compute.Value) ([]compute.Value,
+	error), inputs ...compute.Value) ([]compute.Value, error) {
 	f.builder.whole = true
 	return f.addMany(op, make, inputs...)
 }

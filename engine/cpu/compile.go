@@ -213,7 +213,8 @@ func (c *compiler) reduction(n *node) *native {
 }
 
 func (c *compiler) store(n *node, kind storageKind) *storage {
-	s := &storage{id: len(c.all), kind: kind, shape: n.shape, size: int(n.shape.DType.SizeForDimensions(n.shape.Dimensions...)), def: len(c.steps), last: -1}
+	s := &storage{id: len(c.all), kind: kind, shape: n.shape,
+		size: int(n.shape.DType.SizeForDimensions(n.shape.Dimensions...)), def: len(c.steps), last: -1}
 	c.all = append(c.all, s)
 	c.stored[n] = s
 	return s

@@ -47,15 +47,21 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	spread, apart := pair(at.inputDilations), pair(at.kernelDilations)
 	groups := max(at.channelGroupCount, 1)
 	axes := at.axes
-	last := compute.ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2, KernelOutputChannels: 3,
-		KernelSpatial: []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
+	last := compute.ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2,
+		KernelOutputChannels: 3,
+		KernelSpatial:        []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
 	in, ker, out := x.shape.Dimensions, w.shape.Dimensions, n.shape.Dimensions
 
 	if sameAxes(axes, last) && spread == [2]int{1, 1} && at.batchGroupCount <= 1 {
-		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: ker[0], KW: ker[1], OutC: ker[3], StrideH: stride[0], StrideW: stride[1],
-			PadTop: pad[0][0], PadBottom: pad[0][1], PadLeft: pad[1][0], PadRight: pad[1][1], DilationH: apart[0], DilationW: apart[1], Groups: groups}
+		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: ker[0], KW: ker[1], OutC: ker[3], StrideH: stride[0],
+			StrideW: stride[1],
+			PadTop:  pad[0][0], PadBottom: pad[0][1], PadLeft: pad[1][0], PadRight: pad[1][1], DilationH: apart[0],
+			DilationW: apart[1], Groups: groups}
 		if conv.Check() == nil {
-			return []*node{x, w}, func(c *compiler, n *node) (step, error) { return c.product(n, product.NewForward(conv), x, w), nil }
+			return []*node{x, w}, func(c *compiler, n *node) (step, error) {
+				return c.product(n, product.NewForward(conv), x, w),
+					nil
+			}
 		}
 		return nil, nil
 	}
@@ -66,7 +72,8 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	turned.KernelInputChannels, turned.KernelOutputChannels = 3, 2
 	exchanged := sameAxes(axes, turned) && groups == 1
 	if (exchanged || sameAxes(axes, last)) && stride == [2]int{1, 1} && at.batchGroupCount <= 1 {
-		conv := product.Conv{N: out[0], H: out[1], W: out[2], C: out[3], KH: ker[0], KW: ker[1], OutC: in[3], StrideH: spread[0], StrideW: spread[1],
+		conv := product.Conv{N: out[0], H: out[1], W: out[2], C: out[3], KH: ker[0], KW: ker[1], OutC: in[3],
+			StrideH: spread[0], StrideW: spread[1],
 			DilationH: apart[0], DilationW: apart[1], Groups: groups}
 		conv.PadTop, conv.PadBottom = before(out[1], in[1], ker[0], spread[0], apart[0], pad[0])
 		conv.PadLeft, conv.PadRight = before(out[2], in[2], ker[1], spread[1], apart[1], pad[1])
@@ -89,10 +96,12 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 
 	// Kernel gradient: the picture's channels as batch, its batch as channels, with dy as a kernel spread by the
 	// stride.
-	crossed := compute.ConvolveAxesConfig{InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2}, KernelInputChannels: 0, KernelOutputChannels: 3,
+	crossed := compute.ConvolveAxesConfig{InputBatch: 3, InputChannels: 0, InputSpatial: []int{1, 2},
+		KernelInputChannels: 0, KernelOutputChannels: 3,
 		KernelSpatial: []int{1, 2}, OutputBatch: 2, OutputChannels: 3, OutputSpatial: []int{0, 1}}
 	if sameAxes(axes, crossed) && spread == [2]int{1, 1} && groups == 1 {
-		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: out[0], KW: out[1], OutC: out[3], StrideH: apart[0], StrideW: apart[1],
+		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: out[0], KW: out[1], OutC: out[3], StrideH: apart[0],
+			StrideW:   apart[1],
 			DilationH: stride[0], DilationW: stride[1], Groups: max(at.batchGroupCount, 1)}
 		var ok1, ok2 bool
 		conv.PadTop, conv.PadBottom, ok1 = around(in[1], ker[1], out[0], apart[0], stride[0], pad[0])
@@ -128,7 +137,8 @@ func (c *compiler) turnedProduct(n *node, plan planned, conv product.Conv, x, w 
 	kernel := &storage{id: len(c.all), shape: w.shape, size: w.shape.Size() * 4, def: len(c.steps), last: len(c.steps)}
 	c.all = append(c.all, kernel)
 	in, out := conv.C/conv.Groups, conv.OutC/conv.Groups
-	m := move{dims: []int{conv.KH, conv.KW, in, conv.Groups, out}, to: []int{conv.KW * in * conv.OutC * 4, in * conv.OutC * 4, conv.OutC * 4, out * 4, 4},
+	m := move{dims: []int{conv.KH, conv.KW, in, conv.Groups, out}, to: []int{conv.KW * in * conv.OutC * 4,
+		in * conv.OutC * 4, conv.OutC * 4, out * 4, 4},
 		size: 4, src: c.stored[sourceOf(w)]}
 	row := out * conv.C * 4
 	m.from = []int{-conv.KW * row, -row, 4, in * 4, conv.C * 4}
@@ -174,9 +184,12 @@ func sameSet(v []int, want ...int) bool {
 }
 
 func sameAxes(a, b compute.ConvolveAxesConfig) bool {
-	return a.InputBatch == b.InputBatch && a.InputChannels == b.InputChannels && slices.Equal(a.InputSpatial, b.InputSpatial) &&
-		a.KernelInputChannels == b.KernelInputChannels && a.KernelOutputChannels == b.KernelOutputChannels && slices.Equal(a.KernelSpatial, b.KernelSpatial) &&
-		a.OutputBatch == b.OutputBatch && a.OutputChannels == b.OutputChannels && slices.Equal(a.OutputSpatial, b.OutputSpatial)
+	return a.InputBatch == b.InputBatch && a.InputChannels == b.InputChannels &&
+		slices.Equal(a.InputSpatial, b.InputSpatial) &&
+		a.KernelInputChannels == b.KernelInputChannels && a.KernelOutputChannels == b.KernelOutputChannels &&
+		slices.Equal(a.KernelSpatial, b.KernelSpatial) &&
+		a.OutputBatch == b.OutputBatch && a.OutputChannels == b.OutputChannels &&
+		slices.Equal(a.OutputSpatial, b.OutputSpatial)
 }
 
 // planDot makes a matrix product where the contracted axes are the first or the last ones of each side and there is no
@@ -184,7 +197,8 @@ func sameAxes(a, b compute.ConvolveAxesConfig) bool {
 func planDot(n *node) func(c *compiler, n *node) (step, error) {
 	at := n.attr.(dotAttr)
 	x, y := n.inputs[0], n.inputs[1]
-	if n.shape.DType != dtypes.Float32 || x.shape.DType != dtypes.Float32 || y.shape.DType != dtypes.Float32 || len(at.xBatch) > 0 {
+	if n.shape.DType != dtypes.Float32 || x.shape.DType != dtypes.Float32 || y.shape.DType != dtypes.Float32 ||
+		len(at.xBatch) > 0 {
 		return nil
 	}
 	if t := at.config.AccumulatorDType; t != dtypes.InvalidDType && t != dtypes.Float32 {

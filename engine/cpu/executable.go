@@ -141,7 +141,8 @@ func (p *program) donor(out *storage, taken map[*storage]bool) *storage {
 candidates:
 	for i := range p.leaves {
 		l := &p.leaves[i]
-		if l.s.kind != inParam || l.how != direct || l.isBool || taken[l.s] || l.s.last != out.def || !l.s.shape.Equal(out.shape) {
+		if l.s.kind != inParam || l.how != direct || l.isBool || taken[l.s] || l.s.last != out.def ||
+			!l.s.shape.Equal(out.shape) {
 			continue
 		}
 		for j := range p.leaves {
@@ -241,7 +242,8 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 			return nil, errors.WithMessagef(err, "input %d", i)
 		}
 		if !shape.Equal(params[i].shape) {
-			return nil, errors.Errorf("engine %s: input %d, %q, is %s: want %s", Name, i, e.function.names[i], shape, params[i].shape)
+			return nil, errors.Errorf("engine %s: input %d, %q, is %s: want %s", Name, i, e.function.names[i], shape,
+				params[i].shape)
 		}
 		given[i] = ours
 	}
@@ -281,7 +283,8 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 	}
 	for k, o := range e.outputs {
 		if !o.fresh {
-			copy(unsafe.Slice((*byte)(dataPointer(out[k].(*Buffer).flat)), o.s.size), unsafe.Slice((*byte)(e.x.at(o.s)), o.s.size))
+			copy(unsafe.Slice((*byte)(dataPointer(out[k].(*Buffer).flat)), o.s.size),
+				unsafe.Slice((*byte)(e.x.at(o.s)), o.s.size))
 		}
 	}
 	for i, give := range donate {
@@ -312,7 +315,8 @@ func (b *Builder) compileWhole() (compute.Executable, error) {
 }
 
 // Execute runs the graph.
-func (e *elsewhereExecutable) Execute(inputs []compute.Buffer, donate []bool, device compute.DeviceNum) ([]compute.Buffer, error) {
+func (e *elsewhereExecutable) Execute(inputs []compute.Buffer, donate []bool,
+	device compute.DeviceNum) ([]compute.Buffer, error) {
 	in := make([]compute.Buffer, len(inputs))
 	for i, v := range inputs {
 		ours, ok := v.(*Buffer)

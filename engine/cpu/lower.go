@@ -12,10 +12,13 @@ import (
 // Element-wise operations as instructions. A type not listed here runs on GoMLX's engine.
 
 var unary32 = map[compute.OpType]func(dst, a []float32){
-	compute.OpTypeAbs: vec.Abs32, compute.OpTypeNeg: vec.Neg32, compute.OpTypeSign: vec.Sign32, compute.OpTypeSqrt: vec.Sqrt32,
-	compute.OpTypeRsqrt: vec.Rsqrt32, compute.OpTypeFloor: vec.Floor32, compute.OpTypeCeil: vec.Ceil32, compute.OpTypeRound: vec.Round32,
-	compute.OpTypeExp: vec.Exp32, compute.OpTypeLog: vec.Log32, compute.OpTypeTanh: vec.Tanh32, compute.OpTypeLogistic: vec.Logistic32,
-	compute.OpTypeLog1p: vec.Log1p32, compute.OpTypeExpm1: vec.Expm132,
+	compute.OpTypeAbs: vec.Abs32, compute.OpTypeNeg: vec.Neg32, compute.OpTypeSign: vec.Sign32,
+	compute.OpTypeSqrt:  vec.Sqrt32,
+	compute.OpTypeRsqrt: vec.Rsqrt32, compute.OpTypeFloor: vec.Floor32, compute.OpTypeCeil: vec.Ceil32,
+	compute.OpTypeRound: vec.Round32,
+	compute.OpTypeExp:   vec.Exp32, compute.OpTypeLog: vec.Log32, compute.OpTypeTanh: vec.Tanh32,
+	compute.OpTypeLogistic: vec.Logistic32,
+	compute.OpTypeLog1p:    vec.Log1p32, compute.OpTypeExpm1: vec.Expm132,
 	compute.OpTypeErf: each32(math.Erf), compute.OpTypeSin: each32(math.Sin), compute.OpTypeCos: each32(math.Cos),
 }
 
@@ -30,7 +33,8 @@ func each32(f func(float64) float64) func(dst, a []float32) {
 var binary32 = map[compute.OpType]func(dst, a, b []float32){
 	compute.OpTypeAdd: vec.Add32, compute.OpTypeSub: vec.Sub32, compute.OpTypeMul: vec.Mul32, compute.OpTypeDiv: vec.Div32,
 	compute.OpTypeMax: vec.Max32, compute.OpTypeMin: vec.Min32,
-	compute.OpTypeEqual: vec.Equal32, compute.OpTypeNotEqual: vec.NotEqual32, compute.OpTypeLessThan: vec.Less32, compute.OpTypeLessOrEqual: vec.LessEqual32,
+	compute.OpTypeEqual: vec.Equal32, compute.OpTypeNotEqual: vec.NotEqual32, compute.OpTypeLessThan: vec.Less32,
+	compute.OpTypeLessOrEqual:    vec.LessEqual32,
 	compute.OpTypeGreaterThan:    func(dst, a, b []float32) { vec.Less32(dst, b, a) },
 	compute.OpTypeGreaterOrEqual: func(dst, a, b []float32) { vec.LessEqual32(dst, b, a) },
 	compute.OpTypePow: func(dst, a, b []float32) {
@@ -42,23 +46,32 @@ var binary32 = map[compute.OpType]func(dst, a, b []float32){
 
 // right32 has the second operand uniform, left32 the first.
 var right32 = map[compute.OpType]func(dst, a []float32, s float32){
-	compute.OpTypeAdd: vec.AddScalar32, compute.OpTypeSub: func(dst, a []float32, s float32) { vec.AddScalar32(dst, a, -s) },
+	compute.OpTypeAdd: vec.AddScalar32, compute.OpTypeSub: func(dst, a []float32, s float32) {
+		vec.AddScalar32(dst, a,
+			-s)
+	},
 	compute.OpTypeMul: func(dst, a []float32, s float32) { vec.Scale32(dst, s, a) }, compute.OpTypeDiv: vec.DivScalar32,
 	compute.OpTypeMax: vec.MaxScalar32, compute.OpTypeMin: vec.MinScalar32,
-	compute.OpTypeEqual: vec.EqualScalar32, compute.OpTypeNotEqual: vec.NotEqualScalar32, compute.OpTypeLessThan: vec.LessScalar32,
-	compute.OpTypeLessOrEqual: vec.LessEqualScalar32, compute.OpTypeGreaterThan: vec.GreaterScalar32, compute.OpTypeGreaterOrEqual: vec.GreaterEqualScalar32,
+	compute.OpTypeEqual: vec.EqualScalar32, compute.OpTypeNotEqual: vec.NotEqualScalar32,
+	compute.OpTypeLessThan:    vec.LessScalar32,
+	compute.OpTypeLessOrEqual: vec.LessEqualScalar32, compute.OpTypeGreaterThan: vec.GreaterScalar32,
+	compute.OpTypeGreaterOrEqual: vec.GreaterEqualScalar32,
 }
 
 var left32 = map[compute.OpType]func(dst, a []float32, s float32){
-	compute.OpTypeAdd: vec.AddScalar32, compute.OpTypeSub: vec.SubFromScalar32, compute.OpTypeMul: right32[compute.OpTypeMul], compute.OpTypeDiv: vec.ScalarDiv32,
+	compute.OpTypeAdd: vec.AddScalar32, compute.OpTypeSub: vec.SubFromScalar32,
+	compute.OpTypeMul: right32[compute.OpTypeMul], compute.OpTypeDiv: vec.ScalarDiv32,
 	compute.OpTypeMax: vec.MaxScalar32, compute.OpTypeMin: vec.MinScalar32,
-	compute.OpTypeEqual: vec.EqualScalar32, compute.OpTypeNotEqual: vec.NotEqualScalar32, compute.OpTypeLessThan: vec.GreaterScalar32,
-	compute.OpTypeLessOrEqual: vec.GreaterEqualScalar32, compute.OpTypeGreaterThan: vec.LessScalar32, compute.OpTypeGreaterOrEqual: vec.LessEqualScalar32,
+	compute.OpTypeEqual: vec.EqualScalar32, compute.OpTypeNotEqual: vec.NotEqualScalar32,
+	compute.OpTypeLessThan:    vec.GreaterScalar32,
+	compute.OpTypeLessOrEqual: vec.GreaterEqualScalar32, compute.OpTypeGreaterThan: vec.LessScalar32,
+	compute.OpTypeGreaterOrEqual: vec.LessEqualScalar32,
 }
 
 var masks = map[compute.OpType]func(dst, a, b []float32){
-	compute.OpTypeLogicalAnd: vec.AndMask32, compute.OpTypeLogicalOr: vec.OrMask32, compute.OpTypeLogicalXor: vec.XorMask32,
-	compute.OpTypeNotEqual: vec.XorMask32,
+	compute.OpTypeLogicalAnd: vec.AndMask32, compute.OpTypeLogicalOr: vec.OrMask32,
+	compute.OpTypeLogicalXor: vec.XorMask32,
+	compute.OpTypeNotEqual:   vec.XorMask32,
 	compute.OpTypeEqual: func(dst, a, b []float32) {
 		vec.XorMask32(dst, a, b)
 		vec.NotMask32(dst, dst)
@@ -121,7 +134,8 @@ func numbers[T number](op compute.OpType) func(*machine, *instr, int) {
 		return anyUnary(func(a T) T { return -a })
 	case compute.OpTypeWhere:
 		return func(m *machine, in *instr, n int) {
-			dst, c, a, b := lanes[T](m, in.dst, n), lanes[uint32](m, in.args[0], n), lanes[T](m, in.args[1], n), lanes[T](m, in.args[2], n)
+			dst, c, a, b := lanes[T](m, in.dst, n), lanes[uint32](m, in.args[0], n), lanes[T](m, in.args[1], n),
+				lanes[T](m, in.args[2], n)
 			for i := range dst {
 				if c[i] != 0 {
 					dst[i] = a[i]
@@ -262,7 +276,8 @@ func weight(n *node) int {
 	switch n.op {
 	case compute.OpTypeDiv, compute.OpTypeSqrt, compute.OpTypeRsqrt:
 		return 3
-	case compute.OpTypeExp, compute.OpTypeLog, compute.OpTypeTanh, compute.OpTypeLogistic, compute.OpTypePow, compute.OpTypeLog1p, compute.OpTypeExpm1,
+	case compute.OpTypeExp, compute.OpTypeLog, compute.OpTypeTanh, compute.OpTypeLogistic, compute.OpTypePow,
+		compute.OpTypeLog1p, compute.OpTypeExpm1,
 		compute.OpTypeErf, compute.OpTypeSin, compute.OpTypeCos:
 		return 10
 	}

@@ -95,7 +95,8 @@ func planMove(n *node) func(c *compiler, n *node) (step, error) {
 				if v.shape.Size() == 0 {
 					continue
 				}
-				m := move{dims: v.shape.Dimensions, from: natural(v.shape.Dimensions), to: to, into: at, size: size, src: c.stored[sourceOf(v)]}
+				m := move{dims: v.shape.Dimensions, from: natural(v.shape.Dimensions), to: to, into: at, size: size,
+					src: c.stored[sourceOf(v)]}
 				m.collapse()
 				s.moves = append(s.moves, m)
 				at += v.shape.Dimensions[axis] * to[axis]
@@ -226,7 +227,8 @@ func planGather(n *node) func(c *compiler, n *node) (step, error) {
 	at := n.attr.(gatherAttr)
 	size := elementSize(n.shape.DType)
 	x, indices := n.inputs[0].shape, n.inputs[1].shape
-	if size != 1 && size != 2 && size != 4 && size != 8 || indices.Size() == 0 || x.Size() == 0 || (indices.DType != dtypes.Int32 && indices.DType != dtypes.Int64) {
+	if size != 1 && size != 2 && size != 4 && size != 8 || indices.Size() == 0 || x.Size() == 0 ||
+		(indices.DType != dtypes.Int32 && indices.DType != dtypes.Int64) {
 		return nil
 	}
 	per := 1
@@ -245,7 +247,8 @@ func planGather(n *node) func(c *compiler, n *node) (step, error) {
 		}
 	}
 	return func(c *compiler, n *node) (step, error) {
-		s := &gatherStep{dst: c.stored[n], src: c.stored[sourceOf(n.inputs[0])], indices: c.stored[sourceOf(n.inputs[1])], wide: indices.DType == dtypes.Int64, per: per, bytes: size}
+		s := &gatherStep{dst: c.stored[n], src: c.stored[sourceOf(n.inputs[0])], indices: c.stored[sourceOf(n.inputs[1])],
+			wide: indices.DType == dtypes.Int64, per: per, bytes: size}
 		strides := make([]int, x.Rank())
 		stride := size
 		for i := x.Rank() - 1; i >= 0; i-- {

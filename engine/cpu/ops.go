@@ -12,9 +12,13 @@ import (
 // with what a native step needs of it (attr), and with a call that makes it on GoMLX's engine.
 
 // reduce has the axes as its attribute; none are all.
-func (f *Function) reduce(op compute.OpType, x compute.Value, axes []int, make func(compute.Function, compute.Value, ...int) (compute.Value, error)) (compute.Value, error) {
+func (f *Function) reduce(op compute.OpType, x compute.Value, axes []int, make func(compute.Function, compute.Value,
+	...int) (compute.Value, error)) (compute.Value, error) {
 	axes = slices.Clone(axes)
-	return f.add(op, axes, func(to compute.Function, in []compute.Value) (compute.Value, error) { return make(to, in[0], axes...) }, x)
+	return f.add(op, axes, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
+		return make(to, in[0], axes...)
+	}, x)
 }
 
 // ReduceBitwiseAnd see compute.Function.
@@ -75,8 +79,10 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, dtype dtypes.DType, isMi
 }
 
 // BatchNormForInference see compute.Function.
-func (f *Function) BatchNormForInference(x, scale, offset, mean, variance compute.Value, epsilon float32, axis int) (compute.Value, error) {
-	return f.add(compute.OpTypeBatchNormForInference, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+func (f *Function) BatchNormForInference(x, scale, offset, mean, variance compute.Value, epsilon float32,
+	axis int) (compute.Value, error) {
+	return f.add(compute.OpTypeBatchNormForInference, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.BatchNormForInference(in[0], in[1], in[2], in[3], in[4], epsilon, axis)
 	}, x, scale, offset, mean, variance)
 }
@@ -111,10 +117,14 @@ func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Val
 }
 
 // ConvGeneral see compute.Function.
-func (f *Function) ConvGeneral(x, kernel compute.Value, axes compute.ConvolveAxesConfig, strides []int, paddings [][2]int, inputDilations, kernelDilations []int, channelGroups, batchGroups int) (compute.Value, error) {
-	return f.add(compute.OpTypeConvGeneral, convAttr{axes.Clone(), slices.Clone(strides), slices.Clone(paddings), slices.Clone(inputDilations), slices.Clone(kernelDilations), channelGroups, batchGroups}, func(to compute.Function, in []compute.Value) (compute.Value, error) {
-		return to.ConvGeneral(in[0], in[1], axes, strides, paddings, inputDilations, kernelDilations, channelGroups, batchGroups)
-	}, x, kernel)
+func (f *Function) ConvGeneral(x, kernel compute.Value, axes compute.ConvolveAxesConfig, strides []int,
+	paddings [][2]int, inputDilations, kernelDilations []int, channelGroups, batchGroups int) (compute.Value, error) {
+	return f.add(compute.OpTypeConvGeneral, convAttr{axes.Clone(), slices.Clone(strides), slices.Clone(paddings),
+		slices.Clone(inputDilations), slices.Clone(kernelDilations), channelGroups, batchGroups},
+		func(to compute.Function, in []compute.Value) (compute.Value, error) {
+			return to.ConvGeneral(in[0], in[1], axes, strides, paddings, inputDilations, kernelDilations, channelGroups,
+				batchGroups)
+		}, x, kernel)
 }
 
 // ConvertDType see compute.Function.
@@ -132,8 +142,10 @@ func (f *Function) CumSum(x compute.Value, axis int, options compute.CumSumOptio
 }
 
 // DotGeneral see compute.Function.
-func (f *Function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int, config compute.DotGeneralConfig) (compute.Value, error) {
-	return f.add(compute.OpTypeDotGeneral, dotAttr{slices.Clone(xContract), slices.Clone(xBatch), slices.Clone(yContract), slices.Clone(yBatch), config}, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+func (f *Function) DotGeneral(x compute.Value, xContract, xBatch []int, y compute.Value, yContract, yBatch []int,
+	config compute.DotGeneralConfig) (compute.Value, error) {
+	return f.add(compute.OpTypeDotGeneral, dotAttr{slices.Clone(xContract), slices.Clone(xBatch), slices.Clone(yContract),
+		slices.Clone(yBatch), config}, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.DotGeneral(in[0], xContract, xBatch, in[1], yContract, yBatch, config)
 	}, x, y)
 }
@@ -147,7 +159,8 @@ func (f *Function) DynamicSlice(x compute.Value, starts []compute.Value, sizes [
 
 // DynamicUpdateSlice see compute.Function.
 func (f *Function) DynamicUpdateSlice(x, update compute.Value, starts []compute.Value) (compute.Value, error) {
-	return f.add(compute.OpTypeDynamicUpdateSlice, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	return f.add(compute.OpTypeDynamicUpdateSlice, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.DynamicUpdateSlice(in[0], in[1], in[2:])
 	}, append([]compute.Value{x, update}, starts...)...)
 }
@@ -181,8 +194,11 @@ func (f *Function) FusedSoftmax(x compute.Value, axis int) (compute.Value, error
 }
 
 // Gather see compute.Function.
-func (f *Function) Gather(x, indices compute.Value, indexVectorAxis int, offsetAxes, collapsedAxes, startIndexMap, sizes []int, sorted bool) (compute.Value, error) {
-	return f.add(compute.OpTypeGather, gatherAttr{indexVectorAxis, slices.Clone(offsetAxes), slices.Clone(collapsedAxes), slices.Clone(startIndexMap), slices.Clone(sizes)}, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+func (f *Function) Gather(x, indices compute.Value, indexVectorAxis int, offsetAxes, collapsedAxes, startIndexMap,
+	sizes []int, sorted bool) (compute.Value, error) {
+	return f.add(compute.OpTypeGather, gatherAttr{indexVectorAxis, slices.Clone(offsetAxes), slices.Clone(collapsedAxes),
+		slices.Clone(startIndexMap), slices.Clone(sizes)}, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.Gather(in[0], in[1], indexVectorAxis, offsetAxes, collapsedAxes, startIndexMap, sizes, sorted)
 	}, x, indices)
 }
@@ -203,7 +219,8 @@ func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 }
 
 // ReduceWindow see compute.Function.
-func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, window, strides, inputDilations, windowDilations []int, paddings [][2]int) (compute.Value, error) {
+func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, window, strides, inputDilations,
+	windowDilations []int, paddings [][2]int) (compute.Value, error) {
 	return f.add(compute.OpTypeReduceWindow, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ReduceWindow(in[0], kind, window, strides, inputDilations, windowDilations, paddings)
 	}, x)
@@ -226,58 +243,71 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 }
 
 // ScatterMax see compute.Function.
-func (f *Function) ScatterMax(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes, insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
+func (f *Function) ScatterMax(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
+	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
 	return f.add(compute.OpTypeScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
-		return to.ScatterMax(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted, unique)
+		return to.ScatterMax(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
+			unique)
 	}, x, indices, updates)
 }
 
 // ScatterMin see compute.Function.
-func (f *Function) ScatterMin(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes, insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
+func (f *Function) ScatterMin(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
+	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
 	return f.add(compute.OpTypeScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
-		return to.ScatterMin(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted, unique)
+		return to.ScatterMin(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
+			unique)
 	}, x, indices, updates)
 }
 
 // ScatterSum see compute.Function.
-func (f *Function) ScatterSum(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes, insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
+func (f *Function) ScatterSum(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
+	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
 	return f.add(compute.OpTypeScatterSum, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
-		return to.ScatterSum(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted, unique)
+		return to.ScatterSum(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
+			unique)
 	}, x, indices, updates)
 }
 
 // SchedulingBarrier see compute.Function.
 func (f *Function) SchedulingBarrier(x compute.Value, after ...compute.Value) (compute.Value, error) {
-	return f.add(compute.OpTypeSchedulingBarrier, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	return f.add(compute.OpTypeSchedulingBarrier, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.SchedulingBarrier(in[0], in[1:]...)
 	}, append([]compute.Value{x}, after...)...)
 }
 
 // SelectAndScatterMax see compute.Function.
-func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides []int, paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeSelectAndScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides []int,
+	paddings [][2]int) (compute.Value, error) {
+	return f.add(compute.OpTypeSelectAndScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.SelectAndScatterMax(in[0], in[1], window, strides, paddings)
 	}, x, source)
 }
 
 // SelectAndScatterMin see compute.Function.
-func (f *Function) SelectAndScatterMin(x, source compute.Value, window, strides []int, paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeSelectAndScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+func (f *Function) SelectAndScatterMin(x, source compute.Value, window, strides []int,
+	paddings [][2]int) (compute.Value, error) {
+	return f.add(compute.OpTypeSelectAndScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.SelectAndScatterMin(in[0], in[1], window, strides, paddings)
 	}, x, source)
 }
 
 // Slice see compute.Function.
 func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
-	return f.add(compute.OpTypeSlice, sliceAttr{slices.Clone(starts), slices.Clone(limits), slices.Clone(strides)}, func(to compute.Function, in []compute.Value) (compute.Value, error) {
-		return to.Slice(in[0], starts, limits, strides)
-	}, x)
+	return f.add(compute.OpTypeSlice, sliceAttr{slices.Clone(starts), slices.Clone(limits), slices.Clone(strides)},
+		func(to compute.Function, in []compute.Value) (compute.Value, error) {
+			return to.Slice(in[0], starts, limits, strides)
+		}, x)
 }
 
 // Transpose see compute.Function.
 func (f *Function) Transpose(x compute.Value, permutation ...int) (compute.Value, error) {
 	permutation = slices.Clone(permutation)
-	return f.add(compute.OpTypeTranspose, permutation, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	return f.add(compute.OpTypeTranspose, permutation, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.Transpose(in[0], permutation...)
 	}, x)
 }
@@ -290,7 +320,8 @@ func (f *Function) Where(condition, yes, no compute.Value) (compute.Value, error
 }
 
 // FusedLayerNorm see compute.Function; gamma and beta may be nil.
-func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, gamma, beta compute.Value) (compute.Value, error) {
+func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, gamma,
+	beta compute.Value) (compute.Value, error) {
 	inputs := []compute.Value{x}
 	for _, v := range []compute.Value{gamma, beta} {
 		if v != nil {
@@ -311,8 +342,10 @@ func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, 
 }
 
 // RNGBitGenerator see compute.Function.
-func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
-	out, err := f.addMany(compute.OpTypeRNGBitGenerator, func(to compute.Function, in []compute.Value) ([]compute.Value, error) {
+func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value,
+	err error) {
+	out, err := f.addMany(compute.OpTypeRNGBitGenerator, func(to compute.Function, in []compute.Value) ([]compute.Value,
+		error) {
 		s, v, err := to.RNGBitGenerator(in[0], shape)
 		return []compute.Value{s, v}, err
 	}, state)
@@ -324,7 +357,8 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 
 // OptimizationBarrier see compute.Function.
 func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Value, error) {
-	return f.addMany(compute.OpTypeOptimizationBarrier, func(to compute.Function, in []compute.Value) ([]compute.Value, error) {
+	return f.addMany(compute.OpTypeOptimizationBarrier, func(to compute.Function, in []compute.Value) ([]compute.Value,
+		error) {
 		return to.OptimizationBarrier(in...)
 	}, operands...)
 }
@@ -337,7 +371,8 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 }
 
 // Sort see compute.Function.
-func (f *Function) Sort(comparator compute.Function, axis int, stable bool, inputs ...compute.Value) ([]compute.Value, error) {
+func (f *Function) Sort(comparator compute.Function, axis int, stable bool, inputs ...compute.Value) ([]compute.Value,
+	error) {
 	return f.elsewhere(compute.OpTypeSort, func(to compute.Function, in []compute.Value) ([]compute.Value, error) {
 		return to.Sort(inner(comparator), axis, stable, in...)
 	}, inputs...)
@@ -359,7 +394,9 @@ func (f *Function) If(pred compute.Value, yes, no compute.Function) ([]compute.V
 
 // Dynamic shapes run on GoMLX's engine, so does the graph around them.
 
-func (f *Function) dynamic(op compute.OpType, specs []compute.DynamicDimensionSpec, make func(to compute.Function, in []compute.Value, specs []compute.DynamicDimensionSpec) (compute.Value, error), inputs ...compute.Value) (compute.Value, error) {
+func (f *Function) dynamic(op compute.OpType, specs []compute.DynamicDimensionSpec,
+	make func(to compute.Function, in []compute.Value, specs []compute.DynamicDimensionSpec) (compute.Value, error),
+	inputs ...compute.Value) (compute.Value, error) {
 	specs, err := innerSpecs(specs)
 	if err != nil {
 		return nil, err
@@ -401,35 +438,42 @@ func innerValue(v compute.Value) (compute.Value, error) {
 
 // DynamicReshape see compute.Function.
 func (f *Function) DynamicReshape(x compute.Value, dims ...compute.DynamicDimensionSpec) (compute.Value, error) {
-	return f.dynamic(compute.OpTypeDynamicReshape, dims, func(to compute.Function, in []compute.Value, dims []compute.DynamicDimensionSpec) (compute.Value, error) {
+	return f.dynamic(compute.OpTypeDynamicReshape, dims, func(to compute.Function, in []compute.Value,
+		dims []compute.DynamicDimensionSpec) (compute.Value, error) {
 		return to.DynamicReshape(in[0], dims...)
 	}, x)
 }
 
 // DynamicBroadcastInDim see compute.Function.
-func (f *Function) DynamicBroadcastInDim(x compute.Value, axes []int, dims ...compute.DynamicDimensionSpec) (compute.Value, error) {
-	return f.dynamic(compute.OpTypeDynamicBroadcastInDim, dims, func(to compute.Function, in []compute.Value, dims []compute.DynamicDimensionSpec) (compute.Value, error) {
+func (f *Function) DynamicBroadcastInDim(x compute.Value, axes []int,
+	dims ...compute.DynamicDimensionSpec) (compute.Value, error) {
+	return f.dynamic(compute.OpTypeDynamicBroadcastInDim, dims, func(to compute.Function, in []compute.Value,
+		dims []compute.DynamicDimensionSpec) (compute.Value, error) {
 		return to.DynamicBroadcastInDim(in[0], axes, dims...)
 	}, x)
 }
 
 // DynamicIota see compute.Function.
-func (f *Function) DynamicIota(dtype dtypes.DType, axis int, dims ...compute.DynamicDimensionSpec) (compute.Value, error) {
-	return f.dynamic(compute.OpTypeDynamicIota, dims, func(to compute.Function, _ []compute.Value, dims []compute.DynamicDimensionSpec) (compute.Value, error) {
+func (f *Function) DynamicIota(dtype dtypes.DType, axis int, dims ...compute.DynamicDimensionSpec) (compute.Value,
+	error) {
+	return f.dynamic(compute.OpTypeDynamicIota, dims, func(to compute.Function, _ []compute.Value,
+		dims []compute.DynamicDimensionSpec) (compute.Value, error) {
 		return to.DynamicIota(dtype, axis, dims...)
 	})
 }
 
 // DynamicDimensionSize see compute.Function.
 func (f *Function) DynamicDimensionSize(x compute.Value, axis int) (compute.Value, error) {
-	return f.dynamic(compute.OpTypeDynamicDimensionSize, nil, func(to compute.Function, in []compute.Value, _ []compute.DynamicDimensionSpec) (compute.Value, error) {
+	return f.dynamic(compute.OpTypeDynamicDimensionSize, nil, func(to compute.Function, in []compute.Value,
+		_ []compute.DynamicDimensionSpec) (compute.Value, error) {
 		return to.DynamicDimensionSize(in[0], axis)
 	}, x)
 }
 
 // DynamicShape see compute.Function.
 func (f *Function) DynamicShape(x compute.Value) (compute.Value, error) {
-	return f.dynamic(compute.OpTypeDynamicShape, nil, func(to compute.Function, in []compute.Value, _ []compute.DynamicDimensionSpec) (compute.Value, error) {
+	return f.dynamic(compute.OpTypeDynamicShape, nil, func(to compute.Function, in []compute.Value,
+		_ []compute.DynamicDimensionSpec) (compute.Value, error) {
 		return to.DynamicShape(in[0])
 	}, x)
 }
@@ -446,7 +490,8 @@ func (f *Function) DynamicPad(x, fill compute.Value, axes ...compute.DynamicPadA
 			*v = inner
 		}
 	}
-	return f.dynamic(compute.OpTypeDynamicPad, nil, func(to compute.Function, in []compute.Value, _ []compute.DynamicDimensionSpec) (compute.Value, error) {
+	return f.dynamic(compute.OpTypeDynamicPad, nil, func(to compute.Function, in []compute.Value,
+		_ []compute.DynamicDimensionSpec) (compute.Value, error) {
 		return to.DynamicPad(in[0], in[1], axes...)
 	}, x, fill)
 }

@@ -4,12 +4,18 @@ import "github.com/gomlx/compute"
 
 // The operations of compute.Function that work element by element, of one tensor or of two.
 
-func (f *Function) unary(op compute.OpType, x compute.Value, make func(compute.Function, compute.Value) (compute.Value, error)) (compute.Value, error) {
-	return f.add(op, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) { return make(to, in[0]) }, x)
+func (f *Function) unary(op compute.OpType, x compute.Value, make func(compute.Function, compute.Value) (compute.Value,
+	error)) (compute.Value, error) {
+	return f.add(op, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) { return make(to, in[0]) },
+		x)
 }
 
-func (f *Function) binary(op compute.OpType, x, y compute.Value, make func(compute.Function, compute.Value, compute.Value) (compute.Value, error)) (compute.Value, error) {
-	return f.add(op, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) { return make(to, in[0], in[1]) }, x, y)
+func (f *Function) binary(op compute.OpType, x, y compute.Value, make func(compute.Function, compute.Value,
+	compute.Value) (compute.Value, error)) (compute.Value, error) {
+	return f.add(op, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
+		return make(to, in[0], in[1])
+	}, x, y)
 }
 
 // Abs see compute.Function.

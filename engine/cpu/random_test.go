@@ -32,7 +32,8 @@ func (g *randomGraph) shape(v compute.Value) shapes.Shape {
 }
 
 func (g *randomGraph) dims() []int {
-	choices := [][]int{{}, {1}, {5}, {64}, {3, 4}, {1, 7}, {40, 16}, {2, 3, 5}, {7, 1, 16}, {2, 9, 8, 16}, {3, 2, 1, 5}, {4, 16, 16, 8}, {30, 50}, {2, 3000}, {2500}}
+	choices := [][]int{{}, {1}, {5}, {64}, {3, 4}, {1, 7}, {40, 16}, {2, 3, 5}, {7, 1, 16}, {2, 9, 8, 16}, {3, 2, 1, 5},
+		{4, 16, 16, 8}, {30, 50}, {2, 3000}, {2500}}
 	return choices[g.rng.IntN(len(choices))]
 }
 
@@ -92,13 +93,15 @@ func (g *randomGraph) add() (err error) {
 		}
 		v, err = []func(a, b compute.Value) (compute.Value, error){f.Add, f.Sub, f.Mul, f.Max, f.Min}[g.rng.IntN(5)](x, y)
 	case 3:
-		v, err = []func(a compute.Value) (compute.Value, error){f.Abs, f.Neg, f.Sign, f.Tanh, f.Logistic, f.Floor}[g.rng.IntN(6)](x)
+		v, err = []func(a compute.Value) (compute.Value, error){f.Abs, f.Neg, f.Sign, f.Tanh, f.Logistic,
+			f.Floor}[g.rng.IntN(6)](x)
 	case 4:
 		if v, err = f.Abs(x); err == nil {
 			v, err = f.Sqrt(v)
 		}
 	case 5, 6:
-		compare := []func(a, b compute.Value) (compute.Value, error){f.LessThan, f.GreaterThan, f.LessOrEqual, f.GreaterOrEqual, f.Equal, f.NotEqual}[g.rng.IntN(6)]
+		compare := []func(a, b compute.Value) (compute.Value, error){f.LessThan, f.GreaterThan, f.LessOrEqual,
+			f.GreaterOrEqual, f.Equal, f.NotEqual}[g.rng.IntN(6)]
 		var m compute.Value
 		if m, err = compare(x, g.like(x)); err != nil {
 			return err
@@ -342,7 +345,8 @@ func TestRandomGraphsAgreeWithGoMLXsEngine(t *testing.T) {
 				}
 			}
 			if len(want[k]) != len(got[k]) || bad > len(want[k])/200 {
-				t.Errorf("seed %d, output %d: %d of %d differ, first at %d: %v, want %v", seed, k, bad, len(want[k]), first, got[k][first], want[k][first])
+				t.Errorf("seed %d, output %d: %d of %d differ, first at %d: %v, want %v", seed, k, bad, len(want[k]), first,
+					got[k][first], want[k][first])
 			}
 		}
 		if t.Failed() {

@@ -67,14 +67,16 @@ func TestTheMirrorStepIsOneProgramInPlace(t *testing.T) {
 		}
 	}
 	if len(programs) != 1 || len(programs[0].instrs) != 4 {
-		t.Fatalf("%d programs over the weights: want 1, of the mirror step, the two instructions of SGD and the choice between them", len(programs))
+		t.Fatalf("%d programs over the weights: want 1, of the mirror step, the two instructions of SGD and the choice "+
+			"between them", len(programs))
 	}
 	for p, want := range map[float64]float32{2: 0.5 - 0.125, 3: 0.35355339, 1.5: 0.33884830} {
 		w, g := make([]float32, 5000), make([]float32, 5000)
 		for i := range w {
 			w[i], g[i] = 0.5, 0.25
 		}
-		in := []compute.Buffer{buffer(t, b, w, 5000), buffer(t, b, g, 5000), buffer(t, b, []float64{p}), buffer(t, b, []float32{0.5})}
+		in := []compute.Buffer{buffer(t, b, w, 5000), buffer(t, b, g, 5000), buffer(t, b, []float64{p}),
+			buffer(t, b, []float32{0.5})}
 		before, _ := in[0].Data()
 		out, err := e.Execute(in, []bool{true, false, false, false}, 0)
 		if err != nil {
@@ -103,7 +105,9 @@ func TestTheMirrorStepIsOneProgramInPlace(t *testing.T) {
 func TestAStepAllocatesOnlyItsBuffers(t *testing.T) {
 	b := engineFor(t, "threads=2")
 	e := update(t, b, 100_000)
-	w, rest := buffer(t, b, make([]float32, 100_000), 100_000), []compute.Buffer{buffer(t, b, make([]float32, 100_000), 100_000), buffer(t, b, []float64{3}), buffer(t, b, []float32{0.5})}
+	w, rest := buffer(t, b, make([]float32, 100_000), 100_000),
+		[]compute.Buffer{buffer(t, b, make([]float32, 100_000), 100_000), buffer(t, b, []float64{3}),
+			buffer(t, b, []float32{0.5})}
 	n := testing.AllocsPerRun(20, func() {
 		out, err := e.Execute(append([]compute.Buffer{w}, rest...), []bool{true, false, false, false}, 0)
 		if err != nil {
@@ -120,14 +124,16 @@ func TestBadInputsAreRefused(t *testing.T) {
 	b := engineFor(t, "")
 	e := update(t, b, 10)
 	good := func() []compute.Buffer {
-		return []compute.Buffer{buffer(t, b, make([]float32, 10), 10), buffer(t, b, make([]float32, 10), 10), buffer(t, b, []float64{3}), buffer(t, b, []float32{0.5})}
+		return []compute.Buffer{buffer(t, b, make([]float32, 10), 10), buffer(t, b, make([]float32, 10), 10),
+			buffer(t, b, []float64{3}), buffer(t, b, []float32{0.5})}
 	}
 	for name, c := range map[string]struct {
 		change func(in []compute.Buffer) []compute.Buffer
 		want   string
 	}{
-		"few":       {func(in []compute.Buffer) []compute.Buffer { return in[:2] }, "2 inputs for 4"},
-		"shape":     {func(in []compute.Buffer) []compute.Buffer { in[1] = buffer(t, b, make([]float32, 9), 9); return in }, `"g"`},
+		"few": {func(in []compute.Buffer) []compute.Buffer { return in[:2] }, "2 inputs for 4"},
+		"shape": {func(in []compute.Buffer) []compute.Buffer { in[1] = buffer(t, b, make([]float32, 9), 9); return in },
+			`"g"`},
 		"type":      {func(in []compute.Buffer) []compute.Buffer { in[2] = buffer(t, b, []float32{3}); return in }, `"p"`},
 		"finalized": {func(in []compute.Buffer) []compute.Buffer { _ = in[0].Finalize(); return in }, "finalized"},
 	} {

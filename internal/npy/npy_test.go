@@ -69,7 +69,8 @@ func TestAnArchiveHoldsWhatWasAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := a.Next(4)
-	if err := errors.Join(err, a.End()); err != nil || !slices.Equal(v, []float64{1, 2, 3, 4}) || a.Shape.String() != "(2, 2)" {
+	if err := errors.Join(err, a.End()); err != nil || !slices.Equal(v, []float64{1, 2, 3, 4}) ||
+		a.Shape.String() != "(2, 2)" {
 		t.Errorf("%v of shape %s, %v", v, a.Shape, err)
 	}
 	if _, err := z.Open("y"); !errors.Is(err, ErrNoArray) {
@@ -100,7 +101,8 @@ func TestPlacesAreNamedAsNumPyDoes(t *testing.T) {
 		k    int
 		want string
 	}{
-		{Header{Shape: shape}, 0, "[0, 0, 0]"}, {Header{Shape: shape}, 7, "[0, 1, 3]"}, {Header{Shape: shape}, 23, "[1, 2, 3]"},
+		{Header{Shape: shape}, 0, "[0, 0, 0]"}, {Header{Shape: shape}, 7, "[0, 1, 3]"},
+		{Header{Shape: shape}, 23, "[1, 2, 3]"},
 		{Header{Shape: shape, Fortran: true}, 7, "[1, 0, 1]"}, {Header{Shape: Shape{5}}, 4, "[4]"},
 	} {
 		if got := c.h.Index(c.k); got != c.want {
@@ -149,7 +151,8 @@ func FuzzArray(f *testing.F) {
 		in := bytes.NewReader(data)
 		a, err := Open(in)
 		if err != nil {
-			known := errors.Is(err, ErrHeader) || errors.Is(err, ErrStructured) || errors.Is(err, ErrObjects) || errors.Is(err, ErrType)
+			known := errors.Is(err, ErrHeader) || errors.Is(err, ErrStructured) || errors.Is(err, ErrObjects) ||
+				errors.Is(err, ErrType)
 			if !known || strings.ContainsAny(err.Error(), "\n\r") {
 				t.Fatalf("%q is not one line about the header", err)
 			}

@@ -11,7 +11,8 @@ import (
 // same is a square kernel with stride s whose padding keeps the size, or halves it.
 func same(size, in, k, out, s, groups int) Conv {
 	p := k / 2
-	return Conv{N: 32, H: size, W: size, C: in, KH: k, KW: k, OutC: out, StrideH: s, StrideW: s, PadTop: p, PadBottom: p, PadLeft: p, PadRight: p, DilationH: 1, DilationW: 1, Groups: groups}
+	return Conv{N: 32, H: size, W: size, C: in, KH: k, KW: k, OutC: out, StrideH: s, StrideW: s, PadTop: p, PadBottom: p,
+		PadLeft: p, PadRight: p, DilationH: 1, DilationW: 1, Groups: groups}
 }
 
 // layers are those of ResNet-18, MobileNet-v2 and RegNet for pictures of 32×32, 32 at a time.
@@ -84,16 +85,18 @@ func BenchmarkConv(b *testing.B) {
 
 func BenchmarkMatMul(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, s := range [][3]int{{1024, 1024, 1024}, {512, 512, 512}, {256, 256, 256}, {32768, 64, 576}, {512, 512, 4608}, {32, 10, 512}} {
+	for _, s := range [][3]int{{1024, 1024, 1024}, {512, 512, 512}, {256, 256, 256}, {32768, 64, 576}, {512, 512, 4608},
+		{32, 10, 512}} {
 		m, n, k := s[0], s[1], s[2]
 		a, bb, c := random(r, m*k), random(r, k*n), random(r, m*n)
 		for flags := range 4 {
 			p := NewMatMul(m, n, k, flags&1 > 0, flags&2 > 0)
 			for _, threads := range []int{1, 2} {
 				scratch := make([]float32, p.Scratch(threads))
-				b.Run(fmt.Sprintf("%dx%dx%d/%s/threads=%d", m, n, k, [4]string{"NN", "TN", "NT", "TT"}[flags], threads), func(b *testing.B) {
-					benchmark(b, threads, 2*float64(m)*float64(n)*float64(k), func(on *pool.Pool) { p.Run(on, scratch, c, a, bb) })
-				})
+				b.Run(fmt.Sprintf("%dx%dx%d/%s/threads=%d", m, n, k, [4]string{"NN", "TN", "NT", "TT"}[flags], threads),
+					func(b *testing.B) {
+						benchmark(b, threads, 2*float64(m)*float64(n)*float64(k), func(on *pool.Pool) { p.Run(on, scratch, c, a, bb) })
+					})
 			}
 		}
 	}

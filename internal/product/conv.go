@@ -25,7 +25,8 @@ func (c Conv) Check() error {
 	for _, v := range []struct {
 		name  string
 		value int
-	}{{"N", c.N}, {"H", c.H}, {"W", c.W}, {"C", c.C}, {"KH", c.KH}, {"KW", c.KW}, {"OutC", c.OutC}, {"StrideH", c.StrideH}, {"StrideW", c.StrideW}, {"DilationH", c.DilationH}, {"DilationW", c.DilationW}, {"Groups", c.Groups}} {
+	}{{"N", c.N}, {"H", c.H}, {"W", c.W}, {"C", c.C}, {"KH", c.KH}, {"KW", c.KW}, {"OutC", c.OutC}, {"StrideH", c.StrideH},
+		{"StrideW", c.StrideW}, {"DilationH", c.DilationH}, {"DilationW", c.DilationW}, {"Groups", c.Groups}} {
 		if v.value < 1 {
 			return fmt.Errorf("convolution: %s is %d, want at least 1", v.name, v.value)
 		}
@@ -38,7 +39,8 @@ func (c Conv) Check() error {
 	}
 	oh, ow := c.OutSize()
 	if oh < 1 || ow < 1 {
-		return fmt.Errorf("convolution: a kernel of %d×%d, dilated %d×%d, does not fit an image of %d×%d with its padding", c.KH, c.KW, c.DilationH, c.DilationW, c.H, c.W)
+		return fmt.Errorf("convolution: a kernel of %d×%d, dilated %d×%d, does not fit an image of %d×%d with its padding",
+			c.KH, c.KW, c.DilationH, c.DilationW, c.H, c.W)
 	}
 	if max(c.H*c.W*c.C, oh*ow*c.OutC) > maxImage {
 		return fmt.Errorf("convolution: images of %d×%d×%d are too large", c.H, c.W, max(c.C, c.OutC))
@@ -54,7 +56,8 @@ const (
 
 // OutSize returns the height and width of y.
 func (c Conv) OutSize() (oh, ow int) {
-	return outSize(c.H+c.PadTop+c.PadBottom, c.KH, c.StrideH, c.DilationH), outSize(c.W+c.PadLeft+c.PadRight, c.KW, c.StrideW, c.DilationW)
+	return outSize(c.H+c.PadTop+c.PadBottom, c.KH, c.StrideH, c.DilationH), outSize(c.W+c.PadLeft+c.PadRight, c.KW,
+		c.StrideW, c.DilationW)
 }
 
 func outSize(n, k, stride, dilation int) int {

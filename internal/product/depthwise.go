@@ -18,7 +18,8 @@ type depthwiseKernel func(y, x, zero, w []float32, place, from, tap []int32, pix
 
 // depthwiseGradientKernel sets or adds to dw[t·stride+c] the sum of x[from[gradientTaps·p+t]+c]·dy[place[p]+c] over the
 // pixels, for t < rows.
-type depthwiseGradientKernel func(dw, x, zero, dy []float32, place, from []int32, stride, pixels, channels, rows int, add bool)
+type depthwiseGradientKernel func(dw, x, zero, dy []float32, place, from []int32, stride, pixels, channels, rows int,
+	add bool)
 
 const gradientTaps = 9
 
@@ -125,7 +126,8 @@ func (d *depthwise) runTask(_, n int) {
 			}
 			more = true
 			for j := 0; j < d.conv.C; j += d.set.lanes {
-				k.kernel(c[j:], a[j:], d.zero, d.w[j:], k.place[p:], k.from[p*k.taps:], k.tap, k.line, min(d.set.lanes, d.conv.C-j), k.add)
+				k.kernel(c[j:], a[j:], d.zero, d.w[j:], k.place[p:], k.from[p*k.taps:], k.tap, k.line, min(d.set.lanes, d.conv.C-j),
+					k.add)
 			}
 		}
 	}

@@ -29,12 +29,14 @@ type backLines struct {
 // byLinesBack says whether a convolution with one kernel per channel is one that depthwiseBack is made for.
 func byLinesBack(c Conv) bool {
 	_, ow := c.OutSize()
-	return c.KH == 3 && c.KW == 3 && c.DilationH == 1 && c.DilationW == 1 && c.StrideH == 2 && c.StrideW == 2 && c.PadLeft == 1 && 2*ow == c.W
+	return c.KH == 3 && c.KW == 3 && c.DilationH == 1 && c.DilationW == 1 && c.StrideH == 2 && c.StrideW == 2 &&
+		c.PadLeft == 1 && 2*ow == c.W
 }
 
 func newDepthwiseBack(c Conv) *depthwiseBack {
 	oh, ow := c.OutSize()
-	d := &depthwiseBack{set: depthwiseKernels(), conv: c, wide: ow, imageX: c.H * c.W * c.C, imageY: oh * ow * c.C, zero: make([]float32, ow*c.C)}
+	d := &depthwiseBack{set: depthwiseKernels(), conv: c, wide: ow, imageX: c.H * c.W * c.C, imageY: oh * ow * c.C,
+		zero: make([]float32, ow*c.C)}
 	d.band = max(1, bandBytes/(8*c.W*c.C))
 	for parity := range d.classes {
 		k := &d.classes[parity]
@@ -84,7 +86,8 @@ func (d *depthwiseBack) runTask(_, task int) {
 				continue
 			}
 			dx := d.dx[n*d.imageX+(2*first+parity)*c.W*c.C+j:]
-			d.set.linesBack(dx, dy[j:], d.zero[j:], d.w[j:], k.from[2*first:], k.row, lines, 2*c.W*c.C, d.wide, c.C, min(d.set.lanes, c.C-j))
+			d.set.linesBack(dx, dy[j:], d.zero[j:], d.w[j:], k.from[2*first:], k.row, lines, 2*c.W*c.C, d.wide, c.C,
+				min(d.set.lanes, c.C-j))
 		}
 	}
 }

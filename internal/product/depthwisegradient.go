@@ -64,14 +64,16 @@ func (d *depthwiseGradient) runTask(_, n int) {
 	x, dy, sums := d.x[n*c.H*c.W*c.C:], d.dy[n*oh*ow*c.C:], d.sums[n*c.taps()*c.C:]
 	for first := 0; d.lines != nil && first < oh; first += d.band {
 		for j := 0; j < c.C; j += d.set.lanes {
-			d.set.linesGradient[c.StrideW-1](sums[j:], x[j:], d.zero[j:], dy[first*ow*c.C+j:], d.lines[3*first:], c.C, min(d.band, oh-first), ow, c.C, min(d.set.lanes, c.C-j), first > 0)
+			d.set.linesGradient[c.StrideW-1](sums[j:], x[j:], d.zero[j:], dy[first*ow*c.C+j:], d.lines[3*first:], c.C,
+				min(d.band, oh-first), ow, c.C, min(d.set.lanes, c.C-j), first > 0)
 		}
 	}
 	for f, from := range d.from {
 		rows := min(gradientTaps, c.taps()-f*gradientTaps)
 		for p := 0; p < len(d.place); p += ow {
 			for j := 0; j < c.C; j += d.set.lanes {
-				d.set.gradient(sums[f*gradientTaps*c.C+j:], x[j:], d.zero, dy[j:], d.place[p:], from[p*gradientTaps:], c.C, ow, min(d.set.lanes, c.C-j), rows, p > 0)
+				d.set.gradient(sums[f*gradientTaps*c.C+j:], x[j:], d.zero, dy[j:], d.place[p:], from[p*gradientTaps:], c.C, ow,
+					min(d.set.lanes, c.C-j), rows, p > 0)
 			}
 		}
 	}

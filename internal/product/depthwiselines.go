@@ -60,7 +60,8 @@ func lineOffsets(lines, stride, pad, high, line int) []int32 {
 
 func newDepthwiseLines(c Conv, back bool) *depthwiseLines {
 	oh, ow := c.OutSize()
-	d := &depthwiseLines{set: depthwiseKernels(), turned: back, images: c.N, c: c.C, lines: oh, wide: ow, aImage: c.H * c.W * c.C, cImage: oh * ow * c.C}
+	d := &depthwiseLines{set: depthwiseKernels(), turned: back, images: c.N, c: c.C, lines: oh, wide: ow,
+		aImage: c.H * c.W * c.C, cImage: oh * ow * c.C}
 	d.zero = make([]float32, c.W*c.C)
 	if back {
 		d.lines, d.wide = c.H, c.W
@@ -100,6 +101,7 @@ func (d *depthwiseLines) runTask(_, task int) {
 	n, first := task/d.bands(), task%d.bands()*d.band
 	y, x := d.y[n*d.cImage+first*d.wide*d.c:], d.x[n*d.aImage:]
 	for j := 0; j < d.c; j += d.set.lanes {
-		d.kernel(y[j:], x[j:], d.zero[j:], d.w[j:], d.from[3*first:], d.c, min(d.band, d.lines-first), d.wide, d.c, min(d.set.lanes, d.c-j))
+		d.kernel(y[j:], x[j:], d.zero[j:], d.w[j:], d.from[3*first:], d.c, min(d.band, d.lines-first), d.wide, d.c,
+			min(d.set.lanes, d.c-j))
 	}
 }

@@ -138,7 +138,8 @@ func randomConv(r *rand.Rand) Conv {
 	for {
 		c := Conv{
 			N: 1 + r.IntN(5), H: 1 + r.IntN(12), W: 1 + r.IntN(12), KH: 1 + r.IntN(4), KW: 1 + r.IntN(4),
-			StrideH: 1 + r.IntN(3), StrideW: 1 + r.IntN(3), PadTop: r.IntN(4), PadBottom: r.IntN(4), PadLeft: r.IntN(4), PadRight: r.IntN(4),
+			StrideH: 1 + r.IntN(3), StrideW: 1 + r.IntN(3), PadTop: r.IntN(4), PadBottom: r.IntN(4), PadLeft: r.IntN(4),
+			PadRight:  r.IntN(4),
 			DilationH: 1 + r.IntN(2), DilationW: 1 + r.IntN(2), Groups: 1,
 		}
 		in, out := 1+r.IntN(20), 1+r.IntN(40)

@@ -113,7 +113,8 @@ func (g *gather) run(c, a, zero, b []float32, first, last, tap, taps, depth, col
 	for s := first; s < last; s++ {
 		block, i := s/perBlock, s%perBlock*g.tile.rows
 		rows := min(g.tile.rows, g.rowsOf(block)-i)
-		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], g.fromOf(block)[tap*g.stride+i:], g.stride,
+		g.tile.gather(c[block*g.cBlock:], a[block*g.aBlock:], zero, b, g.place[i:], g.fromOf(block)[tap*g.stride+i:],
+			g.stride,
 			taps, depth, g.ahead, rows, columns, add)
 	}
 }
@@ -125,7 +126,8 @@ func (g *gather) sideBySide(w *work, first, last, from, to int) {
 	perBlock := g.stride / g.tile.rows
 	for s := first; s < last; s++ {
 		block, i := s/perBlock, s%perBlock*g.tile.rows
-		g.tile.groups(c[block*g.cBlock:], a[block*g.aBlock:], w.zero, b, g.place[i:], g.fromOf(block)[i:], g.stride, g.taps, w.depth,
+		g.tile.groups(c[block*g.cBlock:], a[block*g.aBlock:], w.zero, b, g.place[i:], g.fromOf(block)[i:], g.stride, g.taps,
+			w.depth,
 			min(g.tile.rows, g.rowsOf(block)-i), to-from, w.panel)
 	}
 }

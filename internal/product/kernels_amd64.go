@@ -17,7 +17,8 @@ const (
 
 var best = func() int {
 	switch {
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2:
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX2 &&
+		cpu.X86.HasFMA && cpu.X86.HasBMI2:
 		return levelAVX512
 	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
 		return levelAVX2

@@ -18,7 +18,8 @@ func NewMatMul(m, n, k int, transA, transB bool) *MatMul {
 		panic("product: a matrix with rows too long")
 	}
 	if transA {
-		return &MatMul{m, n, k, newOuter(Conv{N: k, H: 1, W: 1, C: m, KH: 1, KW: 1, OutC: n, StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}, transB)}
+		return &MatMul{m, n, k, newOuter(Conv{N: k, H: 1, W: 1, C: m, KH: 1, KW: 1, OutC: n, StrideH: 1, StrideW: 1,
+			DilationH: 1, DilationW: 1, Groups: 1}, transB)}
 	}
 	// The rows of A are the pixels of a convolution with one tap; B is its kernel, or the transpose of it.
 	c := Conv{N: m, H: 1, W: 1, C: k, KH: 1, KW: 1, OutC: n, StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1}

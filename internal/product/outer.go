@@ -137,7 +137,8 @@ func (o *outer) packLineX(from, to int) {
 			continue
 		}
 		c := s * o.tile.rows
-		packRows(o.packedX[(s*o.perBlock+from)*o.tile.rows:], o.x[(o.first+from)*o.conv.C+c:], o.conv.C, to-from, min(o.tile.rows, o.in-c), o.tile.rows)
+		packRows(o.packedX[(s*o.perBlock+from)*o.tile.rows:], o.x[(o.first+from)*o.conv.C+c:], o.conv.C, to-from,
+			min(o.tile.rows, o.in-c), o.tile.rows)
 	}
 }
 
@@ -209,7 +210,8 @@ func (o *outer) packDY(n int) {
 			continue
 		}
 		j := p % o.panels * o.tile.columns
-		packRows(o.packY[(p*o.perBlock+n)*o.panel:], image[p/o.panels*o.out+j:], c.OutC, pixels, min(o.tile.columns, o.out-j), o.tile.columns)
+		packRows(o.packY[(p*o.perBlock+n)*o.panel:], image[p/o.panels*o.out+j:], c.OutC, pixels, min(o.tile.columns, o.out-j),
+			o.tile.columns)
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 func fenced(t *testing.T, r *rand.Rand, n int, atEnd bool) []float32 {
 	page := syscall.Getpagesize()
 	size := (4*n + page - 1) / page * page
-	memory, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	memory, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func TestPlansTouchNothingBesideTheirSlices(t *testing.T) {
 				}()
 				for flags := range 4 {
 					p := NewMatMul(m, n, k, flags&1 > 0, flags&2 > 0)
-					p.Run(on, fenced(t, r, p.Scratch(1), atEnd), fenced(t, r, m*n, atEnd), fenced(t, r, m*k, atEnd), fenced(t, r, k*n, atEnd))
+					p.Run(on, fenced(t, r, p.Scratch(1), atEnd), fenced(t, r, m*n, atEnd), fenced(t, r, m*k, atEnd),
+						fenced(t, r, k*n, atEnd))
 				}
 				x, w, y := fenced(t, r, nx, atEnd), fenced(t, r, nw, atEnd), fenced(t, r, ny, atEnd)
 				f, b, g := NewForward(c), NewInputGradient(c), NewKernelGradient(c)

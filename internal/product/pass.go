@@ -36,7 +36,8 @@ func newPass(c Conv, back bool) *pass {
 }
 
 // add makes a class of pixels per image that meet the taps in list; out and in give offsets in image n.
-func (p *pass) add(pixels int, list []int, out func(n, pixel int) int, in func(n, pixel, tap int) int32, aImage, cImage int) {
+func (p *pass) add(pixels int, list []int, out func(n, pixel int) int, in func(n, pixel, tap int) int32, aImage,
+	cImage int) {
 	if pixels == 0 {
 		return
 	}
@@ -81,7 +82,8 @@ func (p *pass) Scratch(threads int) int { return p.conv.Groups * p.panels * p.pa
 
 func (p *pass) run(on *pool.Pool, scratch, c, a, kernel []float32) {
 	p.kernel, p.packed = kernel, scratch[:p.Scratch(on.Threads())]
-	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, groups: p.conv.Groups, panelsPer: p.panels, panel: p.panel, depth: p.depth, columns: p.columns}
+	p.work = work{c: c, a: a, zero: p.zero, panels: p.packed, groups: p.conv.Groups, panelsPer: p.panels, panel: p.panel,
+		depth: p.depth, columns: p.columns}
 	on.Each(p.conv.Groups*p.panels, p.packTask)
 	tasks := 0
 	for i, g := range p.classes {

@@ -10,7 +10,8 @@ import (
 )
 
 // plans has a case for every way of computing.
-func plans(r *rand.Rand) (names []string, runs []func(on *pool.Pool, scratch []float32) []float32, scratch []func(int) int) {
+func plans(r *rand.Rand) (names []string, runs []func(on *pool.Pool, scratch []float32) []float32,
+	scratch []func(int) int) {
 	add := func(name string, size int, s func(int) int, run func(on *pool.Pool, scratch, dst []float32)) {
 		dst := make([]float32, size)
 		names = append(names, name)
@@ -141,7 +142,8 @@ func TestWinogradsMethodIsUsedWhereItPays(t *testing.T) {
 	}{
 		{same(32, 64, 3, 64, 1, 1), 4}, {same(4, 512, 3, 512, 1, 1), 4}, {same(7, 64, 3, 64, 1, 1), 4},
 		{same(2, 512, 3, 512, 1, 1), 0}, // squares that are mostly border
-		{same(32, 64, 3, 64, 2, 1), 0}, {same(32, 64, 1, 64, 1, 1), 0}, {same(32, 3, 3, 64, 1, 1), 0}, {same(32, 64, 3, 64, 1, 8), 0},
+		{same(32, 64, 3, 64, 2, 1), 0}, {same(32, 64, 1, 64, 1, 1), 0}, {same(32, 3, 3, 64, 1, 1), 0},
+		{same(32, 64, 3, 64, 1, 8), 0},
 	} {
 		if m := winogradFor(l.conv); m != l.want {
 			t.Errorf("squares of %d for %+v, want %d", m, l.conv, l.want)

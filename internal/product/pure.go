@@ -72,7 +72,8 @@ func transpose8Go(dst, src []float32, to, from, squares int) {
 	}
 }
 
-var depthwiseGo = depthwiseSet{8, depthwiseGoTaps(9), depthwiseGoTaps(4), depthwiseGoTaps(2), depthwiseGoTaps(1), depthwiseGradientGo,
+var depthwiseGo = depthwiseSet{8, depthwiseGoTaps(9), depthwiseGoTaps(4), depthwiseGoTaps(2), depthwiseGoTaps(1),
+	depthwiseGradientGo,
 	[2]linesKernel{linesGo(1), linesGo(2)}, [2]linesGradientKernel{linesGradientGo(1), linesGradientGo(2)}, linesBackGo}
 
 func rowGo(x, zero []float32, from int32, n int) []float32 {

@@ -29,7 +29,8 @@ var winogradMatrices = map[int]struct{ b, g, a [][]float32 }{
 			{bScale, bScale * b1, bScale * b2}, {bScale, -bScale * b1, bScale * b2},
 			{0, 0, 1},
 		},
-		a: [][]float32{{1, 1, 1, 1, 1, 0}, {0, a1, -a1, b1, -b1, 0}, {0, a2, a2, b2, b2, 0}, {0, a1 * a2, -a1 * a2, b1 * b2, -b1 * b2, 1}},
+		a: [][]float32{{1, 1, 1, 1, 1, 0}, {0, a1, -a1, b1, -b1, 0}, {0, a2, a2, b2, b2, 0},
+			{0, a1 * a2, -a1 * a2, b1 * b2, -b1 * b2, 1}},
 	},
 }
 

@@ -16,7 +16,8 @@ type tile struct {
 // gatherKernel sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over t < taps and k < depth,
 // for i < rows and j < columns. A negative from is a row of zeros. place and from have entries for all rows of the
 // tile. What lies ahead floats further in a it fetches into the cache.
-type gatherKernel func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, ahead, rows, columns int, add bool)
+type gatherKernel func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, ahead, rows, columns int,
+	add bool)
 
 // groupsKernel does what a gatherKernel does for several groups as wide as the tile: depth floats further in a each,
 // columns in c, panel in b. There are 1 to mostTaps taps.
@@ -26,7 +27,8 @@ const mostTaps = 9
 
 // outerKernel sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j] over n
 // < images, y < high and x < wide, for i < rows and j < columns. It reads all rows and columns of the tile.
-type outerKernel func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)
+type outerKernel func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int,
+	add bool)
 
 // tileFor returns the tile that is fastest for so many columns and sums of so many terms.
 func tileFor(columns, terms int) tile { return tileOf(columns, terms, 1) }

@@ -61,7 +61,8 @@ func TestTilesAgreeWithTheirTwins(t *testing.T) {
 		for range 200 {
 			rows, columns, depth, taps := 1+r.IntN(k.rows), 1+r.IntN(k.columns), 1+r.IntN(19), 1+r.IntN(9)
 			add := r.IntN(2) > 0
-			what := fmt.Sprintf("%d×%d: %d rows, %d columns, %d deep, %d taps, add %v", k.rows, k.columns, rows, columns, depth, taps, add)
+			what := fmt.Sprintf("%d×%d: %d rows, %d columns, %d deep, %d taps, add %v", k.rows, k.columns, rows, columns, depth,
+				taps, add)
 			width := k.columns + 3
 			a, b, zero := random(r, 40*depth), random(r, taps*depth*k.columns), make([]float32, depth)
 			place := offsets(r, k.rows, k.rows, width, false)

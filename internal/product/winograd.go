@@ -38,7 +38,8 @@ const automatic = -1
 
 // winogradFor returns the m to use for a convolution, or 0: where the method does not apply or does not pay.
 func winogradFor(c Conv) int {
-	if c.KH != 3 || c.KW != 3 || c.StrideH != 1 || c.StrideW != 1 || c.DilationH != 1 || c.DilationW != 1 || c.Groups != 1 ||
+	if c.KH != 3 || c.KW != 3 || c.StrideH != 1 || c.StrideW != 1 || c.DilationH != 1 || c.DilationW != 1 ||
+		c.Groups != 1 ||
 		max(c.PadTop, c.PadBottom, c.PadLeft, c.PadRight) > 2 || min(c.C, c.OutC) < 16 {
 		return 0
 	}

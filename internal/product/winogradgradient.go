@@ -57,7 +57,8 @@ func (w *winogradGradient) Scratch(threads int) int {
 
 func (w *winogradGradient) run(on *pool.Pool, scratch, dw, x, dy []float32) {
 	planes := w.t * w.t
-	w.v, w.g, w.own = scratch[:planes*w.xPlane], scratch[planes*w.xPlane:][:planes*w.yPlane], scratch[planes*(w.xPlane+w.yPlane):]
+	w.v, w.g, w.own = scratch[:planes*w.xPlane], scratch[planes*w.xPlane:][:planes*w.yPlane],
+		scratch[planes*(w.xPlane+w.yPlane):]
 	w.dw, w.x, w.dy = dw, x, dy
 	for w.first = 0; w.first < w.count; w.first += w.block {
 		w.ready = min(w.block, w.count-w.first)
@@ -72,8 +73,10 @@ func (w *winogradGradient) runInput(worker, task int) {
 	columns := w.tile.columns
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.xPlane, w.c, w.group, (w.block-1)*w.group, w.m*w.c)
-		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, buffer, w.outList(q), w.yPlane, w.o, columns, (w.block-1)*columns, w.m*w.o)
+		w.set.input(w.v[i*w.group:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.xPlane, w.c, w.group,
+			(w.block-1)*w.group, w.m*w.c)
+		w.set.outputGradient(w.g[i*columns:], w.dy[q/w.perImage*w.imageY:], w.zero, buffer, w.outList(q), w.yPlane, w.o,
+			columns, (w.block-1)*columns, w.m*w.o)
 	}
 }
 
@@ -86,7 +89,8 @@ func (w *winogradGradient) runTask(worker, task int) {
 	sums, taps := own[:w.t*w.t*distance], own[w.t*w.t*distance:]
 	a, b := i/w.group*w.group*w.block+i%w.group, j*w.block
 	for p := range w.t * w.t {
-		w.tile.outer(sums[p*distance:], w.v[p*w.xPlane+a:], w.g[p*w.yPlane+b:], columns, 1, 1, w.ready, 0, 0, w.group, columns, rows, columns, false)
+		w.tile.outer(sums[p*distance:], w.v[p*w.xPlane+a:], w.g[p*w.yPlane+b:], columns, 1, 1, w.ready, 0, 0, w.group,
+			columns, rows, columns, false)
 	}
 	w.set.kernelGradient(taps, sums, rows*columns, distance, rows*columns)
 	high, wide := min(rows, w.c-i), min(columns, w.o-j)

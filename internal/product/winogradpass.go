@@ -41,10 +41,12 @@ func newWinograd(c Conv, back bool, m int) *winograd {
 		for i := range p.order {
 			p.order[i] = 8 - i
 		}
-		c = Conv{N: c.N, H: oh, W: ow, C: c.OutC, KH: 3, KW: 3, OutC: c.C, StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1, Groups: 1,
+		c = Conv{N: c.N, H: oh, W: ow, C: c.OutC, KH: 3, KW: 3, OutC: c.C, StrideH: 1, StrideW: 1, DilationH: 1, DilationW: 1,
+			Groups: 1,
 			PadTop: 2 - c.PadTop, PadBottom: 2 - c.PadBottom, PadLeft: 2 - c.PadLeft, PadRight: 2 - c.PadRight}
 	}
-	w := &winograd{squares: newSquares(c, m), set: winogradKernels(m), tile: p.tile, pack: p, c: c.C, o: c.OutC, panels: p.panels}
+	w := &winograd{squares: newSquares(c, m), set: winogradKernels(m), tile: p.tile, pack: p, c: c.C, o: c.OutC,
+		panels: p.panels}
 	w.part = min(partSquares, w.count)
 	w.depth = min(kernelDepth, w.c)
 	rows := w.tile.strips(w.part) * w.tile.rows
@@ -101,7 +103,8 @@ func (w *winograd) runInput(worker, task int) {
 	buffer := w.own[worker*w.ownSize():]
 	for i := task * inputSquares; i < min((task+1)*inputSquares, w.ready); i++ {
 		q := w.first + i
-		w.set.input(w.v[i*w.c:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.vPlane, w.c, w.c+w.set.lanes, 0, w.m*w.c)
+		w.set.input(w.v[i*w.c:], w.x[q/w.perImage*w.imageX:], w.zero, buffer, w.inList(q), w.vPlane, w.c, w.c+w.set.lanes, 0,
+			w.m*w.c)
 	}
 }
 
@@ -119,7 +122,8 @@ func (w *winograd) runTask(worker, task int) {
 		w.set.kernel(kernel, packed, kPlane, depth*columns, depth*columns)
 		for p := range w.t * w.t {
 			for i := 0; i < count; i += w.tile.rows {
-				w.tile.gather(result[p*rPlane:], w.v[p*w.vPlane+first*w.c+k:], w.zero, kernel[p*kPlane:], w.place[i:], w.from[i:], 0,
+				w.tile.gather(result[p*rPlane:], w.v[p*w.vPlane+first*w.c+k:], w.zero, kernel[p*kPlane:], w.place[i:], w.from[i:],
+					0,
 					1, depth, w.tile.rows*w.c, min(w.tile.rows, count-i), columns, k > 0)
 			}
 		}

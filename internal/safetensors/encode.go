@@ -66,7 +66,8 @@ func encodeHeader(f File) ([]byte, error) {
 	}
 	n := b.Len() - 8
 	if n > maxHeader {
-		return nil, fmt.Errorf("the header takes %d bytes, and readers refuse more than %d: use fewer tensors or less metadata", n, maxHeader)
+		return nil, fmt.Errorf("the header takes %d bytes, and readers refuse more than %d: use fewer tensors or less "+
+			"metadata", n, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b.Bytes(), uint64(n))
 	return b.Bytes(), nil

@@ -71,7 +71,8 @@ func TestDecodeReadsTheBytesOfTheSpecification(t *testing.T) {
 
 func TestDecodeReturnsTensorsInTheOrderOfTheirData(t *testing.T) {
 	f, err := Decode(strings.NewReader(framed(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},`+
-		`"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"empty":{"dtype":"F64","shape":[0,3],"data_offsets":[1,1]}}`, "AB")), -1)
+		`"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"empty":{"dtype":"F64","shape":[0,3],"data_offsets":[1,1]}}`,
+		"AB")), -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func TestDecodeReturnsTensorsInTheOrderOfTheirData(t *testing.T) {
 
 func TestNamesAndMetadataOfAnyTextComeBack(t *testing.T) {
 	text := "<a & \"b\">\n\\ é \u2028 \x00"
-	f := File{Tensors: []Tensor{FromInt64s(text, []int{1}, []int64{math.MinInt64})}, Metadata: map[string]string{text: text, "": ""}}
+	f := File{Tensors: []Tensor{FromInt64s(text, []int{1}, []int64{math.MinInt64})},
+		Metadata: map[string]string{text: text, "": ""}}
 	got, err := Decode(strings.NewReader(encoded(t, f)), -1)
 	if err != nil || !reflect.DeepEqual(got, f) {
 		t.Errorf("got %v, %v, want %v", got, err, f)
@@ -154,7 +156,8 @@ func TestDecodeRefusesFilesThatAreNotWhole(t *testing.T) {
 		}
 	}
 	for _, size := range []int64{int64(len(golden)) + 1, -1} {
-		if _, err := Decode(strings.NewReader(golden+"x"), size); err == nil || !strings.Contains(err.Error(), "after the data") {
+		if _, err := Decode(strings.NewReader(golden+"x"), size); err == nil ||
+			!strings.Contains(err.Error(), "after the data") {
 			t.Errorf("a byte too many with size %d: %v", size, err)
 		}
 	}
@@ -185,11 +188,13 @@ func TestDecodeRefusesHeadersThatLie(t *testing.T) {
 		`{"a":{"DType":"U8","shape":[8],"data_offsets":[0,8]}}`:                     `unknown dtype ""`,
 		`{"a":{"dtype":"Q8","shape":[8],"data_offsets":[0,8]}}`:                     `unknown dtype "Q8"`,
 		`{"a":{"dtype":"U8","dtype":"U8","shape":[8],"data_offsets":[0,8]}}`:        `"dtype" is there twice`,
-		`{"a":{"dtype":"U16","shape":[8],"data_offsets":[0,8]}}`:                    "takes 16 bytes, and data_offsets are [0 8]",
-		`{"a":{"dtype":"U8","shape":[8],"data_offsets":[8,0]}}`:                     "takes 8 bytes, and data_offsets are [8 0]",
-		`{"a":{"dtype":"U8","shape":[7],"data_offsets":[1,8]}}`:                     "a hole of 1 bytes",
-		`{"a":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}}`:                     "after the data",
-		`{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}`:                     "cut short",
+		`{"a":{"dtype":"U16","shape":[8],"data_offsets":[0,8]}}`: "takes 16 bytes, and data_offsets " +
+			"are [0 8]",
+		`{"a":{"dtype":"U8","shape":[8],"data_offsets":[8,0]}}`: "takes 8 bytes, and data_offsets " +
+			"are [8 0]",
+		`{"a":{"dtype":"U8","shape":[7],"data_offsets":[1,8]}}`: "a hole of 1 bytes",
+		`{"a":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}}`: "after the data",
+		`{"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}}`: "cut short",
 		`{}`: "after the data",
 		`{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"a":{"dtype":"U8","shape":[0],"data_offsets":[8,8]}}`: `"a" is there twice`,
 		`{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[1],"data_offsets":[7,8]}}`: "overlaps",
@@ -219,7 +224,8 @@ func TestDecodeAllocatesForWhatIsThereNotForWhatIsClaimed(t *testing.T) {
 			t.Errorf("%s: %d bytes for a file of %d", name, grown, len(file))
 		}
 	}
-	if _, err := Decode(strings.NewReader("\x01\xe1\xf5\x05\x00\x00\x00\x00{}"), -1); err == nil || !strings.Contains(err.Error(), "more than 100000000") {
+	if _, err := Decode(strings.NewReader("\x01\xe1\xf5\x05\x00\x00\x00\x00{}"), -1); err == nil ||
+		!strings.Contains(err.Error(), "more than 100000000") {
 		t.Errorf("a header of 100000001 bytes: %v", err)
 	}
 }

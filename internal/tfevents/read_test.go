@@ -17,7 +17,8 @@ func lines(file []byte) (string, error) {
 			return "", errors.New("half a record")
 		}
 		n := int(binary.LittleEndian.Uint64(file))
-		if n < 0 || n > len(file)-16 || binary.LittleEndian.Uint32(file[8:]) != masked(file[:8]) || binary.LittleEndian.Uint32(file[12+n:]) != masked(file[12:12+n]) {
+		if n < 0 || n > len(file)-16 || binary.LittleEndian.Uint32(file[8:]) != masked(file[:8]) ||
+			binary.LittleEndian.Uint32(file[12+n:]) != masked(file[12:12+n]) {
 			return "", errors.New("a corrupt record")
 		}
 		var wall float64

@@ -52,7 +52,8 @@ func TestWriterWritesTheBytesOfTheFormat(t *testing.T) {
 	var b bytes.Buffer
 	w := newWriter(nopCloser{&b})
 	if err := errors.Join(w.version(goldenWall), w.Scalars(300, goldenWall, map[string]float64{"loss": 0.5, "acc": 0}),
-		w.Histogram(300, goldenWall, "w", Histogram{Max: 2, Sum: 3.5, SumSquares: 5.25, Limits: []float64{1, 2}, Counts: []float64{1, 2}}), w.Close()); err != nil {
+		w.Histogram(300, goldenWall, "w", Histogram{Max: 2, Sum: 3.5, SumSquares: 5.25, Limits: []float64{1, 2},
+			Counts: []float64{1, 2}}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); got != golden {
@@ -125,7 +126,8 @@ func TestWhatTensorBoardCannotReadIsRefused(t *testing.T) {
 	if err := w.Scalars(1, goldenWall, map[string]float64{"\xff": 1}); err == nil {
 		t.Error("a tag that is not UTF-8 passed")
 	}
-	for name, h := range map[string]Histogram{"none": {}, "more limits": {Limits: []float64{1, 2}, Counts: []float64{1}}, "falling limits": {Limits: []float64{2, 1}, Counts: []float64{1, 1}}} {
+	for name, h := range map[string]Histogram{"none": {}, "more limits": {Limits: []float64{1, 2}, Counts: []float64{1}},
+		"falling limits": {Limits: []float64{2, 1}, Counts: []float64{1, 1}}} {
 		if err := w.Histogram(1, goldenWall, "h", h); err == nil {
 			t.Errorf("a histogram passed: %s", name)
 		}

@@ -98,7 +98,8 @@ func (w *Writer) Histogram(step int64, wall time.Time, tag string, h Histogram) 
 	case !utf8.ValidString(tag):
 		return fmt.Errorf("tfevents: the tag %q is not valid UTF-8", tag)
 	case len(h.Limits) == 0 || len(h.Limits) != len(h.Counts) || !slices.IsSorted(h.Limits):
-		return fmt.Errorf("tfevents: %s: %d limits and %d counts: want as many, at least one, and limits that rise", tag, len(h.Limits), len(h.Counts))
+		return fmt.Errorf("tfevents: %s: %d limits and %d counts: want as many, at least one, and limits that rise", tag,
+			len(h.Limits), len(h.Counts))
 	}
 	w.message = appendHistogram(w.message[:0], seconds(wall), step, tag, h)
 	return w.write()

@@ -69,7 +69,8 @@ func TestLog32IsWithinTwoUlp(t *testing.T) {
 func TestCurvesAreWithinTheirBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	points := func(low, high float64) []float32 {
-		x := []float32{float32(low), float32(high), 1e-45, -1e-45, 1e-40, -0x1p-126, 0x1p-25, -0x1p-25, 0x1p-24, -0x1p-24, 0x1p-12, 0.5, -0.5}
+		x := []float32{float32(low), float32(high), 1e-45, -1e-45, 1e-40, -0x1p-126, 0x1p-25, -0x1p-25, 0x1p-24, -0x1p-24,
+			0x1p-12, 0.5, -0.5}
 		for range 100000 {
 			x = append(x,
 				float32(low+(high-low)*r.Float64()),
@@ -115,7 +116,8 @@ func TestCurvesAreWithinTheirBounds(t *testing.T) {
 func TestPow32RelativeErrorBelow4e7(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	implementations(t, func(t *testing.T) {
-		for _, y := range []float64{-1, 0.1, 0.2, -0.3, 0.5, 0.7, 1, 1.1, 1.5, 2, 2.5, 3, 4, 5, 9, 10, 33, 64, -17.25, 1000, 1e6} {
+		for _, y := range []float64{-1, 0.1, 0.2, -0.3, 0.5, 0.7, 1, 1.1, 1.5, 2, 2.5, 3, 4, 5, 9, 10, 33, 64, -17.25, 1000,
+			1e6} {
 			var x []float32
 			for len(x) < 60 {
 				v := float32(math.Exp((2*r.Float64() - 1) * min(40/math.Abs(y), 88)))
@@ -159,7 +161,8 @@ func TestRoots32AreAccurateForAllMagnitudes(t *testing.T) {
 	implementations(t, func(t *testing.T) {
 		for k := 3; k <= maxRoot; k++ {
 			y := 1 / float64(k)
-			x := []float32{1e-45, 3e-45, 1e-40, 0x1p-126, 0x1p-125, 0x1p-101, 0x1p-100, 0x1p127, math.MaxFloat32, 1, 0x1.fffffep126}
+			x := []float32{1e-45, 3e-45, 1e-40, 0x1p-126, 0x1p-125, 0x1p-101, 0x1p-100, 0x1p127, math.MaxFloat32, 1,
+				0x1.fffffep126}
 			for range 20000 {
 				x = append(x, math.Float32frombits(r.Uint32N(0x7f800000)))
 			}

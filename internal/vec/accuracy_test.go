@@ -107,7 +107,8 @@ func bases(r *rand.Rand, n int, y, most float64) []float64 {
 
 func TestPowRelativeErrorBelow1e14(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	exponents := []float64{0.1, -0.3, 0.7, 1.1, -1, 2.5, math.Pi, 9.999, -17.25, 77, 100.5, 1000, -12345.678, 1e6, 1e-3, 0.999999}
+	exponents := []float64{0.1, -0.3, 0.7, 1.1, -1, 2.5, math.Pi, 9.999, -17.25, 77, 100.5, 1000, -12345.678, 1e6, 1e-3,
+		0.999999}
 	implementations(t, func(t *testing.T) {
 		for _, y := range exponents {
 			x := bases(r, 150, y, 40)

@@ -69,10 +69,12 @@ func TestConversionsOfSpecialValues(t *testing.T) {
 		}
 		// 1 + 2⁻⁷ is the bfloat16 after 1, MaxFloat32 lies beyond the largest; the first two are NaN with payloads only
 		// in dropped bits.
-		y := []float32{math.Float32frombits(0x7f800001), math.Float32frombits(0xff80ffff), 1, 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 3*0x1p-8, minus0, math.MaxFloat32, -inf32, 1e-45}
+		y := []float32{math.Float32frombits(0x7f800001), math.Float32frombits(0xff80ffff), 1, 1 + 0x1p-8,
+			1 + 0x1p-8 + 0x1p-23, 1 + 3*0x1p-8, minus0, math.MaxFloat32, -inf32, 1e-45}
 		halves := make([]uint16, len(y))
 		ToBFloat16(halves, y)
-		if want := []uint16{0x7fc0, 0xffc0, 0x3f80, 0x3f80, 0x3f81, 0x3f82, 0x8000, 0x7f80, 0xff80, 0}; !slices.Equal(halves, want) {
+		if want := []uint16{0x7fc0, 0xffc0, 0x3f80, 0x3f80, 0x3f81, 0x3f82, 0x8000, 0x7f80, 0xff80, 0}; !slices.Equal(halves,
+			want) {
 			t.Errorf("ToBFloat16 gives %x, want %x", halves, want)
 		}
 	})

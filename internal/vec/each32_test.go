@@ -149,21 +149,24 @@ func TestSpecialPairs(t *testing.T) {
 		scalar func(dst, a []float32, s float32)
 		want   func(a, b float32) float32
 	}{
-		"add":          {Add32, AddScalar32, func(a, b float32) float32 { return a + b }},
-		"sub":          {Sub32, nil, func(a, b float32) float32 { return a - b }},
-		"sub from":     {nil, SubFromScalar32, func(a, b float32) float32 { return b - a }},
-		"mul":          {Mul32, func(dst, a []float32, s float32) { Scale32(dst, s, a) }, func(a, b float32) float32 { return a * b }},
-		"div":          {Div32, DivScalar32, func(a, b float32) float32 { return a / b }},
-		"scalar div":   {nil, ScalarDiv32, func(a, b float32) float32 { return b / a }},
-		"max":          {Max32, MaxScalar32, func(a, b float32) float32 { return float32(math.Max(float64(a), float64(b))) }},
-		"min":          {Min32, MinScalar32, func(a, b float32) float32 { return float32(math.Min(float64(a), float64(b))) }},
-		"equal":        {Equal32, EqualScalar32, bool32(func(a, b float32) bool { return a == b })},
-		"unequal":      {NotEqual32, NotEqualScalar32, bool32(func(a, b float32) bool { return a != b })},
-		"less":         {Less32, LessScalar32, bool32(func(a, b float32) bool { return a < b })},
-		"at most":      {LessEqual32, LessEqualScalar32, bool32(func(a, b float32) bool { return a <= b })},
-		"greater":      {nil, GreaterScalar32, bool32(func(a, b float32) bool { return a > b })},
-		"at least":     {nil, GreaterEqualScalar32, bool32(func(a, b float32) bool { return a >= b })},
-		"multiply-add": {func(dst, a, b []float32) { MulAdd32(dst, a, b, b) }, func(dst, a []float32, s float32) { MulAddScalar32(dst, a, s, s) }, func(a, b float32) float32 { return fma32(a, b, b) }},
+		"add":      {Add32, AddScalar32, func(a, b float32) float32 { return a + b }},
+		"sub":      {Sub32, nil, func(a, b float32) float32 { return a - b }},
+		"sub from": {nil, SubFromScalar32, func(a, b float32) float32 { return b - a }},
+		"mul": {Mul32, func(dst, a []float32, s float32) { Scale32(dst, s, a) },
+			func(a, b float32) float32 { return a * b }},
+		"div":        {Div32, DivScalar32, func(a, b float32) float32 { return a / b }},
+		"scalar div": {nil, ScalarDiv32, func(a, b float32) float32 { return b / a }},
+		"max":        {Max32, MaxScalar32, func(a, b float32) float32 { return float32(math.Max(float64(a), float64(b))) }},
+		"min":        {Min32, MinScalar32, func(a, b float32) float32 { return float32(math.Min(float64(a), float64(b))) }},
+		"equal":      {Equal32, EqualScalar32, bool32(func(a, b float32) bool { return a == b })},
+		"unequal":    {NotEqual32, NotEqualScalar32, bool32(func(a, b float32) bool { return a != b })},
+		"less":       {Less32, LessScalar32, bool32(func(a, b float32) bool { return a < b })},
+		"at most":    {LessEqual32, LessEqualScalar32, bool32(func(a, b float32) bool { return a <= b })},
+		"greater":    {nil, GreaterScalar32, bool32(func(a, b float32) bool { return a > b })},
+		"at least":   {nil, GreaterEqualScalar32, bool32(func(a, b float32) bool { return a >= b })},
+		"multiply-add": {func(dst, a, b []float32) { MulAdd32(dst, a, b, b) },
+			func(dst, a []float32, s float32) { MulAddScalar32(dst, a, s, s) },
+			func(a, b float32) float32 { return fma32(a, b, b) }},
 	} {
 		implementations(t, func(t *testing.T) {
 			for _, a := range special {
@@ -267,10 +270,14 @@ func TestSelectionTakesWhatTheMaskSays(t *testing.T) {
 			f        func()
 			yes, not func(i int) float32
 		}{
-			"vectors":       {func() { Select32(got, mask, a, b) }, func(i int) float32 { return a[i] }, func(i int) float32 { return b[i] }},
-			"vector scalar": {func() { SelectVectorScalar32(got, mask, a, 7) }, func(i int) float32 { return a[i] }, func(int) float32 { return 7 }},
-			"scalar vector": {func() { SelectScalarVector32(got, mask, 7, b) }, func(int) float32 { return 7 }, func(i int) float32 { return b[i] }},
-			"scalars":       {func() { SelectScalars32(got, mask, 7, 8) }, func(int) float32 { return 7 }, func(int) float32 { return 8 }},
+			"vectors": {func() { Select32(got, mask, a, b) }, func(i int) float32 { return a[i] },
+				func(i int) float32 { return b[i] }},
+			"vector scalar": {func() { SelectVectorScalar32(got, mask, a, 7) }, func(i int) float32 { return a[i] },
+				func(int) float32 { return 7 }},
+			"scalar vector": {func() { SelectScalarVector32(got, mask, 7, b) }, func(int) float32 { return 7 },
+				func(i int) float32 { return b[i] }},
+			"scalars": {func() { SelectScalars32(got, mask, 7, 8) }, func(int) float32 { return 7 },
+				func(int) float32 { return 8 }},
 		} {
 			c.f()
 			for i, set := range bools {

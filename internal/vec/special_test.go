@@ -6,8 +6,10 @@ import (
 	"testing"
 )
 
-var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, -2, 3, -7.5, math.Inf(1), math.Inf(-1), math.NaN(),
-	5e-324, -5e-324, 1e-310, 0x1p-1022, -0x1p-1022, math.MaxFloat64, -math.MaxFloat64, 1e300, 1e-300, -1e-300, 0.999999, 1.000001,
+var specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 2, -2, 3, -7.5, math.Inf(1), math.Inf(-1),
+	math.NaN(),
+	5e-324, -5e-324, 1e-310, 0x1p-1022, -0x1p-1022, math.MaxFloat64, -math.MaxFloat64, 1e300, 1e-300, -1e-300, 0.999999,
+	1.000001,
 	0.1, math.NaN(), 0.3, 0.7, 1.7, math.Inf(1), 4.9, 5.3, 1e10, 1e-320, 12.7, 99.1}
 
 // alike says whether a and b are the same special value, or finite, of equal sign and close.
@@ -57,7 +59,8 @@ func TestSpecialValuesAreThoseOfMath(t *testing.T) {
 			}
 			return math.Log(x)
 		})
-		for _, y := range []float64{0, 1, -1, 2, -2, 3, -3, 10, 63, 64, 65, 0.5, -0.5, 1.5, 1.0 / 3, 0.2, 1.0 / 9, 0.3, -0.7, 2.5, 1e18, -1e18,
+		for _, y := range []float64{0, 1, -1, 2, -2, 3, -3, 10, 63, 64, 65, 0.5, -0.5, 1.5, 1.0 / 3, 0.2, 1.0 / 9, 0.3, -0.7,
+			2.5, 1e18, -1e18,
 			1 << 53, 1<<53 + 2, 1e300, -1e305, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), 5e-324, -1e-300} {
 			compareAlone(t, fmt.Sprintf("Pow(·, %v)", y), func(dst, x []float64) { Pow(dst, x, y) },
 				func(x float64) float64 { return mathPow(x, y) })
@@ -91,7 +94,8 @@ func in32(f func(dst, x []float32)) func(dst, x []float64) {
 func TestSpecialValuesAreThoseOfMathIn32Bits(t *testing.T) {
 	compare := func(t *testing.T, what string, f func(dst, x []float32), want func(float64) float64) {
 		t.Helper()
-		for _, x := range append([]float64{1e-45, -1e-45, 1e-40, 0x1p-126, math.MaxFloat32, 104, -103, 88.7, 88.8}, specials...) {
+		for _, x := range append([]float64{1e-45, -1e-45, 1e-40, 0x1p-126, math.MaxFloat32, 104, -103, 88.7, 88.8},
+			specials...) {
 			for _, n := range []int{1, 8, 9} {
 				in := make([]float64, n)
 				for i := range in {

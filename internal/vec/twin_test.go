@@ -200,7 +200,8 @@ func TestMatrixProductsInAssemblyAgreeWithGo(t *testing.T) {
 				})
 				for i := range p.n {
 					if !near(got[0].slice[i], got[1].slice[i], 1e-12) {
-						t.Fatalf("%s %d×%d: element %d is %v in Go and %v in assembly", p.name, rows, d, i, got[0].slice[i], got[1].slice[i])
+						t.Fatalf("%s %d×%d: element %d is %v in Go and %v in assembly", p.name, rows, d, i, got[0].slice[i],
+							got[1].slice[i])
 					}
 				}
 			}

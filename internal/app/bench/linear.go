@@ -93,7 +93,8 @@ func (l linearTimes) Print(w io.Writer) {
 	t := render.Table{Title: fmt.Sprintf("ns per step of p-GD, one core, %s/%s", runtime.GOOS, runtime.GOARCH),
 		Header: []string{"experiment", "p", "ns", "transcription", "ratio"}}
 	for _, m := range l {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", m.Experiment), render.Text("%v", m.P), render.Number(m.Step, 0),
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", m.Experiment), render.Text("%v", m.P),
+			render.Number(m.Step, 0),
 			render.Number(m.Transcription, 0), render.Text("%.1f×", m.Transcription/m.Step)})
 	}
 	fmt.Fprint(w, t.Text())

@@ -60,9 +60,10 @@ func (*Margin) Help() string {
   bregman bench margin
   bregman bench margin --scaling --rows 2e6 --out scaling.png
 
-Makes the problem of "bregman data synth", writes it as svmlight text, and times each task from that file to the model, reading
-included: the maximum margin for p = 2 to a certified 0.1 %, for p = 1.5 and 3 to 0.2 %, and regularised logistic regression. If
-liblinear-train is installed, it does the same in the same run: -s 3 -c 100 -e 0.001 and -s 0 -c 100.`
+Makes the problem of "bregman data synth", writes it as svmlight text, and times each task from that file to the
+model, reading included: the maximum margin for p = 2 to a certified 0.1 %, for p = 1.5 and 3 to 0.2 %, and
+regularised logistic regression. If liblinear-train is installed, it does the same in the same run: -s 3 -c 100 -e
+0.001 and -s 0 -c 100.`
 }
 
 // marginTask is something to time, here and with liblinear.
@@ -88,7 +89,8 @@ func (m *Margin) Check() error {
 	case !(m.C > 0) || math.IsInf(m.C, 1):
 		return settings.Errorf("c", "--c %v: want a positive number", m.C)
 	case m.Rows < 1 || m.Cols < 1 || m.Entries < 1:
-		return settings.Errorf("rows", "--rows %d, --cols %d, --entries %d: want at least 1 of each", m.Rows, m.Cols, m.Entries)
+		return settings.Errorf("rows", "--rows %d, --cols %d, --entries %d: want at least 1 of each", m.Rows, m.Cols,
+			m.Entries)
 	}
 	return dataset.Synth{Rows: int(m.Rows), Cols: int(m.Cols), Entries: int(m.Entries)}.Check()
 }
@@ -148,7 +150,8 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 }
 
 func (m marginTimes) JSON() any {
-	return map[string]any{"rows": m.Rows, "cols": m.Cols, "entries": m.Entries, "cores": runtime.GOMAXPROCS(0), "tasks": m.tasks}
+	return map[string]any{"rows": m.Rows, "cols": m.Cols, "entries": m.Entries, "cores": runtime.GOMAXPROCS(0),
+		"tasks": m.tasks}
 }
 
 func (m marginTimes) Print(w io.Writer) { fmt.Fprint(w, m.table(m.tasks, m.compared).Text()) }
@@ -169,7 +172,8 @@ func (m *Margin) problem(file string, rows int) (*dataset.Set, error) {
 func (m *Margin) tasks(set *dataset.Set) []marginTask {
 	n, _ := set.X.Dims()
 	fit := func(p, gap float64) command.Fit {
-		return command.Fit{P: settings.Floats{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none", Steps: 1e6}
+		return command.Fit{P: settings.Floats{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none",
+			Steps: 1e6}
 	}
 	c := strconv.FormatFloat(m.C, 'g', -1, 64)
 	logistic := fit(2, 1e-3)
@@ -293,18 +297,22 @@ func liblinearWeights(path string, d int) ([]float64, error) {
 }
 
 func (m *Margin) table(tasks []marginTask, compared bool) render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s × %s, %d nonzeros a row; seconds from the file to the model, quickest of %d, %d cores", render.Thousands(int(m.Rows)), render.Thousands(int(m.Cols)),
-		int(m.Entries), m.Rounds, runtime.GOMAXPROCS(0)), Header: []string{"task", "seconds", "reading", "steps", "certified", "result", "of p = 2"}}
+	t := render.Table{Title: fmt.Sprintf("%s × %s, %d nonzeros a row; seconds from the file to the model, quickest of "+
+		"%d, %d cores", render.Thousands(int(m.Rows)), render.Thousands(int(m.Cols)),
+		int(m.Entries), m.Rounds, runtime.GOMAXPROCS(0)), Header: []string{"task", "seconds", "reading", "steps", "certified",
+		"result", "of p = 2"}}
 	if compared {
 		t.Header = append(t.Header, "liblinear", "seconds", "result", "ratio")
 	}
 	for _, k := range tasks {
-		row := []render.Cell{render.Text("%s", k.Name), render.Number(k.Seconds, 2), render.Number(k.Read, 2), render.Text("%d", k.Steps), render.Text("%.2g %%", 100*k.Gap), render.Short(k.Value, 5),
+		row := []render.Cell{render.Text("%s", k.Name), render.Number(k.Seconds, 2), render.Number(k.Read, 2),
+			render.Text("%d", k.Steps), render.Text("%.2g %%", 100*k.Gap), render.Short(k.Value, 5),
 			render.Text("%.2f×", k.Seconds/tasks[0].Seconds)}
 		if compared {
 			cells := []render.Cell{render.Text(""), render.Text(""), render.Text(""), render.Text("")}
 			if k.Liblinear != "" {
-				cells = []render.Cell{render.Text("%s", k.Liblinear), render.Number(k.Theirs, 2), render.Short(k.TheirValue, 5), render.Text("%.2f", k.Seconds/k.Theirs)}
+				cells = []render.Cell{render.Text("%s", k.Liblinear), render.Number(k.Theirs, 2), render.Short(k.TheirValue, 5),
+					render.Text("%.2f", k.Seconds/k.Theirs)}
 			}
 			row = append(row, cells...)
 		}

@@ -157,7 +157,8 @@ func scaleFigures(points []scalePoint) []render.Figure {
 	return []render.Figure{
 		{Title: "Time", X: "nonzeros", Y: "seconds", LogX: true, LogY: true, LegendLeft: true, Series: []render.Series{
 			{Name: "reading the file", X: x, Y: read}, {X: x, Y: read, Style: render.Discs},
-			{Name: "one iteration, p = 2", X: x, Y: iteration, Color: render.Color(2)}, {X: x, Y: iteration, Color: render.Color(2), Style: render.Discs},
+			{Name: "one iteration, p = 2", X: x, Y: iteration, Color: render.Color(2)},
+			{X: x, Y: iteration, Color: render.Color(2), Style: render.Discs},
 			{Name: "in proportion", X: ends, Y: line, Style: render.Dotted}}},
 		{Title: "Memory", X: "nonzeros", Y: "MB", LogX: true, LogY: true, LegendLeft: true, Series: []render.Series{
 			{Name: "heap while fitting", X: x, Y: heap}, {X: x, Y: heap, Style: render.Discs},

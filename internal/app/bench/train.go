@@ -69,9 +69,10 @@ func (*Train) Texts() settings.Texts {
 // Help is shown by --help.
 func (*Train) Help() string {
 	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3, and with --python the same networks in
-PyTorch with its SGD, in turns on the same cores. CPU seconds are those of all threads. PyTorch's threads spin while they wait for each
-other: on a machine that others use, too, set GOMAXPROCS=1. Then the product of two matrices of 1024 x 1024 on one core, and the update of 11 million weights beside the bare pass w -= eta*g.
-Peak memory is that of the whole process so far.
+PyTorch with its SGD, in turns on the same cores. CPU seconds are those of all threads. PyTorch's threads spin while
+they wait for each other: on a machine that others use, too, set GOMAXPROCS=1. Then the product of two matrices of
+1024 x 1024 on one core, and the update of 11 million weights beside the bare pass w -= eta*g. Peak memory is that of
+the whole process so far.
 
 Examples:
   bregman bench train
@@ -152,10 +153,13 @@ func (t *trainTimes) JSON() any {
 }
 
 func (t *trainTimes) Print(w io.Writer) {
-	table := render.Table{Title: fmt.Sprintf("training on the %s engine, %d threads, batch %d, p = %v", t.Engine, t.threads, t.Batch, t.P),
-		Header: []string{"network", "img/s", "CPU ms/image", "peak MB", "PyTorch img/s", "CPU ms/image", "peak MB", "its CPU / ours"}}
+	table := render.Table{Title: fmt.Sprintf("training on the %s engine, %d threads, batch %d, p = %v", t.Engine,
+		t.threads, t.Batch, t.P),
+		Header: []string{"network", "img/s", "CPU ms/image", "peak MB", "PyTorch img/s", "CPU ms/image", "peak MB",
+			"its CPU / ours"}}
 	for _, m := range t.training {
-		row := []render.Cell{render.Text("%s", m.Model), render.Number(m.Rate, 1), render.Number(1e3*m.CPU, 2), render.Number(m.Peak, 0)}
+		row := []render.Cell{render.Text("%s", m.Model), render.Number(m.Rate, 1), render.Number(1e3*m.CPU, 2),
+			render.Number(m.Peak, 0)}
 		if m.Torch > 0 {
 			row = append(row, render.Number(m.TorchIS, 1), render.Number(1e3*m.Torch, 2), render.Number(m.TorchMB, 0),
 				render.Text("%.2f×", m.Torch/m.CPU))
@@ -172,7 +176,8 @@ func (t *trainTimes) Print(w io.Writer) {
 	fmt.Fprintf(w, "\nw -= eta*g over 11,173,962 weights, %d threads: %.2f ms\n", t.threads, 1e3*t.pass)
 	u := render.Table{Title: "p-GD's update of them, beside that pass", Header: []string{"p", "ms", "ratio"}}
 	for _, v := range t.updates {
-		u.Rows = append(u.Rows, []render.Cell{render.Text("%v", v.P), render.Number(1e3*v.Seconds, 2), render.Text("%.2f×", v.Seconds/t.pass)})
+		u.Rows = append(u.Rows, []render.Cell{render.Text("%v", v.P), render.Number(1e3*v.Seconds, 2),
+			render.Text("%.2f×", v.Seconds/t.pass)})
 	}
 	fmt.Fprint(w, u.Text())
 }
@@ -181,7 +186,8 @@ func (t *trainTimes) Print(w io.Writer) {
 func randomImages(n int) *images.Set {
 	const size = 32 * 32 * 3
 	rng := rand.New(rand.NewPCG(1, 2))
-	set := &images.Set{Name: "random", Height: 32, Width: 32, Channels: 3, Classes: make([]string, 10), Mean: []float32{127, 127, 127}, Deviation: []float32{70, 70, 70}}
+	set := &images.Set{Name: "random", Height: 32, Width: 32, Channels: 3, Classes: make([]string, 10),
+		Mean: []float32{127, 127, 127}, Deviation: []float32{70, 70, 70}}
 	set.Train = images.Split{Images: make([]byte, n*size), Labels: make([]uint8, n)}
 	for i := range set.Train.Images {
 		set.Train.Images[i] = byte(rng.Uint32())
@@ -201,7 +207,8 @@ func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (tra
 		return m, err
 	}
 	steps := max(2, 2_500_000/net.Params) // a small network takes many, or else starting and ending an epoch would count
-	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: net, Batch: t.Batch, Precision: "float32", Augment: true,
+	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: net, Batch: t.Batch, Precision: "float32",
+		Augment:   true,
 		Optimizer: optim.Mirror().Schedule(optim.Constant())})
 	if err != nil {
 		return m, err
@@ -235,7 +242,8 @@ func (t *Train) torch(ctx context.Context, m *trainTime, threads int) error {
 		CPU     float64 `json:"cpu_seconds"`
 		Peak    float64 `json:"peak_mb"`
 	}
-	if err := t.python(ctx, nil, &out, "--nets", m.Model, "--threads", strconv.Itoa(threads), "--batch", strconv.Itoa(t.Batch), "--optimizers", "sgd",
+	if err := t.python(ctx, nil, &out, "--nets", m.Model, "--threads", strconv.Itoa(threads), "--batch",
+		strconv.Itoa(t.Batch), "--optimizers", "sgd",
 		"--seconds", fmt.Sprint(t.Time.Seconds())); err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 // Runs of built-in data had no hash in earlier versions.
 func TestAnOldRunOfBuiltInDataIsResumed(t *testing.T) {
 	runs := t.TempDir()
-	fit := Fit{Data: "r2", P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Seed: 1, Runs: runs}
+	fit := Fit{Data: "r2", P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Seed: 1,
+		Runs: runs}
 	if err := perform(t.Context(), &fit, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -76,8 +76,10 @@ Images, for train:
 		}
 		fmt.Fprintf(w, "  %-15s %s\n  %-15s %s\n", i.Name, i.About, "", here)
 	}
-	fmt.Fprintln(w, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, X_test, y_test.")
-	fmt.Fprintln(w, "For fit they are tables of pixels: fashion-mnist, fashion-mnist:test, or some classes, fashion-mnist:test:4,6.")
+	fmt.Fprintln(w, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, "+
+		"X_test, y_test.")
+	fmt.Fprintln(w, "For fit they are tables of pixels: fashion-mnist, fashion-mnist:test, or some classes, "+
+		"fashion-mnist:test:4,6.")
 }
 
 // DataInfo is `bregman data info`.
@@ -241,7 +243,8 @@ func (s imagesInfo) Print(w io.Writer) {
 	fmt.Fprintf(w, "  mean of each channel %.4g, deviation %.4g, of 255\n", s.Mean, s.Deviation)
 	t := render.Table{Header: []string{"  class", "training", "test"}}
 	for i, c := range s.Classes {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("  %s", c), render.Text("%d", train[i]), render.Text("%d", test[i])})
+		t.Rows = append(t.Rows, []render.Cell{render.Text("  %s", c), render.Text("%d", train[i]),
+			render.Text("%d", test[i])})
 	}
 	fmt.Fprintf(w, "%s  hash %s, as in a run's run.json\n", t.Text(), s.Hash)
 }
@@ -358,7 +361,8 @@ func (*DataSynth) Texts() settings.Texts {
 // Check returns the first thing wrong with the settings.
 func (g *DataSynth) Check() error {
 	if g.Rows < 1 || g.Cols < 1 || g.Entries < 1 {
-		return settings.Errorf("rows", "--rows %d, --cols %d, --entries %d: want at least 1 of each", g.Rows, g.Cols, g.Entries)
+		return settings.Errorf("rows", "--rows %d, --cols %d, --entries %d: want at least 1 of each", g.Rows, g.Cols,
+			g.Entries)
 	}
 	return dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits}.Check()
 }
@@ -368,8 +372,9 @@ func (*DataSynth) Help() string {
 	return `Example:
   bregman data synth --rows 1e6 --cols 5e4 --out big.svm
 
-A sparse separable problem: the places of an example are uniform without repetition, its values normal of deviation 0.258, rounded,
-and its label is the sign of its product with a hidden normal vector. The defaults are the problem that "bregman bench margin" measures.`
+A sparse separable problem: the places of an example are uniform without repetition, its values normal of deviation
+0.258, rounded, and its label is the sign of its product with a hidden normal vector. The defaults are the problem
+that "bregman bench margin" measures.`
 }
 
 // Do draws the problem and writes it.
@@ -377,7 +382,8 @@ func (g *DataSynth) Do(_ context.Context, env *Env) (Result, error) {
 	if err := CheckOut(g.Out); err != nil {
 		return nil, err
 	}
-	s, err := dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits, Seed: g.Seed}.Make()
+	s, err := dataset.Synth{Rows: int(g.Rows), Cols: int(g.Cols), Entries: int(g.Entries), Digits: g.Digits,
+		Seed: g.Seed}.Make()
 	if err != nil {
 		return nil, err
 	}

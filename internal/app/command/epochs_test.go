@@ -18,7 +18,8 @@ func TestADivergedRunIsToldWhatElseToTry(t *testing.T) {
 	}{
 		{Train{}, 2, bad, "p = 2, seed 7: NaN: try a smaller learning rate"},
 		{Train{WeightDecay: 1}, 2, bad, "p = 2, seed 7: NaN: try a smaller learning rate, or less decay"},
-		{Train{DualDecay: 1}, 1.01, bad, "p = 1.01, seed 7: NaN: try a smaller learning rate, or less decay, or a p further from 1"},
+		{Train{DualDecay: 1}, 1.01, bad, "p = 1.01, seed 7: NaN: try a smaller learning rate, or less decay, or a p " +
+			"further from 1"},
 		{Train{WeightDecay: 1}, 2, errors.New("disk full"), "p = 2, seed 7: disk full"},
 	} {
 		if got := (&Trainer{Train: &c.train}).named(c.err, c.p, 7); got.Error() != c.want {

@@ -105,35 +105,39 @@ func (*Fit) Help() string {
   bregman fit --data train.svm --loss logistic --lp 1e-4,1e-3,1e-2 --p 1.1,1.5,2,3 --cv 5
   bregman fit --resume runs/20261115-120000-fit-p2-train
 
-Finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved by a dual
-bound. With --lp it minimises a penalised loss instead, the better choice for data that no weights separate; "excess" says how far
-above the least possible its objective can be. More than two labels are fitted one against the rest. --resume continues a stopped run from its last checkpoint.`
+Finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved
+by a dual bound. With --lp it minimises a penalised loss instead, the better choice for data that no weights separate;
+"excess" says how far above the least possible its objective can be. More than two labels are fitted one against the
+rest. --resume continues a stopped run from its last checkpoint.`
 }
 
 // FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null where the data is not separated.
 type FitResult struct {
-	P             float64     `json:"p"`
-	Method        string      `json:"method"`
-	LossName      string      `json:"loss_name"`
-	LR            float64     `json:"lr"`
-	L2            float64     `json:"l2,omitempty"`
-	LP            float64     `json:"lp,omitempty"` // the lambda that was used
-	Soft          float64     `json:"soft,omitempty"`
-	Label         string      `json:"label,omitempty"` // the column of labels, if the data have names
-	N             int         `json:"n"`
-	D             int         `json:"d"`
-	Steps         int         `json:"steps"`
-	Loss          *float64    `json:"loss"`                // null where it overflows
-	Objective     *float64    `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
-	Excess        *float64    `json:"excess,omitempty"`    // with L2 or LP: the objective is at most this far above the least possible
-	Margin        *float64    `json:"margin"`              // γ(w)/‖w‖ₚ
-	Norm          *float64    `json:"norm"`                // ‖w‖ₚ after rescaling to margin 1
-	Lower         *float64    `json:"lower"`
-	Upper         *float64    `json:"upper"`
-	Gap           *float64    `json:"gap"`
-	Separable     *bool       `json:"separable,omitempty"` // proved either way, of each class against the rest; absent: not known
-	None          string      `json:"none,omitempty"`      // why the margin is soft, or none was found
-	Nonzero       int         `json:"nonzero"`             // weights above a thousandth of the largest, the mean over weight vectors
+	P         float64  `json:"p"`
+	Method    string   `json:"method"`
+	LossName  string   `json:"loss_name"`
+	LR        float64  `json:"lr"`
+	L2        float64  `json:"l2,omitempty"`
+	LP        float64  `json:"lp,omitempty"` // the lambda that was used
+	Soft      float64  `json:"soft,omitempty"`
+	Label     string   `json:"label,omitempty"` // the column of labels, if the data have names
+	N         int      `json:"n"`
+	D         int      `json:"d"`
+	Steps     int      `json:"steps"`
+	Loss      *float64 `json:"loss"`                // null where it overflows
+	Objective *float64 `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
+	// with L2 or LP: the objective is at most this far above the least possible
+	Excess *float64 `json:"excess,omitempty"`
+	Margin *float64 `json:"margin"` // γ(w)/‖w‖ₚ
+	Norm   *float64 `json:"norm"`   // ‖w‖ₚ after rescaling to margin 1
+	Lower  *float64 `json:"lower"`
+	Upper  *float64 `json:"upper"`
+	Gap    *float64 `json:"gap"`
+	// proved either way, of each class against the rest; absent: not known
+	Separable *bool  `json:"separable,omitempty"`
+	None      string `json:"none,omitempty"` // why the margin is soft, or none was found
+	// weights above a thousandth of the largest, the mean over weight vectors
+	Nonzero       int         `json:"nonzero"`
 	TrainAccuracy *float64    `json:"train_accuracy"`
 	TestAccuracy  *float64    `json:"test_accuracy,omitempty"`
 	TestLoss      *float64    `json:"test_loss,omitempty"` // of a regression
@@ -190,7 +194,8 @@ func (f *Fit) Check() error {
 	case f.Top < 0:
 		return settings.Errorf("top", "--top %d: want a positive number, or 0 for none", f.Top)
 	case f.L2 > 0 && (len(f.P) != 1 || f.P[0] != 2):
-		return settings.Errorf("l2", "--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for every p: drop --p, or say --lp for the one of p", f.P)
+		return settings.Errorf("l2", "--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for "+
+			"every p: drop --p, or say --lp for the one of p", f.P)
 	case f.L2 > 0 && len(f.LP) > 0:
 		return settings.Errorf("l2", "--l2 is --lp with p = 2: say one of them")
 	case len(f.LP) > 1 && f.CV == 0:
@@ -206,9 +211,11 @@ func (f *Fit) Check() error {
 	case f.Gap > 0 && f.Loss == "square" && !f.penalised():
 		return settings.Errorf("gap", "--gap is about margins: it does not go with --loss square")
 	case method == linear.MethodAccelerated && f.Loss != "exp":
-		return settings.Errorf("method", "--method accelerated has no use for --loss %s: choose another method, or --lp", f.Loss)
+		return settings.Errorf("method", "--method accelerated has no use for --loss %s: choose another method, or --lp",
+			f.Loss)
 	case method == linear.MethodAccelerated && (f.Batch > 0 || f.LR > 0 || f.Init != "zero" && f.Init != ""):
-		return settings.Errorf("method", "--method accelerated finds its steps itself and starts at 0: drop --batch, --lr and --init")
+		return settings.Errorf("method", "--method accelerated finds its steps itself and starts at 0: drop --batch, "+
+			"--lr and --init")
 	case (method == linear.MethodNormalized || method == linear.MethodSquared) && f.Loss == "square":
 		return settings.Errorf("method", "--method %s divides by the loss, which tends to 0 in a regression: use pgd", method)
 	}
@@ -230,8 +237,9 @@ func (f *Fit) method() linear.MethodName {
 // settings are those of the library. The matrix is the command's own: it is scaled in place.
 func (f *Fit) settings(start []float64) fit.Settings {
 	loss, _ := linear.LossByName(f.Loss) // nil means the exponential one
-	s := fit.Settings{P: f.P, Lambda: f.LP, Folds: f.CV, Loss: loss, Bias: f.Bias, Soft: f.Soft, Gap: f.Gap, Steps: int(f.Steps),
-		Eta: f.LR, Batch: f.Batch, Seed: f.Seed, Start: start, InPlace: true}
+	s := fit.Settings{P: f.P, Lambda: f.LP, Folds: f.CV, Loss: loss, Bias: f.Bias, Soft: f.Soft, Gap: f.Gap,
+		Steps: int(f.Steps),
+		Eta:   f.LR, Batch: f.Batch, Seed: f.Seed, Start: start, InPlace: true}
 	if f.L2 > 0 {
 		s.Lambda = []float64{f.L2}
 	}
@@ -346,7 +354,8 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	if w.Test == "" {
 		return nil
 	}
-	like := fit.Model{Bias: w.Bias, Features: w.set.Features, ZeroBased: w.ZeroBased, Weights: [][]float64{make([]float64, d)}}
+	like := fit.Model{Bias: w.Bias, Features: w.set.Features, ZeroBased: w.ZeroBased,
+		Weights: [][]float64{make([]float64, d)}}
 	if w.test, err = loadFor(ctx, like, w.Test, dataset.Options{Label: w.Label}); err != nil { // now, not after an hour
 		return err
 	}

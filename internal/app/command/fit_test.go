@@ -77,7 +77,10 @@ func table(t *testing.T, header string, n int, row func(i int) string) string {
 
 func TestAColumnOfIdentifiersDoesNotSpoilAFit(t *testing.T) {
 	for _, first := range []float64{1e7, 1e10, 1.7e12, 1e15} {
-		data := table(t, "id,x,label", 40, func(i int) string { return fmt.Sprintf("%.0f,%d,%d", first+float64(37*i), 2*(i%2)-1, i%2) })
+		data := table(t, "id,x,label", 40, func(i int) string {
+			return fmt.Sprintf("%.0f,%d,%d", first+float64(37*i),
+				2*(i%2)-1, i%2)
+		})
 		for _, p := range []float64{1.1, 2, 10} {
 			r, said, m, err := fitted(t, Fit{Data: data, P: []float64{p}})
 			if err != nil {
@@ -117,7 +120,8 @@ func TestFeaturesThatCannotBeScaledAreNamed(t *testing.T) {
 				return fmt.Sprintf("%d,%s,%d", i, []string{"-", ""}[i%2]+size, i%2)
 			})
 			_, _, _, err := fitted(t, Fit{Data: data, Scale: scale})
-			if err == nil || !strings.Contains(err.Error(), `"b": feature 2 has values up to `+strings.Replace(size, "e3", "e+3", 1)) {
+			if err == nil || !strings.Contains(err.Error(), `"b": feature 2 has values up to `+
+				strings.Replace(size, "e3", "e+3", 1)) {
 				t.Errorf("%s, %s: %v", size, scale, err)
 			}
 		}
@@ -130,7 +134,8 @@ func noisy(t *testing.T, seed uint64) string {
 	n, apart := 30+rng.IntN(60), 0.5+2*rng.Float64()
 	return table(t, "a,b,c,label", n, func(int) string {
 		y := rng.IntN(2)
-		return fmt.Sprintf("%.5f,%.5f,%.5f,%d", rng.NormFloat64()+apart*float64(y), rng.NormFloat64(), 1+0.1*rng.NormFloat64(), y)
+		return fmt.Sprintf("%.5f,%.5f,%.5f,%d", rng.NormFloat64()+apart*float64(y), rng.NormFloat64(),
+			1+0.1*rng.NormFloat64(), y)
 	})
 }
 
@@ -149,7 +154,8 @@ func TestCrossValidationDoesNotChangeTheModel(t *testing.T) {
 		if n := strings.Count(said, "\n"); n > 4 {
 			t.Errorf("seed %d: %d lines about five folds:\n%s", seed, n, said)
 		}
-		if fmt.Sprint(without.Weights) != fmt.Sprint(with.Weights) || plain.Method != chosen.Method || plain.Soft != chosen.Soft {
+		if fmt.Sprint(without.Weights) != fmt.Sprint(with.Weights) || plain.Method != chosen.Method ||
+			plain.Soft != chosen.Soft {
 			t.Errorf("seed %d: %v by %s with soft %v, after cross-validation %v by %s with soft %v",
 				seed, without.Weights, plain.Method, plain.Soft, with.Weights, chosen.Method, chosen.Soft)
 		}
@@ -195,9 +201,13 @@ func TestARegressionThatHasNotConvergedSaysSo(t *testing.T) {
 
 // Three classes in a row: the outer ones can be separated from the rest, the middle one cannot.
 func TestAClassThatCannotBeSeparatedFromTheRestIsNamed(t *testing.T) {
-	data := table(t, "x,label", 6, func(i int) string { return []string{"1,1", "1.5,1", "2,2", "2.2,2", "3,3", "3.5,3"}[i] })
+	data := table(t, "x,label", 6, func(i int) string {
+		return []string{"1,1", "1.5,1", "2,2", "2.2,2", "3,3",
+			"3.5,3"}[i]
+	})
 	r, _, _, err := fitted(t, Fit{Data: data, Bias: true})
-	if err != nil || !strings.Contains(r.None, "no weights separate class 2 from the rest") || r.Separable == nil || *r.Separable {
+	if err != nil || !strings.Contains(r.None, "no weights separate class 2 from the rest") || r.Separable == nil ||
+		*r.Separable {
 		t.Errorf("%q, %v, %v", r.None, r.Separable, err)
 	}
 }
@@ -220,7 +230,10 @@ func TestCentredExamplesOfOneLabelAreRefused(t *testing.T) {
 }
 
 func TestTheColumnOfLabelsIsNamed(t *testing.T) {
-	data := table(t, "target,size,female", 20, func(i int) string { return fmt.Sprintf("%d,%d,%d", i%2, 3*i, min(i%3, 1)) })
+	data := table(t, "target,size,female", 20, func(i int) string {
+		return fmt.Sprintf("%d,%d,%d", i%2, 3*i,
+			min(i%3, 1))
+	})
 	for label, want := range map[string]string{"": "female", "target": "target"} {
 		r, _, m, err := fitted(t, Fit{Data: data, Label: label, Scale: "max"})
 		if err != nil || r.Label != want || !strings.Contains(r.text(), fmt.Sprintf("labels in column %q", want)) {
@@ -230,7 +243,8 @@ func TestTheColumnOfLabelsIsNamed(t *testing.T) {
 			continue
 		}
 		other := table(t, "size,female", 2, func(i int) string { return fmt.Sprintf("%d,1", i) })
-		if _, err := loadFor(t.Context(), *m, other, dataset.Options{}); err == nil || !strings.Contains(err.Error(), "--unlabeled") {
+		if _, err := loadFor(t.Context(), *m, other, dataset.Options{}); err == nil ||
+			!strings.Contains(err.Error(), "--unlabeled") {
 			t.Error(err)
 		}
 	}

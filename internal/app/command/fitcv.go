@@ -35,8 +35,9 @@ func (r *FitResult) Lambdas() []float64 {
 
 // CVTable shows every p, with its best lambda.
 func (r *FitResult) CVTable() render.Table {
-	t := render.Table{Title: fmt.Sprintf("Cross-validation: p = %v is chosen", r.P), Header: []string{"p", "accuracy", "± between folds", "weights near 0", "margin", "steps"},
-		Note: "Accuracy on what was held out, mean over the folds. A weight is near 0 below a thousandth of the largest."}
+	t := render.Table{Title: fmt.Sprintf("Cross-validation: p = %v is chosen", r.P),
+		Header: []string{"p", "accuracy", "± between folds", "weights near 0", "margin", "steps"},
+		Note:   "Accuracy on what was held out, mean over the folds. A weight is near 0 below a thousandth of the largest."}
 	several := len(r.Lambdas()) > 0
 	if several {
 		t.Title += fmt.Sprintf(" with lambda = %v", r.LP)
@@ -48,7 +49,8 @@ func (r *FitResult) CVTable() render.Table {
 			margin = *s.Margin
 		}
 		acc := render.Cell{Text: fmt.Sprintf("%.2f %%", 100*s.Accuracy), Value: s.Accuracy, Best: s.Chosen}
-		row := []render.Cell{render.Text("%v", s.P), acc, render.Text("%.2f", 100*s.Deviation), render.Text("%.1f %%", 100*s.Sparsity), render.Short(margin, 4), render.Number(s.Steps, 0)}
+		row := []render.Cell{render.Text("%v", s.P), acc, render.Text("%.2f", 100*s.Deviation),
+			render.Text("%.1f %%", 100*s.Sparsity), render.Short(margin, 4), render.Number(s.Steps, 0)}
 		if several {
 			row = slices.Insert(row, 1, render.Text("%v", s.Lambda))
 		}

@@ -181,7 +181,8 @@ func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error)
 	classes := set.Classes()
 	if len(m.Classes) > 1 {
 		if len(classes) == 1 {
-			return nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none", set.Name, set.Y[0])
+			return nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none",
+				set.Name, set.Y[0])
 		}
 		for _, c := range classes {
 			if !slices.Contains(m.Classes, c) {
@@ -242,7 +243,8 @@ func (r *FitResult) Rows() [][2]string {
 		{"method", r.method()},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
 	}
-	if r.Soft == 0 { // a soft margin lets some examples err by as much as they do, and exp makes that the only thing one sees
+	// a soft margin lets some examples err by as much as they do, and exp makes that the only thing one sees
+	if r.Soft == 0 {
 		rows = append(rows, [2]string{"loss", opt(r.Loss, "%.6g")})
 	}
 	if r.TrainAccuracy != nil {
@@ -268,7 +270,8 @@ func (r *FitResult) Rows() [][2]string {
 		if r.Gap != nil {
 			what += fmt.Sprintf("; certified within %.3g %% of the best", 100**r.Gap)
 		}
-		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") + "   ‖w‖ₚ at margin 1"})
+		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") +
+			"   ‖w‖ₚ at margin 1"})
 	} else if r.TrainAccuracy != nil {
 		what := "no positive margin was found"
 		if r.Soft > 0 {

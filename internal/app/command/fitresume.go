@@ -91,7 +91,8 @@ func (s *stoppedFit) keep(line json.RawMessage) {
 		for len(pts) > 0 && pts[len(pts)-1].Step >= l.Step { // another attempt, with a smaller step or a soft margin
 			pts = pts[:len(pts)-1]
 		}
-		s.trace[vector] = append(pts, linear.Point{Step: l.Step, Loss: value(l.Loss), Margin: value(l.Margin), Norm: value(l.Norm), Gap: value(l.Gap),
+		s.trace[vector] = append(pts, linear.Point{Step: l.Step, Loss: value(l.Loss), Margin: value(l.Margin),
+			Norm: value(l.Norm), Gap: value(l.Gap),
 			Divergence: math.NaN(), Angle: math.NaN()})
 		s.lines = append(s.lines, line)
 	}

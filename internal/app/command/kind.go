@@ -24,8 +24,10 @@ type Kind struct {
 // Kinds are the commands that a sweep can repeat.
 var Kinds = []Kind{
 	{Name: "train", New: func() Command { return new(Train) }, Metric: "test_accuracy", result: TrainResult{}},
-	{Name: "fit", New: func() Command { return new(Fit) }, Metric: "norm", Out: "model.json", result: FitResult{}, trial: fitTrial},
-	{Name: "margin", New: func() Command { return new(Margin) }, Metric: "norm", Out: "w.npy", result: MarginResult{}, trial: marginTrial},
+	{Name: "fit", New: func() Command { return new(Fit) }, Metric: "norm", Out: "model.json", result: FitResult{},
+		trial: fitTrial},
+	{Name: "margin", New: func() Command { return new(Margin) }, Metric: "norm", Out: "w.npy", result: MarginResult{},
+		trial: marginTrial},
 	{Name: "path", New: func() Command { return new(Path) }, Metric: "angle", result: PathEnd{}, trial: pathTrial},
 }
 

@@ -15,7 +15,8 @@ import (
 func loadToLearn(ctx context.Context, spec string, opt dataset.Options) (*dataset.Set, error) {
 	set, err := dataset.Open(ctx, spec, opt)
 	if err == nil && opt.Bias && len(set.Classes()) == 1 {
-		return nil, fmt.Errorf("%s: all labels are %v, so they count as absorbed, and --bias makes no sense there", set.Name, set.Y[0])
+		return nil, fmt.Errorf("%s: all labels are %v, so they count as absorbed, and --bias makes no sense there", set.Name,
+			set.Y[0])
 	}
 	return set, err
 }
@@ -57,7 +58,8 @@ func loadFor(ctx context.Context, m fit.Model, spec string, opt dataset.Options)
 			"name the column of labels with --label, or predict with --unlabeled if there is none", set.Name, set.Label)
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("%s lacks columns the model has: %s", set.Name, strings.Join(missing[:min(len(missing), 5)], ", "))
+		return nil, fmt.Errorf("%s lacks columns the model has: %s", set.Name, strings.Join(missing[:min(len(missing), 5)],
+			", "))
 	}
 	n, _ := set.X.Dims()
 	data := make([]float64, 0, n*len(from))

@@ -175,7 +175,8 @@ func (m *Margin) Do(ctx context.Context, env *Env) (Result, error) {
 	return out, failed
 }
 
-func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin.Solution, took time.Duration) MarginResult {
+func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin.Solution,
+	took time.Duration) MarginResult {
 	n, d := prob.Dims()
 	r := MarginResult{P: Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper,
 		Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(), Nonzero: len(s.Nonzero)}
@@ -208,9 +209,11 @@ func (m *Margins) Print(w io.Writer) {
 		return
 	}
 	for _, r := range m.Results {
-		t := render.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"example", "label", "weight"}}
+		t := render.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"example", "label",
+			"weight"}}
 		for _, s := range r.Support {
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%d", s.Row), render.Text("%v", s.Label), render.Short(s.Weight, 6)})
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%d", s.Row), render.Text("%v", s.Label),
+				render.Short(s.Weight, 6)})
 		}
 		fmt.Fprint(w, t.Text())
 	}

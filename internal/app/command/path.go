@@ -152,7 +152,8 @@ func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
 		return nil, err
 	}
 	if n, d := prob.Dims(); min(n, d) > 3000 || float64(n)*float64(d) > 5e7 { // it works on dense rows
-		return nil, fmt.Errorf("%s: %d × %d is too large for the path, which factors a matrix of the smaller side", set.Name, n, d)
+		return nil, fmt.Errorf("%s: %d × %d is too large for the path, which factors a matrix of the smaller side", set.Name,
+			n, d)
 	}
 	var run *runlog.Run
 	if s.Runs != "" {
@@ -189,7 +190,8 @@ func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
 	return out, nil
 }
 
-func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p float64, run *runlog.Run) (PathResult, error) {
+func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p float64, run *runlog.Run) (PathResult,
+	error) {
 	exact, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: 1e-9})
 	if err != nil {
 		return PathResult{}, err
@@ -201,17 +203,19 @@ func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p floa
 	}
 	psi := mirror.Power(p)
 	var logErr error
-	_, err = margin.Path{P: p, Loss: must(linear.LossByName(s.Loss)).(margin.Curved), To: s.To / exact.Lower, Each: func(pt margin.PathPoint) {
-		w := make([]float64, len(pt.W))
-		for j, v := range pt.W {
-			w[j] = v / pt.B
-		}
-		q := PathPoint{pt.B, pt.Loss, pt.Gap, pt.Margin, mirror.Divergence(psi, u, w), linear.Angle(u, w)}
-		r.Points = append(r.Points, q)
-		if run != nil {
-			logErr = errors.Join(logErr, run.Append(map[string]any{"p": p, "b": q.B, "loss": q.Loss, "gap": q.Gap, "margin": q.Margin, "divergence": q.Divergence, "angle": q.Angle}))
-		}
-	}}.Run(ctx, prob)
+	_, err = margin.Path{P: p, Loss: must(linear.LossByName(s.Loss)).(margin.Curved), To: s.To / exact.Lower,
+		Each: func(pt margin.PathPoint) {
+			w := make([]float64, len(pt.W))
+			for j, v := range pt.W {
+				w[j] = v / pt.B
+			}
+			q := PathPoint{pt.B, pt.Loss, pt.Gap, pt.Margin, mirror.Divergence(psi, u, w), linear.Angle(u, w)}
+			r.Points = append(r.Points, q)
+			if run != nil {
+				logErr = errors.Join(logErr, run.Append(map[string]any{"p": p, "b": q.B, "loss": q.Loss, "gap": q.Gap,
+					"margin": q.Margin, "divergence": q.Divergence, "angle": q.Angle}))
+			}
+		}}.Run(ctx, prob)
 	if err == nil {
 		err = logErr
 	}
@@ -219,7 +223,8 @@ func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p floa
 		err = errors.New("no point of the path was reached: go further with --to")
 	}
 	if n := len(r.Points); err == nil && r.Points[n-1].B < s.To/exact.Lower {
-		env.Say("p = %v: the path ends at B times the best margin = %.0f, where the loss underflows or has its minimum", p, r.Points[n-1].B*exact.Lower)
+		env.Say("p = %v: the path ends at B times the best margin = %.0f, where the loss underflows or has its minimum", p,
+			r.Points[n-1].B*exact.Lower)
 	}
 	return r, err
 }

@@ -172,7 +172,8 @@ func (p *Predict) load() (fit.Model, error) {
 			return fit.Model{}, err
 		}
 		if len(w) > 1 {
-			return fit.Model{}, fmt.Errorf("%s: %d weight vectors, and no classes to go with them: use the JSON model", p.Model, len(w))
+			return fit.Model{}, fmt.Errorf("%s: %d weight vectors, and no classes to go with them: use the JSON model", p.Model,
+				len(w))
 		}
 		return fit.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias, ZeroBased: p.ZeroBased}, nil
 	}
@@ -180,7 +181,8 @@ func (p *Predict) load() (fit.Model, error) {
 		return fit.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes", p.Model)
 	}
 	if strings.EqualFold(filepath.Ext(p.Model), ".safetensors") {
-		return fit.Model{}, fmt.Errorf("%s holds the weights of a network: predict applies the models that fit writes", p.Model)
+		return fit.Model{}, fmt.Errorf("%s holds the weights of a network: predict applies the models that fit writes",
+			p.Model)
 	}
 	data, err := os.ReadFile(p.Model)
 	if errors.Is(err, os.ErrNotExist) {
@@ -205,5 +207,6 @@ func (p *Predict) load() (fit.Model, error) {
 // fromOne says what to do with data that counts columns from 0 if the model does not.
 func (p *Predict) fromOne() string {
 	return fmt.Sprintf("%s was fitted to columns counted from 1: fit it again with --zero-based if its training data "+
-		"counts from 0, else convert the data with bregman data get %s --zero-based --out FILE", p.Model, settings.Quote(p.Data))
+		"counts from 0, else convert the data with bregman data get %s --zero-based --out FILE", p.Model,
+		settings.Quote(p.Data))
 }

@@ -108,20 +108,24 @@ func (*Train) Help() string {
 
 "bregman data get cifar10" fetches the images. --resume continues a stopped run from its last checkpoint.
 
---lr auto: one rate means something different for every p. Short runs, each the whole schedule in fewer epochs, look for the rate with the least
-training loss: by factors of ten from the recipe's in a thirtieth of the epochs, then by half decades in a tenth (at least two epochs each). That is
-about half the time of a run of 60 epochs. The first seed decides, for all trials of a p; for p = 10 another may find a quite different rate, less so
-with --unit init. The longer a run, the larger the rate that is best for it, so the one that is found may be small. What was tried is in the run folder.
+--lr auto: one rate means something different for every p. Short runs, each the whole schedule in fewer epochs, look
+for the rate with the least training loss: by factors of ten from the recipe's in a thirtieth of the epochs, then by
+half decades in a tenth (at least two epochs each). That is about half the time of a run of 60 epochs. The first seed
+decides, for all trials of a p; for p = 10 another may find a quite different rate, less so with --unit init. The
+longer a run, the larger the rate that is best for it, so the one that is found may be small. What was tried is in the
+run folder.
 
---unit init: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1), so that a rate for p = 2 is far too large for p = 10, whose first steps overwrite the
-initial weights, and for p = 1.1 too small. With |w| measured in the size u that a layer begins with, the rate is η(|w|/u)^(2−p): that of gradient
-descent for a weight of that size, whatever p is.
+--unit init: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1), so that a rate for p = 2 is far too large for p = 10,
+whose first steps overwrite the initial weights, and for p = 1.1 too small. With |w| measured in the size u that a
+layer begins with, the rate is η(|w|/u)^(2−p): that of gradient descent for a weight of that size, whatever p is.
 
---init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of pytorch-cifar, and the
-weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out, in].
+--init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of
+pytorch-cifar, and the weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out,
+in].
 
-After training, the weights are studied: how their sizes are spread, the accuracy with the smallest ones set to 0 and with all rounded to a few
-bits, and the margins of the network and of its last layer. That is 18 evaluations of the test images and one of the training images.`
+After training, the weights are studied: how their sizes are spread, the accuracy with the smallest ones set to 0 and
+with all rounded to a few bits, and the margins of the network and of its last layer. That is 18 evaluations of the
+test images and one of the training images.`
 }
 
 // Resolve fills in what the network's recipe decides.
@@ -202,10 +206,11 @@ func (t *Train) Check() error {
 
 // TrainResult is one finished run.
 type TrainResult struct {
-	P            float64 `json:"p"`
-	Seed         uint64  `json:"seed"`
-	LR           float64 `json:"lr"`
-	Loss         float64 `json:"train_loss"` // this and the next: means over the last epoch's batches, augmented, as the weights changed
+	P    float64 `json:"p"`
+	Seed uint64  `json:"seed"`
+	LR   float64 `json:"lr"`
+	// this and the next: means over the last epoch's batches, augmented, as the weights changed
+	Loss         float64 `json:"train_loss"`
 	Accuracy     float64 `json:"train_accuracy"`
 	TestLoss     float64 `json:"test_loss"`
 	TestAccuracy float64 `json:"test_accuracy"`
@@ -309,8 +314,9 @@ func (w *Trainer) compile() error {
 	w.env.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", w.Model, w.set.Name, w.set.Train.Len(),
 		w.set.Test.Len(), w.Precision, w.engine.Name)
 	begin := time.Now()
-	w.session, err = train.New(w.engine, w.set, train.Settings{Net: must(nets.ByName(w.Model)), Batch: w.Batch, Precision: w.Precision,
-		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch)})
+	w.session, err = train.New(w.engine, w.set, train.Settings{Net: must(nets.ByName(w.Model)), Batch: w.Batch,
+		Precision: w.Precision,
+		Augment:   !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch)})
 	if err != nil {
 		return err
 	}
@@ -357,7 +363,8 @@ func (t *Trained) JSON() any {
 	runs := []any{}
 	for _, r := range t.Runs {
 		if r.Error != "" {
-			runs = append(runs, map[string]any{"p": r.P, "seed": r.Seed, "lr": settings.Rate(r.LR), "run": r.Run, "error": r.Error})
+			runs = append(runs, map[string]any{"p": r.P, "seed": r.Seed, "lr": settings.Rate(r.LR), "run": r.Run,
+				"error": r.Error})
 		} else {
 			runs = append(runs, r)
 		}

@@ -37,7 +37,8 @@ func picturesIn(t *testing.T) string {
 				img.Pix[i] = uint8(level + (i*7+k*13)%70)
 			}
 			var b bytes.Buffer
-			if err := errors.Join(png.Encode(&b, img), os.WriteFile(filepath.Join(folder, fmt.Sprintf("%02d.png", k)), b.Bytes(), 0o666)); err != nil {
+			if err := errors.Join(png.Encode(&b, img), os.WriteFile(filepath.Join(folder, fmt.Sprintf("%02d.png", k)), b.Bytes(),
+				0o666)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -47,7 +48,8 @@ func picturesIn(t *testing.T) string {
 
 // tiny are settings that train in a moment.
 func tiny(t *testing.T) Train {
-	return Train{Model: "cnn", Data: picturesIn(t), P: []float64{2}, Epochs: 6, Batch: 12, LR: 0.2, Schedule: "triangular", Peak: 0.2083333, Seed: 1, Trials: 1, Precision: "auto",
+	return Train{Model: "cnn", Data: picturesIn(t), P: []float64{2}, Epochs: 6, Batch: 12, LR: 0.2, Schedule: "triangular",
+		Peak: 0.2083333, Seed: 1, Trials: 1, Precision: "auto",
 		Engine: "cpu", NoStudy: true, Runs: filepath.Join(t.TempDir(), "runs"), Printed: Printed{JSON: true}}
 }
 
@@ -210,7 +212,8 @@ func TestTheDivergenceIsFromTheStartOfTheRun(t *testing.T) {
 	start := weightsOf(t, first.answer(t).Runs[0].Run)
 	settings.Epochs, settings.LR = 40, 0.1
 	var want string
-	for _, c := range []struct{ what, said string }{{"there", ""}, {"changed", "initial weights of the run have changed"}, {"gone", "no such file"}} {
+	for _, c := range []struct{ what, said string }{{"there", ""}, {"changed", "initial weights of the run have changed"},
+		{"gone", "no such file"}} {
 		if err := os.WriteFile(settings.Init, []byte(start), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +235,8 @@ func TestTheDivergenceIsFromTheStartOfTheRun(t *testing.T) {
 			t.Fatalf("%s: %v, %s", c.what, err, again.said.String())
 		}
 		after := linesOf(t, dir)
-		if len(after) != 40 || *after[0].Divergence != *before[0].Divergence || (after[39].Divergence != nil) != (c.said == "") {
+		if len(after) != 40 || *after[0].Divergence != *before[0].Divergence ||
+			(after[39].Divergence != nil) != (c.said == "") {
 			t.Errorf("%s: %d lines, the last %+v", c.what, len(after), after[len(after)-1])
 		}
 		if want == "" {
@@ -260,7 +264,8 @@ func TestARunDoesNotGoOnWithOtherDataOrSettings(t *testing.T) {
 		change func(info map[string]any)
 		want   string
 	}{
-		"p":      {func(i map[string]any) { i["settings"].(map[string]any)["p"] = []float64{3} }, "was made with p 2, the run has 3"},
+		"p": {func(i map[string]any) { i["settings"].(map[string]any)["p"] = []float64{3} },
+			"was made with p 2, the run has 3"},
 		"lr":     {func(i map[string]any) { i["settings"].(map[string]any)["lr"] = 0.3 }, "was made with lr 0.2"},
 		"batch":  {func(i map[string]any) { i["settings"].(map[string]any)["batch"] = 10 }, "was made with batch 12"},
 		"epochs": {func(i map[string]any) { i["settings"].(map[string]any)["epochs"] = 3 }, "was made with epochs 6"},
@@ -278,7 +283,8 @@ func TestARunDoesNotGoOnWithOtherDataOrSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Rename(filepath.Join(dir, "checkpoints/epoch-00006.safetensors"), filepath.Join(dir, "checkpoints/epoch-00007.safetensors")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "checkpoints/epoch-00006.safetensors"),
+		filepath.Join(dir, "checkpoints/epoch-00007.safetensors")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := resume(t, dir); err == nil || !strings.Contains(err.Error(), "epoch") {
@@ -321,8 +327,12 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 		"the newest checkpoint": {func(_ string, all []string) error { return damage(all[0]) }, "skipped: "},
 		"a bit of the newest":   {func(_ string, all []string) error { return flip(all[0]) }, "resuming after epoch 1 of"},
 		"the checksums":         {func(_ string, all []string) error { return older(all[0]) }, "has no checksum"},
-		"all checkpoints":       {func(_ string, all []string) error { return errors.Join(damage(all[0]), damage(all[1])) }, "starting again"},
-		"no checkpoints":        {func(dir string, _ []string) error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, "starting again"},
+		"all checkpoints": {func(_ string, all []string) error { return errors.Join(damage(all[0]), damage(all[1])) },
+			"starting again"},
+		"no checkpoints": {func(dir string, _ []string) error {
+			return os.RemoveAll(filepath.Join(dir,
+				"checkpoints"))
+		}, "starting again"},
 		"the last line": {func(dir string, _ []string) error {
 			path := filepath.Join(dir, "metrics.jsonl")
 			b, err := os.ReadFile(path)
@@ -343,7 +353,8 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 		s.Runs = filepath.Join(t.TempDir(), "runs")
 		dir, _ := stop(t, s)
 		all := checkpoints(dir)
-		if len(all) != 2 || !strings.HasSuffix(all[1], "epoch-00001.safetensors") { // after the first epoch, and when it was interrupted
+		// after the first epoch, and when it was interrupted
+		if len(all) != 2 || !strings.HasSuffix(all[1], "epoch-00001.safetensors") {
 			t.Fatalf("%s: checkpoints %v", what, all)
 		}
 		if err := c.harm(dir, all); err != nil {
@@ -423,23 +434,28 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 	settings.P, settings.Trials, settings.Epochs, settings.Momentum = []float64{2.5, 7}, 2, 200, 0.5
 	dir, s := stop(t, settings)
 	a := s.answer(t)
-	if len(a.Left) != 3 || a.Left[0] != "bregman train --resume "+dir || !strings.Contains(a.Left[1], "--p 7 ") || !strings.Contains(a.Left[1], "--momentum 0.5") ||
-		strings.Contains(a.Left[1], "--seed") || !strings.Contains(a.Left[2], "--p 2.5,7") || !strings.Contains(a.Left[2], "--seed 2") {
+	if len(a.Left) != 3 || a.Left[0] != "bregman train --resume "+dir || !strings.Contains(a.Left[1], "--p 7 ") ||
+		!strings.Contains(a.Left[1], "--momentum 0.5") ||
+		strings.Contains(a.Left[1], "--seed") || !strings.Contains(a.Left[2], "--p 2.5,7") ||
+		!strings.Contains(a.Left[2], "--seed 2") {
 		t.Errorf("left %q", a.Left)
 	}
-	if n := strings.Count(s.said.String(), "finishing this epoch; Ctrl-C again to stop now"); n != 1 || !strings.Contains(s.said.String(), "not finished:\n  bregman train --resume") {
+	if n := strings.Count(s.said.String(), "finishing this epoch; Ctrl-C again to stop now"); n != 1 ||
+		!strings.Contains(s.said.String(), "not finished:\n  bregman train --resume") {
 		t.Errorf("said %s", s.said.String())
 	}
 	// The epoch is finished and kept, its evaluation is not waited for.
 	b, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil || bytes.Count(b, []byte("\n")) != 4 || bytes.Count(b, []byte(`"unevaluated":true`)) != 1 || !strings.HasSuffix(checkpoints(dir)[0], "epoch-00004.safetensors") {
+	if err != nil || bytes.Count(b, []byte("\n")) != 4 || bytes.Count(b, []byte(`"unevaluated":true`)) != 1 ||
+		!strings.HasSuffix(checkpoints(dir)[0], "epoch-00004.safetensors") {
 		t.Errorf("metrics %s, %v", b, err)
 	}
 }
 
 // What is left has the learning rates that were found: another seed would find others.
 func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
-	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, Epochs: 9, LR: settings.Auto, Runs: "my runs"}, rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
+	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, Epochs: 9, LR: settings.Auto, Runs: "my runs"},
+		rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
 	w.leave(TrainResult{Run: "my runs/a"}, 0, 1) // interrupted in p = 3 of the first trial
 	want := []string{"--resume 'my runs/a'", "--p 7 --epochs", "--p 2 --epochs", "--p 3 --epochs", "--p 7 --epochs"}
 	rates := []string{"", "--lr auto", "--lr 0.25", "--lr 0.5", "--lr auto"}

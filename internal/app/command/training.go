@@ -132,7 +132,8 @@ func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
 }
 
 // start makes a run from its beginning, in the folder that create makes.
-func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func(runlog.Info) (*runlog.Run, error)) (r TrainResult, err error) {
+func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func(runlog.Info) (*runlog.Run,
+	error)) (r TrainResult, err error) {
 	r = TrainResult{P: p, Seed: seed, LR: float64(w.LR)}
 	defer func() { err = w.named(err, p, seed) }()
 	one := *w.Train
@@ -146,7 +147,8 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 		one.LR = settings.Rate(search.Rate)
 		r.LR = search.Rate
 	}
-	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash, Engine: w.engine.Name, Version: w.env.Version})
+	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash,
+		Engine: w.engine.Name, Version: w.env.Version})
 	if err != nil {
 		return r, err
 	}
@@ -156,7 +158,8 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 			run.Lost(RateFile, err)
 		}
 	}
-	err = w.observed(run, w.plan(p, seed, float64(one.LR)), &r, func(plan train.Plan, o train.Observer) (train.Result, error) {
+	err = w.observed(run, w.plan(p, seed, float64(one.LR)), &r, func(plan train.Plan, o train.Observer) (train.Result,
+		error) {
 		return w.session.Run(ctx, plan, run, o)
 	})
 	return r, w.finished(run, err, ctx.Err() != nil)
@@ -195,7 +198,8 @@ const saveEvery = 15 * time.Second
 // fingerprint is what a checkpoint depends on beside p, learning rate, seed and epochs.
 func (w *Trainer) fingerprint() map[string]string {
 	out := map[string]string{"data_hash": w.set.Hash}
-	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay", "adaptive",
+	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay",
+		"adaptive",
 		"no_augment", "unit"} {
 		out[key] = settings.Get(w.Train, key)
 	}
@@ -238,13 +242,14 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 		text = fmt.Sprintf("%d, then %s", coarse, render.Count(fine, "epoch"))
 	}
 	w.env.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
-	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), must(nets.ByName(w.Model)).Recipe.LR, func(r train.TriedRate) {
-		if r.Diverged {
-			w.env.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
-		} else {
-			w.env.Say("  %-7v %s: loss %.4f", r.Rate, render.Count(r.Epochs, "epoch"), r.Loss)
-		}
-	})
+	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), must(nets.ByName(w.Model)).Recipe.LR,
+		func(r train.TriedRate) {
+			if r.Diverged {
+				w.env.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
+			} else {
+				w.env.Say("  %-7v %s: loss %.4f", r.Rate, render.Count(r.Epochs, "epoch"), r.Loss)
+			}
+		})
 	if err != nil {
 		return nil, fmt.Errorf("--lr auto: %w", err)
 	}
@@ -397,7 +402,8 @@ func (b *trainBars) Step(epoch, step int) {
 
 func (b *trainBars) Epoch(r train.Record) {
 	if !r.Unevaluated {
-		b.note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", r.Epoch.Loss, 100*r.Score.Accuracy, render.Thousands(int(r.Rate)))
+		b.note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", r.Epoch.Loss, 100*r.Score.Accuracy,
+			render.Thousands(int(r.Rate)))
 	}
 }
 

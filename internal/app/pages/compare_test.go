@@ -25,7 +25,8 @@ import (
 func run(t *testing.T, name string, p float64, seed uint64, last float64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	r, err := runlog.CreateAt(dir, runlog.Info{Command: "fit", Seed: seed, Data: "r2:1", Engine: "go", Settings: map[string]any{"data": "r2", "p": p, "seed": seed, "runs": dir}})
+	r, err := runlog.CreateAt(dir, runlog.Info{Command: "fit", Seed: seed, Data: "r2:1", Engine: "go",
+		Settings: map[string]any{"data": "r2", "p": p, "seed": seed, "runs": dir}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,8 @@ func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 		t.Errorf("status %q of a run that nobody writes", runs[2].Status)
 	}
 	groups := trials.Groups(runs)
-	if len(groups) != 3 || groups[0].Name != "p = 3" || len(groups[0].Curves) != 2 || groups[1].Name != "p = 3, seed 3, killed" || groups[2].Name != "p = 3, seed 4, failed" {
+	if len(groups) != 3 || groups[0].Name != "p = 3" || len(groups[0].Curves) != 2 ||
+		groups[1].Name != "p = 3, seed 3, killed" || groups[2].Name != "p = 3, seed 4, failed" {
 		for _, g := range groups {
 			t.Errorf("group %q of %d", g.Name, len(g.Curves))
 		}
@@ -151,12 +153,14 @@ func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 func network(t *testing.T, p float64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), fmt.Sprintf("net-p%v", p))
-	r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Data: "cifar10", Engine: "cpu", Settings: map[string]any{"model": "resnet18", "data": "cifar10", "p": []float64{p}}})
+	r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Data: "cifar10", Engine: "cpu",
+		Settings: map[string]any{"model": "resnet18", "data": "cifar10", "p": []float64{p}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for k := range 2 {
-		r.Append(map[string]any{"epoch": k + 1, "loss": 1.0, "test_accuracy": 0.9, "norm_1": 12360.0, "norm": 2.0, "margin_low": -0.5, "margin_median": 0.5, "norm_2": 3.0, "norm_inf": 1.0, "divergence_start": 3.0, "elapsed": 1.0,
+		r.Append(map[string]any{"epoch": k + 1, "loss": 1.0, "test_accuracy": 0.9, "norm_1": 12360.0, "norm": 2.0,
+			"margin_low": -0.5, "margin_median": 0.5, "norm_2": 3.0, "norm_inf": 1.0, "divergence_start": 3.0, "elapsed": 1.0,
 			"sizes": runlog.Sizes{Below: 2, From: -2 + float64(k)/2, Counts: []int{5, 3}}})
 	}
 	if err := r.Finish(nil, false); err != nil {
@@ -195,7 +199,8 @@ func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(p.Bytes())
-	for _, want := range []string{"geometry", "1-norm", "12360", "divergence from start", "The weights over time", "Output margin, 10 %", "What the paper says", "93.90 ± 0.14"} {
+	for _, want := range []string{"geometry", "1-norm", "12360", "divergence from start", "The weights over time",
+		"Output margin, 10 %", "What the paper says", "93.90 ± 0.14"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -210,7 +215,8 @@ func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 		t.Errorf("the paper says %q", got)
 	}
 	var b bytes.Buffer
-	if err := trials.Write(&b, runs[0].Log, "csv"); err != nil || !strings.HasSuffix(strings.SplitN(b.String(), "\n", 2)[0], ",sizes_0,sizes_0.25,sizes_0.353553,sizes_0.5") ||
+	if err := trials.Write(&b, runs[0].Log, "csv"); err != nil ||
+		!strings.HasSuffix(strings.SplitN(b.String(), "\n", 2)[0], ",sizes_0,sizes_0.25,sizes_0.353553,sizes_0.5") ||
 		!strings.Contains(b.String(), ",2,5,3,0\n") || !strings.Contains(b.String(), ",2,0,5,3\n") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
@@ -242,7 +248,9 @@ func TestResultsAreExportedWithTheirNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := trials.Write(&b, &l, "csv"); err != nil || b.String() != "curve,name,p,measured,test_accuracy\n0,Euler's identity,,1e-15,\n1,Homogeneity,,2e-15,\n2,\"p2-s1-ab, seed 1\",2,,0.9\n" {
+	if err := trials.Write(&b, &l, "csv"); err != nil ||
+		b.String() != "curve,name,p,measured,test_accuracy\n0,Euler's "+
+			"identity,,1e-15,\n1,Homogeneity,,2e-15,\n2,\"p2-s1-ab, seed 1\",2,,0.9\n" {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 	b.Reset()
@@ -263,13 +271,15 @@ func perform(t *testing.T, c command.Command, out, said io.Writer) error {
 
 func TestTheReportHoldsWhatItPromises(t *testing.T) {
 	out := t.TempDir()
-	cmd := Report{Runs: []string{run(t, "a", 3, 1, 0.1), run(t, "b<script>", 2, 1, 0.2), run(t, "c", 3, 2, 0.3)}, Out: filepath.Join(out, "r.html"), Tables: filepath.Join(out, "t")}
+	cmd := Report{Runs: []string{run(t, "a", 3, 1, 0.1), run(t, "b<script>", 2, 1, 0.2), run(t, "c", 3, 2, 0.3)},
+		Out: filepath.Join(out, "r.html"), Tables: filepath.Join(out, "t")}
 	var stdout, stderr bytes.Buffer
 	if err := perform(t, &cmd, &stdout, &stderr); err != nil {
 		t.Fatal(err, stderr.String())
 	}
 	html, _ := os.ReadFile(cmd.Out)
-	for _, want := range []string{"Settings that differ", "Training loss", "0.2 ± 0.14", "b&lt;script&gt;", "1/log^(p−1) t", "toprule"} {
+	for _, want := range []string{"Settings that differ", "Training loss", "0.2 ± 0.14", "b&lt;script&gt;",
+		"1/log^(p−1) t", "toprule"} {
 		if !bytes.Contains(html, []byte(want)) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -288,10 +298,12 @@ func TestTheReportHoldsWhatItPromises(t *testing.T) {
 
 func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	if err := perform(t, &Report{Runs: []string{dir}, Out: "-"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no run.json") {
+	if err := perform(t, &Report{Runs: []string{dir}, Out: "-"}, io.Discard, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "no run.json") {
 		t.Errorf("error %v", err)
 	}
-	if err := perform(t, &trials.Export{Folder: dir, To: "csv"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "no metrics.jsonl") {
+	if err := perform(t, &trials.Export{Folder: dir, To: "csv"}, io.Discard, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "no metrics.jsonl") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -301,7 +313,8 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	var out, said bytes.Buffer
 	a, b, bad := network(t, 2), network(t, 2), t.TempDir()
-	if err := runlog.WriteFile(filepath.Join(b, "tables", "result.json"), []byte(`{"test_accuracy": 0.9, "warning": "in epoch 6 …"}`)); err != nil {
+	if err := runlog.WriteFile(filepath.Join(b, "tables", "result.json"),
+		[]byte(`{"test_accuracy": 0.9, "warning": "in epoch 6 …"}`)); err != nil {
 		t.Fatal(err)
 	}
 	page := filepath.Join(t.TempDir(), "report.html")
@@ -317,7 +330,8 @@ func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if !strings.Contains(said.String(), "left out: ") || !strings.Contains(said.String(), "in epoch 6 …") || !strings.HasPrefix(out.String(), "2 runs in ") {
+	if !strings.Contains(said.String(), "left out: ") || !strings.Contains(said.String(), "in epoch 6 …") ||
+		!strings.HasPrefix(out.String(), "2 runs in ") {
 		t.Errorf("%s%s", said.String(), out.String())
 	}
 }
@@ -328,7 +342,8 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 	var dirs []string
 	for k, decay := range []any{"", 5e-4, 5e-4, 0., 0.} {
 		dir := filepath.Join(t.TempDir(), fmt.Sprint("n", k))
-		r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Seed: uint64(k), Data: "cifar10", Engine: "go", Settings: map[string]any{"model": "cnn", "p": 3, "seed": k, "weight_decay": decay}})
+		r, err := runlog.CreateAt(dir, runlog.Info{Command: "train", Seed: uint64(k), Data: "cifar10", Engine: "go",
+			Settings: map[string]any{"model": "cnn", "p": 3, "seed": k, "weight_decay": decay}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,8 +351,10 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 			r.Append(map[string]any{"epoch": 1, "loss": 0.5})
 		}
 		pruned := []train.Level{{At: 0, Accuracy: 0.9}, {At: 0.5, Accuracy: 0.1 * float64(k+1)}}
-		study := train.Study{P: 3, Accuracy: 0.9, PrunedEach: pruned, PrunedAll: pruned, Rounded: []train.Level{{At: 8, Accuracy: 0.9}},
-			Histogram: train.Histogram{Limit: 1, Share: []float64{0.5, 0.5}}, ScaledHistogram: train.Histogram{Limit: 2, Share: []float64{0.5, 0.5}}}
+		study := train.Study{P: 3, Accuracy: 0.9, PrunedEach: pruned, PrunedAll: pruned,
+			Rounded:   []train.Level{{At: 8, Accuracy: 0.9}},
+			Histogram: train.Histogram{Limit: 1, Share: []float64{0.5, 0.5}}, ScaledHistogram: train.Histogram{Limit: 2,
+				Share: []float64{0.5, 0.5}}}
 		if k == 2 { // made at other levels: it counts in no mean of the others
 			study.PrunedEach = study.PrunedEach[:1]
 		}
@@ -355,7 +372,9 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(p.Bytes())
-	for _, want := range []string{"Pruning and rounding", `<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`, `<th scope="row">p = 3</th><td>90.00</td><td>25.00</td>`, "8 bits",
+	for _, want := range []string{"Pruning and rounding",
+		`<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`,
+		`<th scope="row">p = 3</th><td>90.00</td><td>25.00</td>`, "8 bits",
 		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "left out: n2."} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)
@@ -366,10 +385,12 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 // Whatever is in a run folder, a comparison is made of the rest.
 func TestDamagedRunsAreComparedAsFarAsTheyGo(t *testing.T) {
 	dir := run(t, "a", 3, 1, 0.1)
-	os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte("{\"step\":1,\"loss\":1}\nrubbish\n{\"step\":2,\"loss\":\"x\",\"漢字\":4}\n"), 0o666)
+	os.WriteFile(filepath.Join(dir, "metrics.jsonl"),
+		[]byte("{\"step\":1,\"loss\":1}\nrubbish\n{\"step\":2,\"loss\":\"x\",\"漢字\":4}\n"), 0o666)
 	os.WriteFile(filepath.Join(dir, "model.json"), []byte("{"), 0o666)
 	os.MkdirAll(filepath.Join(dir, "tables"), 0o777)
-	for _, study := range []string{"[]", "{}", `{"histogram":{"share":[]},"scaled_histogram":{"limit":0,"share":[1]}}`, `{"histogram":{"limit":0,"share":[1]},"scaled_histogram":{"limit":0,"share":[0]}}`} {
+	for _, study := range []string{"[]", "{}", `{"histogram":{"share":[]},"scaled_histogram":{"limit":0,"share":[1]}}`,
+		`{"histogram":{"limit":0,"share":[1]},"scaled_histogram":{"limit":0,"share":[0]}}`} {
 		os.WriteFile(filepath.Join(dir, "tables", "study.json"), []byte(study), 0o666)
 		p, err := NewPage(nil, readAll(t, dir))
 		if err != nil || !strings.Contains(string(p.Bytes()), "line 2 is not a JSON object") {
@@ -396,7 +417,8 @@ func TestAReportIntoAFolderIsRefusedAsUsage(t *testing.T) {
 	out := t.TempDir()
 	_, err := command.Ready(&Report{Runs: []string{run(t, "a", 3, 1, 0.1)}, Out: out})
 	var usage *command.UsageError // exit status 2
-	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "is a folder") || !strings.Contains(err.Error(), filepath.Join(out, "report.html")) {
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "is a folder") ||
+		!strings.Contains(err.Error(), filepath.Join(out, "report.html")) {
 		t.Errorf("%v", err)
 	}
 }
@@ -405,7 +427,8 @@ func TestAReportIntoAFolderIsRefusedAsUsage(t *testing.T) {
 func scaled(t *testing.T, name string, seed uint64, result map[string]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	r, err := runlog.CreateAt(dir, runlog.Info{Command: "fit", Seed: seed, Data: "r100:1", Engine: "go", Settings: map[string]any{"data": "r100", "p": 3.0, "seed": seed}})
+	r, err := runlog.CreateAt(dir, runlog.Info{Command: "fit", Seed: seed, Data: "r100:1", Engine: "go",
+		Settings: map[string]any{"data": "r100", "p": 3.0, "seed": seed}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +475,8 @@ func TestTablesOfFitsHaveTheNumbersOfTheModelOrOfTheCurveNotBoth(t *testing.T) {
 		t.Errorf("final numbers:\n%s", final)
 	}
 	_, final = tables(scaled(t, "a", 1, model), scaled(t, "b", 2, nil))
-	if strings.Contains(final, "0.3673") || strings.Contains(final, "0.4278") || !strings.Contains(final, "148.6") || !strings.Contains(final, "The end of each curve") {
+	if strings.Contains(final, "0.3673") || strings.Contains(final, "0.4278") || !strings.Contains(final, "148.6") ||
+		!strings.Contains(final, "The end of each curve") {
 		t.Errorf("one run has no result, so all numbers are the curves':\n%s", final)
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // models are the numbers of a fit's result, by the names that their metrics have. The norm is that at margin 1.
 var models = []struct{ metric, result string }{
-	{"loss", "loss"}, {"test_loss", "test_loss"}, {"objective", "objective"}, {"excess", "excess"}, {"accuracy", "train_accuracy"}, {"test_accuracy", "test_accuracy"},
+	{"loss", "loss"}, {"test_loss", "test_loss"}, {"objective", "objective"}, {"excess", "excess"},
+	{"accuracy", "train_accuracy"}, {"test_accuracy", "test_accuracy"},
 	{"margin", "margin"}, {"gap", "gap"}, {"norm", "norm"},
 }
 
@@ -71,7 +72,8 @@ func finalTables(groups []*trials.Group) []render.Table {
 	if ofModels {
 		of, all, note = ofModel, modelNames(groups), "Of the models; the p-norm is that of w scaled to margin 1"
 	}
-	all = slices.DeleteFunc(all, func(n string) bool { return trials.MetricOf(n).Part == trials.Speed }) // a rate and a speed are no result
+	// a rate and a speed are no result
+	all = slices.DeleteFunc(all, func(n string) bool { return trials.MetricOf(n).Part == trials.Speed })
 	var out []render.Table
 	for _, part := range trials.Parts[:2] {
 		t := render.Table{Title: groups[0].Kind, Header: []string{"", "trials"}}

@@ -140,8 +140,9 @@ func readTrace(dir string, accelerated bool) ([]*traced, error) {
 		for n := len(t.points); n > 0 && t.points[n-1].Step >= *l.Step; n-- {
 			t.points = t.points[:n-1]
 		}
-		t.points = append(t.points, linear.Point{Step: *l.Step, Loss: value(l.Loss, math.Inf(1)), Margin: value(l.Margin, margin),
-			Norm: value(l.Norm, math.Inf(1)), Gap: value(l.Gap, gap)})
+		t.points = append(t.points, linear.Point{Step: *l.Step, Loss: value(l.Loss, math.Inf(1)),
+			Margin: value(l.Margin, margin),
+			Norm:   value(l.Norm, math.Inf(1)), Gap: value(l.Gap, gap)})
 		return nil
 	})
 	return out, err
@@ -162,7 +163,8 @@ func addTrace(doc *render.Document, f opened, s *command.Fit, r *command.FitResu
 		var at, l, m, no []float64
 		for _, pt := range t.points {
 			at, l, m, no = append(at, float64(pt.Step)), append(l, pt.Loss), append(m, pt.Margin), append(no, pt.Norm)
-			trace.Rows = append(trace.Rows, []render.Cell{render.Text("%d", k), render.Text("%d", pt.Step), render.Short(pt.Loss, 8),
+			trace.Rows = append(trace.Rows, []render.Cell{render.Text("%d", k), render.Text("%d", pt.Step),
+				render.Short(pt.Loss, 8),
 				render.Short(pt.Margin, 8), render.Short(pt.Norm, 8), render.Short(pt.Gap, 4)})
 		}
 		c, name := render.Color(r.P), ""
@@ -213,9 +215,11 @@ func cvFigures(r *command.FitResult) []render.Figure {
 	least, most := slices.Min(lo), slices.Max(hi)
 	room := 0.3*(most-least) + 0.1 // for the legend
 	figs := []render.Figure{
-		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, LegendLow: true, Min: [2]float64{0, least - room}, Max: [2]float64{0, most}, Series: []render.Series{
-			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
-			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed}, {X: p, Y: hi, Color: c, Style: render.Dashed}}},
+		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, LegendLow: true, Min: [2]float64{0, least - room},
+			Max: [2]float64{0, most}, Series: []render.Series{
+				{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
+				{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed},
+				{X: p, Y: hi, Color: c, Style: render.Dashed}}},
 		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true, Series: []render.Series{
 			{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
 	}
@@ -234,7 +238,8 @@ func cvFigures(r *command.FitResult) []render.Figure {
 		}
 		least, most = min(least, slices.Min(y)), max(most, slices.Max(y))
 		col := render.Color(r.CV[k].P)
-		grid.Series = append(grid.Series, render.Series{Name: fmt.Sprintf("p = %v", r.CV[k].P), X: order, Y: y, Color: col}, render.Series{X: order, Y: y, Color: col, Style: render.Discs})
+		grid.Series = append(grid.Series, render.Series{Name: fmt.Sprintf("p = %v", r.CV[k].P), X: order, Y: y, Color: col},
+			render.Series{X: order, Y: y, Color: col, Style: render.Discs})
 	}
 	room = 0.1*float64(len(p))*(most-least) + 0.1
 	grid.Min, grid.Max = [2]float64{0, least - room}, [2]float64{0, most}

@@ -25,7 +25,8 @@ func do(t *testing.T, kind string, values map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Do(t.Context(), &command.Env{Observer: command.Quiet(), Version: "test", Engines: new(engine.Pool)}); err != nil {
+	if _, err := c.Do(t.Context(), &command.Env{Observer: command.Quiet(), Version: "test",
+		Engines: new(engine.Pool)}); err != nil {
 		t.Fatal(err)
 	}
 	found, _ := filepath.Glob(filepath.Join(settings.Get(c, "runs"), "*"))
@@ -71,12 +72,16 @@ func TestAPageIsMadeFromTheFolderAlone(t *testing.T) {
 		values map[string]string
 		want   []string
 	}{
-		{"fit", map[string]string{"data": data, "test": data, "scale": "std", "p": "1.5,2", "cv": "3"}, []string{"no weights separate the data",
-			"mean of the worst", ">scale<", ">std<", ">test data<", data, ">1.5, 2<", ">folds<", "Largest weights", "Along the run", "<svg"}},
-		{"fit", map[string]string{"data": "r100:3", "p": "3", "method": "pgd", "steps": "2000"}, []string{"certified", "Along the run"}},
+		{"fit", map[string]string{"data": data, "test": data, "scale": "std", "p": "1.5,2", "cv": "3"},
+			[]string{"no weights separate the data",
+				"mean of the worst", ">scale<", ">std<", ">test data<", data, ">1.5, 2<", ">folds<", "Largest weights",
+				"Along the run", "<svg"}},
+		{"fit", map[string]string{"data": "r100:3", "p": "3", "method": "pgd", "steps": "2000"},
+			[]string{"certified", "Along the run"}},
 		{"path", map[string]string{"data": "r2", "p": "1.5,3"}, []string{"the regularisation path", "p = 1.5", "p = 3"}},
-		{"train", map[string]string{"model": "cnn", "p": "3", "epochs": "1", "engine": "cpu"}, []string{"test accuracy", "24,058",
-			"1 epoch, batch 50", "Pruning and rounding", "The layers"}},
+		{"train", map[string]string{"model": "cnn", "p": "3", "epochs": "1", "engine": "cpu"},
+			[]string{"test accuracy", "24,058",
+				"1 epoch, batch 50", "Pruning and rounding", "The layers"}},
 	} {
 		if c.kind == "train" && testing.Short() {
 			continue
@@ -104,12 +109,14 @@ func TestAPageIsMadeFromTheFolderAlone(t *testing.T) {
 
 // A program that knows runlog alone gets a page with its curves.
 func TestARunOfAnotherProgramGetsAPage(t *testing.T) {
-	run, err := runlog.Create(t.TempDir(), "mine", runlog.Info{Command: "mine", Settings: map[string]any{"p": 3, "width": 64}, Seed: 1})
+	run, err := runlog.Create(t.TempDir(), "mine",
+		runlog.Info{Command: "mine", Settings: map[string]any{"p": 3, "width": 64}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for k := range 5 {
-		if err := run.Append(map[string]any{"epoch": k + 1, "loss": 1 / float64(k+1), "test_accuracy": 0.5 + 0.1*float64(k)}); err != nil {
+		if err := run.Append(map[string]any{"epoch": k + 1, "loss": 1 / float64(k+1),
+			"test_accuracy": 0.5 + 0.1*float64(k)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +130,8 @@ func TestARunOfAnotherProgramGetsAPage(t *testing.T) {
 }
 
 func TestAPageThatCannotBeWrittenIsAnErrorOfThePage(t *testing.T) {
-	for name, text := range map[string]string{"nothing": "", "not json": "{", "no result": `{"command":"fit","settings":{"data":"r2"}}`} {
+	for name, text := range map[string]string{"nothing": "", "not json": "{",
+		"no result": `{"command":"fit","settings":{"data":"r2"}}`} {
 		dir := t.TempDir()
 		if text != "" {
 			if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o666); err != nil {

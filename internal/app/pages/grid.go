@@ -173,9 +173,11 @@ func (g Grid) Paired() bool { return g.Trials > 1 && g.HasBest() }
 // Pairs are the differences between rows over the seeds both have: what is the same in a seed, its data or its start,
 // cancels.
 func (g Grid) Pairs() render.Table {
-	t := render.Table{Title: fmt.Sprintf("Paired differences of %s, by %s", g.metricName(), g.RowKey), Header: []string{"pair"},
+	t := render.Table{Title: fmt.Sprintf("Paired differences of %s, by %s", g.metricName(), g.RowKey),
+		Header: []string{"pair"},
 		Note: "Mean ± standard error of the difference over seeds that both have; in brackets its probability by chance, " +
-			"Student's t on both sides, corrected by Holm's method for the pairs of its column. In bold: below 0.05. No test (–) " +
+			"Student's t on both sides, corrected by Holm's method for the pairs of its column. In bold: below 0.05. No " +
+			"test (–) " +
 			"below three seeds, nor if all differences are equal."}
 	if trials.IsPercent(g.Metric) {
 		t.Note += " In points of a percent."

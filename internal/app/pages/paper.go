@@ -11,7 +11,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-const paperPlane = "On the 15 points of Figure 1 the paper proves that the divergence to the max-margin direction falls at least as fast as 1/log^(p−1) t, and that ‖w‖ₚ grows as log t: " +
+const paperPlane = "On the 15 points of Figure 1 the paper proves that the divergence to the max-margin direction " +
+	"falls at least as fast as 1/log^(p−1) t, and that ‖w‖ₚ grows as log t: " +
 	"straight in the norm's figure, whose x axis is logarithmic."
 
 // PaperSays is what the paper has to compare this run with, in a sentence; empty: nothing.
@@ -20,14 +21,16 @@ func PaperSays(r *trials.Run) string {
 	switch p := r.P(); {
 	case r.Info.Command == "train" && r.Info.Data == "cifar10":
 		if a, ok := numbers.Accuracies(model)[p]; ok {
-			return fmt.Sprintf("The paper, for this network and p: %.2f ± %.2f %% test accuracy after 400 epochs, five trials.", a.Mean, a.Deviation)
+			return fmt.Sprintf("The paper, for this network and p: %.2f ± %.2f %% test accuracy after 400 epochs, five trials.",
+				a.Mean, a.Deviation)
 		}
 	case r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:"):
 		return paperPlane
 	case r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r100:"):
 		norms, ok := numbers.NormsOf(p)
 		if k := slices.Index(numbers.Norms, p); ok && k >= 0 {
-			return fmt.Sprintf("The paper, for this p, after a million steps on its own draw of this distribution: norm %.3f in %s at margin 1, the margin being 1/%.3f = %.4f.", norms[k], numbers.NormName(p), norms[k], 1/norms[k])
+			return fmt.Sprintf("The paper, for this p, after a million steps on its own draw of this distribution: norm "+
+				"%.3f in %s at margin 1, the margin being 1/%.3f = %.4f.", norms[k], numbers.NormName(p), norms[k], 1/norms[k])
 		}
 	}
 	return ""
@@ -42,7 +45,10 @@ func (p *Page) paperSays() {
 	if t := p.paperNorms(); len(t.Rows) > 0 {
 		tables = append(tables, render.Named{Name: "paper_norms", Table: t})
 	}
-	planes := slices.ContainsFunc(p.runs, func(r *trials.Run) bool { return r.Info.Command == "fit" && strings.HasPrefix(r.Info.Data, "r2:") })
+	planes := slices.ContainsFunc(p.runs, func(r *trials.Run) bool {
+		return r.Info.Command == "fit" &&
+			strings.HasPrefix(r.Info.Data, "r2:")
+	})
 	if len(tables) == 0 && !planes {
 		return
 	}
@@ -56,7 +62,8 @@ func (p *Page) paperSays() {
 }
 
 func (p *Page) paperAccuracy() render.Table {
-	t := render.Table{Title: "Test accuracy on CIFAR-10, %", Header: []string{"", "these runs", "the paper"}, Note: "The paper: 400 epochs, mean ± deviation over five trials."}
+	t := render.Table{Title: "Test accuracy on CIFAR-10, %", Header: []string{"", "these runs", "the paper"},
+		Note: "The paper: 400 epochs, mean ± deviation over five trials."}
 	for _, g := range p.groups {
 		r := g.Curves[0].Run
 		model, _ := r.Settings["model"].(string)
@@ -64,7 +71,8 @@ func (p *Page) paperAccuracy() render.Table {
 			theirs := render.Number(a.Mean, 2)
 			theirs.Text += fmt.Sprintf(" ± %.2f", a.Deviation)
 			theirs.Best = a.Best
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), final(g, "test_accuracy", endOfCurve), theirs})
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), final(g, "test_accuracy", endOfCurve),
+				theirs})
 		}
 	}
 	if len(t.Rows) > 1 {
@@ -79,7 +87,8 @@ func (p *Page) paperAccuracy() render.Table {
 // paperNorms measures classifiers of the R¹⁰⁰ sets in the paper's eight norms.
 func (p *Page) paperNorms() render.Table {
 	t := render.Table{Title: "Classifiers in R¹⁰⁰, rescaled to margin 1, in eight norms", Header: []string{""},
-		Note: "The theorem: in the limit the classifier of p has the least ℓₚ norm. The paper's rows are its first trial, other draws of the same distribution."}
+		Note: "The theorem: in the limit the classifier of p has the least ℓₚ norm. The paper's rows are its first " +
+			"trial, other draws of the same distribution."}
 	for _, q := range numbers.Norms {
 		t.Header = append(t.Header, numbers.NormName(q))
 	}

@@ -57,18 +57,23 @@ func pathPage(f opened, info runlog.Info, files render.Files) error {
 	results := out.Paths
 	doc := render.NewDocument(files, filepath.Base(info.Data)+": the regularisation path",
 		fmt.Sprintf("bregman path · %s loss · %s", s.Loss, when(info)))
-	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, the direction of largest ℓₚ margin; each point is " +
+	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, " +
+		"the direction of largest ℓₚ margin; each point is " +
 		"certified by the duality gap.")
 	doc.AddTables(render.Named{Name: "end", Table: out.Table()})
-	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
-	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin", LogX: true, LegendLow: true}
-	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true, LegendLow: true}
+	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true,
+		LogY: true, LegendLeft: true, LegendLow: true}
+	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin",
+		LogX: true, LegendLow: true}
+	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true,
+		LegendLow: true}
 	points := render.Table{Header: []string{"p", "B", "loss", "gap", "margin", "divergence", "angle"}}
 	for _, r := range results {
 		var b, d, m, l []float64
 		for _, pt := range r.Points {
 			b, d, m, l = append(b, pt.B), append(d, pt.Divergence), append(m, pt.Margin/r.Margin), append(l, pt.Loss)
-			points.Rows = append(points.Rows, []render.Cell{render.Text("%v", r.P), render.Short(pt.B, 8), render.Short(pt.Loss, 8), render.Short(pt.Gap, 3),
+			points.Rows = append(points.Rows, []render.Cell{render.Text("%v", r.P), render.Short(pt.B, 8),
+				render.Short(pt.Loss, 8), render.Short(pt.Gap, 3),
 				render.Short(pt.Margin, 8), render.Short(pt.Divergence, 8), render.Short(pt.Angle, 8)})
 		}
 		name, c := fmt.Sprintf("p = %v", r.P), render.Color(r.P)
@@ -81,7 +86,8 @@ func pathPage(f opened, info runlog.Info, files render.Files) error {
 	for _, r := range results {
 		mar.Min[0], mar.Max[0] = min(mar.Min[0], r.Points[0].B), max(mar.Max[0], r.Points[len(r.Points)-1].B)
 	}
-	if err := doc.AddFigure("path", "Left, how far the direction is from the max-margin direction; middle, its margin as a share of the best; right, the loss.", div, mar, loss); err != nil {
+	if err := doc.AddFigure("path", "Left, how far the direction is from the max-margin direction; middle, its margin "+
+		"as a share of the best; right, the loss.", div, mar, loss); err != nil {
 		return err
 	}
 	doc.SaveTable("points", points)

@@ -46,8 +46,9 @@ func (*Report) Help() string {
   bregman report runs/*-fit-*-r2-1
   bregman report runs/*-train-cnn-* --out cnn.html --tables tables
 
-The page needs nothing beside it: settings that differ, curves by p (runs that differ only in their seed are trials: their mean and a band of
-one standard deviation), final numbers, histograms of the weights, and the paper's numbers if it has any.`
+The page needs nothing beside it: settings that differ, curves by p (runs that differ only in their seed are trials:
+their mean and a band of one standard deviation), final numbers, histograms of the weights, and the paper's numbers if
+it has any.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -56,7 +57,8 @@ func (r *Report) Check() error {
 		return settings.Errorf("out", "--out - and --json both want standard output: choose one")
 	}
 	if st, err := os.Stat(r.Out); err == nil && st.IsDir() && r.Out != "-" {
-		return settings.Errorf("out", "--out %s is a folder: name the file to write, such as %s", r.Out, filepath.Join(r.Out, "report.html"))
+		return settings.Errorf("out", "--out %s is a folder: name the file to write, such as %s", r.Out,
+			filepath.Join(r.Out, "report.html"))
 	}
 	return nil
 }
@@ -173,7 +175,8 @@ func NewPage(files render.Files, runs []*trials.Run, left ...error) (*Page, erro
 	if len(runs) == 1 {
 		title = runs[0].Name()
 	}
-	p := &Page{Document: render.NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")), runs: runs, groups: trials.Groups(runs)}
+	p := &Page{Document: render.NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")),
+		runs: runs, groups: trials.Groups(runs)}
 	p.Section("The runs")
 	p.AddTables(render.Named{Name: "runs", Table: p.runTable()})
 	p.trouble(left)
@@ -235,13 +238,19 @@ func (p *Page) runTable() render.Table {
 			t.Header = append(t.Header, o.Title)
 		}
 	}
-	begun := slices.ContainsFunc(p.runs, func(r *trials.Run) bool { return !strings.HasPrefix(r.Name(), r.Info.Started.Format("20060102-")) }) // a name that does not say when
+	// a name that does not say when
+	begun := slices.ContainsFunc(p.runs, func(r *trials.Run) bool {
+		return !strings.HasPrefix(r.Name(),
+			r.Info.Started.Format("20060102-"))
+	})
 	if begun {
 		t.Header = append(t.Header, "started")
 	}
 	t.Header = append(t.Header, "seconds")
 	for _, r := range p.runs {
-		row := []render.Cell{render.Text("%s", r.Name()), render.Text("%s", strings.TrimPrefix(strings.TrimPrefix(r.Kind(), r.Info.Command+" "), "on ")), // the name has the command
+		// the name has the command
+		row := []render.Cell{render.Text("%s", r.Name()),
+			render.Text("%s", strings.TrimPrefix(strings.TrimPrefix(r.Kind(), r.Info.Command+" "), "on ")),
 			render.Text("%s", few(r.Settings["p"])),
 			render.Text("%d", r.Info.Seed), render.Text("%s", r.Status)}
 		for _, o := range own {
@@ -414,14 +423,17 @@ func (p *Page) weights() error {
 		return nil
 	}
 	sizes := render.Figure{Title: "Sizes of the weights", X: "|w|", Y: "% of the weights"}
-	scaled := render.Figure{Title: "Sizes over the RMS of their layer", X: "|w| / RMS", Y: "density", LogY: true, Min: [2]float64{0, 1e-3}}
+	scaled := render.Figure{Title: "Sizes over the RMS of their layer", X: "|w| / RMS", Y: "density", LogY: true,
+		Min: [2]float64{0, 1e-3}}
 	right, top := 0.0, 0.0
 	for _, r := range rows {
 		h := r.Trials[0].ScaledHistogram
 		x, y := outline(r.Trials[0].Histogram, 100)
-		sizes.Series = append(sizes.Series, render.Series{Name: plain(r.Name), X: x, Y: y, Color: render.Color(r.P), Style: r.Style})
+		sizes.Series = append(sizes.Series, render.Series{Name: plain(r.Name), X: x, Y: y, Color: render.Color(r.P),
+			Style: r.Style})
 		x, y = outline(h, float64(len(h.Share))/h.Limit)
-		scaled.Series = append(scaled.Series, render.Series{Name: plain(r.Name), X: x, Y: y, Color: render.Color(r.P), Style: r.Style})
+		scaled.Series = append(scaled.Series, render.Series{Name: plain(r.Name), X: x, Y: y, Color: render.Color(r.P),
+			Style: r.Style})
 		right, top = max(right, h.Limit), max(top, slices.Max(y))
 	}
 	scaled.Max = [2]float64{right, 10 * top}
@@ -443,7 +455,8 @@ func (p *Page) pruning(all []studied) error {
 	count := map[string]int{}
 	usual := ""
 	for _, s := range all {
-		if l := levels(s.run.Study); len(s.run.Study.PrunedEach) > 0 && len(s.run.Study.PrunedAll) > 0 && len(s.run.Study.Rounded) > 0 {
+		if l := levels(s.run.Study); len(s.run.Study.PrunedEach) > 0 && len(s.run.Study.PrunedAll) > 0 &&
+			len(s.run.Study.Rounded) > 0 {
 			if count[l]++; count[l] > count[usual] {
 				usual = l
 			}
@@ -462,7 +475,8 @@ func (p *Page) pruning(all []studied) error {
 		}
 	}
 	p.Section("Pruning and rounding")
-	p.Say("Test accuracy with the smallest weights set to 0, and with all rounded to a few bits. Nothing is trained after the change.")
+	p.Say("Test accuracy with the smallest weights set to 0, and with all rounded to a few bits. Nothing is trained " +
+		"after the change.")
 	if len(others) > 0 {
 		p.Say("Studied at other shares or bits, or not, and left out: %s.", strings.Join(others, ", "))
 	}

@@ -40,7 +40,8 @@ func (p *Page) sizesOverTime() error {
 		figs[k].Min[0], figs[k].Max[0] = math.Exp2(lo), math.Exp2(hi)
 	}
 	p.Section("The weights over time")
-	return p.AddFigure("sizes", "Sizes |w| of the weights of all layers in bins of half an octave, at some epochs: the fainter, the earlier.", figs...)
+	return p.AddFigure("sizes", "Sizes |w| of the weights of all layers in bins of half an octave, at some epochs: "+
+		"the fainter, the earlier.", figs...)
 }
 
 func sizesFigure(g *trials.Group, c trials.Curve) render.Figure {
@@ -53,7 +54,8 @@ func sizesFigure(g *trials.Group, c trials.Curve) render.Figure {
 	}
 	for j, k := range slices.Compact(chosen) {
 		s := c.Sizes[k]
-		line := render.Series{Name: fmt.Sprintf("%s %v", plain(x), at[s.Index]), Color: render.Fade(render.Color(g.P), float64(len(chosen)-1-j)/float64(len(chosen)))}
+		line := render.Series{Name: fmt.Sprintf("%s %v", plain(x), at[s.Index]), Color: render.Fade(render.Color(g.P),
+			float64(len(chosen)-1-j)/float64(len(chosen)))}
 		total := float64(max(1, s.Total()))
 		for b, count := range s.Counts {
 			y := 100 * float64(count) / total

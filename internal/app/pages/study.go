@@ -36,7 +36,8 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 		of += ": "
 	}
 	d.Section(of + "The weights")
-	d.Say("|w| of the kernels of convolutions and the weights of the last layer; biases and batch-norm parameters are not among them. Behind batch norm the scale of a " +
+	d.Say("|w| of the kernels of convolutions and the weights of the last layer; biases and batch-norm parameters are " +
+		"not among them. Behind batch norm the scale of a " +
 		"layer means nothing, so the sizes are also shown over the root mean square (RMS) of their layer.")
 	figs := histograms(rows)
 	for k := 0; k < len(figs); k += 3 {
@@ -44,7 +45,8 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 		if k > 0 {
 			name = fmt.Sprintf("%s_%d", name, k/3+1)
 		}
-		caption := "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail cropped, as in the paper."
+		caption := "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail " +
+			"cropped, as in the paper."
 		if len(rows[0].Trials) > 1 {
 			caption += " The first trial of each."
 		}
@@ -52,15 +54,19 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 			return err
 		}
 	}
-	if err := d.AddFigure(prefix+"weights_scaled", "The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.", scaledHistograms(rows)...); err != nil {
+	if err := d.AddFigure(prefix+"weights_scaled",
+		"The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.",
+		scaledHistograms(rows)...); err != nil {
 		return err
 	}
 	d.AddTables(render.Named{Name: prefix + "weights", Table: SpreadTable(rows)})
 	d.SaveCSV(prefix+"histograms", histogramTable(rows))
 
 	d.Section(of + "Pruning and rounding")
-	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, and with all weights rounded: symmetric, one scale per " +
-		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm keeps its statistics.")
+	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, " +
+		"and with all weights rounded: symmetric, one scale per " +
+		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm " +
+		"keeps its statistics.")
 	figs, tables := Levels(rows)
 	if err := d.AddFigure(prefix+"pruning", LevelsCaption, figs...); err != nil {
 		return err
@@ -71,13 +77,18 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 	d.AddTables(tables...)
 
 	d.Section(of + "Margins")
-	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with the weights, so it is divided by the norm of the last " +
-		"layer's weights, and by the product of the norms of all layers, though batch norm makes the size of all layers but the last one arbitrary.")
+	d.Say("The output margin of a training image, taken as it is, is logit_y − the largest other logit. It grows with " +
+		"the weights, so it is divided by the norm of the last " +
+		"layer's weights, and by the product of the norms of all layers, though batch norm makes the size of all layers " +
+		"but the last one arbitrary.")
 	d.AddTables(render.Named{Name: prefix + "margins", Table: marginTable(rows, false)},
 		render.Named{Name: prefix + "margins_product", Table: marginTable(rows, true)})
-	d.Say("The last layer is a linear classifier of its features, and two classes are a problem that is solved exactly: the largest ℓₚ margin of the features of two classes, with a " +
-		"constant feature for the bias, against that of the network's own w_a − w_b. Pairs rather than one class against the rest, because a pair is what the last layer decides by " +
-		"comparing two logits. The three pairs with the smallest margin of the network, all their training images. Features that no w separates are an answer, too.")
+	d.Say("The last layer is a linear classifier of its features, and two classes are a problem that is solved " +
+		"exactly: the largest ℓₚ margin of the features of two classes, with a " +
+		"constant feature for the bias, against that of the network's own w_a − w_b. Pairs rather than one class against " +
+		"the rest, because a pair is what the last layer decides by " +
+		"comparing two logits. The three pairs with the smallest margin of the network, all their training images. " +
+		"Features that no w separates are an answer, too.")
 	d.AddTables(render.Named{Name: prefix + "pairs", Table: pairTable(rows)})
 	return nil
 }
@@ -96,7 +107,8 @@ func histograms(rows []Studied) []render.Figure {
 	var out []render.Figure
 	for _, r := range rows {
 		x, y := steps(r.Trials[0].Histogram, func(s float64) float64 { return 100 * s })
-		out = append(out, render.Figure{Title: r.Name, X: "|w|", Y: "% of the weights", Series: []render.Series{{X: x, Y: y, Color: render.Color(r.P)}}})
+		out = append(out, render.Figure{Title: r.Name, X: "|w|", Y: "% of the weights",
+			Series: []render.Series{{X: x, Y: y, Color: render.Color(r.P)}}})
 	}
 	return out
 }
@@ -122,17 +134,22 @@ func scaledHistograms(rows []Studied) []render.Figure {
 // SpreadTable has a row for each.
 func SpreadTable(rows []Studied) render.Table {
 	t := render.Table{Title: "Sizes of the weights",
-		Note:   "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, 0.36 for a normal distribution. Means over the trials.",
-		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
+		Note: "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, " +
+			"0.36 for a normal distribution. Means over the trials.",
+		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS",
+			"below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, r := range rows {
 		num := func(digits int, of func(train.Study) float64) render.Cell { return render.Short(r.mean(of), digits) }
 		share := func(of func(train.Study) float64) render.Cell { return render.Number(100*r.mean(of), 2) }
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
-			num(4, func(s train.Study) float64 { return s.All.Max }), num(4, func(s train.Study) float64 { return s.All.Median }),
+			num(4, func(s train.Study) float64 { return s.All.Max }),
+			num(4, func(s train.Study) float64 { return s.All.Median }),
 			num(4, func(s train.Study) float64 { return s.All.MaxOverMedian() }),
-			share(func(s train.Study) float64 { return s.All.Below[0] }), share(func(s train.Study) float64 { return s.All.Below[1] }),
+			share(func(s train.Study) float64 { return s.All.Below[0] }),
+			share(func(s train.Study) float64 { return s.All.Below[1] }),
 			num(4, func(s train.Study) float64 { return s.Scaled.MaxOverMedian() }),
-			share(func(s train.Study) float64 { return s.Scaled.Below[2] }), share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
+			share(func(s train.Study) float64 { return s.Scaled.Below[2] }),
+			share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
 			render.Number(r.mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
 	}
 	return t
@@ -146,9 +163,11 @@ func histogramTable(rows []Studied) render.Table {
 			of := []string{"|w|", "|w|/RMS"}[k]
 			for b, s := range h.Share {
 				width := h.Limit / float64(len(h.Share))
-				t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s", of), render.Short(float64(b)*width, 6), render.Short(float64(b+1)*width, 6), render.Short(s, 6)})
+				t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s", of),
+					render.Short(float64(b)*width, 6), render.Short(float64(b+1)*width, 6), render.Short(s, 6)})
 			}
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s", of), render.Short(h.Limit, 6), render.Text("–"), render.Short(h.Beyond, 6)})
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s", of), render.Short(h.Limit, 6),
+				render.Text("–"), render.Short(h.Beyond, 6)})
 		}
 	}
 	return t
@@ -181,8 +200,10 @@ func Levels(rows []Studied) ([]render.Figure, []render.Named) {
 
 func levelFigures(rows []Studied) []render.Figure {
 	figs := []render.Figure{
-		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
-		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true, LegendLow: true},
+		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %",
+			LegendLeft: true, LegendLow: true},
+		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true,
+			LegendLow: true},
 		{Title: "Rounded", X: "bits", Y: "test accuracy, %", LegendLow: true}}
 	for k := range figs {
 		figs[k].Min[1], figs[k].Max[1] = 0, 100
@@ -195,7 +216,8 @@ func levelFigures(rows []Studied) []render.Figure {
 					at[i] *= 100
 				}
 			}
-			figs[k].Series = append(figs[k].Series, render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P), Style: r.Style})
+			figs[k].Series = append(figs[k].Series, render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P),
+				Style: r.Style})
 		}
 	}
 	return figs
@@ -218,10 +240,12 @@ func prunedTable(title string, rows []Studied, of func(train.Study) []train.Leve
 }
 
 func roundedTable(rows []Studied) render.Table {
-	t := render.Table{Title: "Rounded", Note: "Test accuracy in %; means over the trials.", Header: []string{"", "float32"}}
+	t := render.Table{Title: "Rounded", Note: "Test accuracy in %; means over the trials.",
+		Header: []string{"", "float32"}}
 	for i, r := range rows {
 		at, acc := r.levels(roundings)
-		row := []render.Cell{render.Text("%s", r.Name), render.Number(100*r.mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
+		row := []render.Cell{render.Text("%s", r.Name),
+			render.Number(100*r.mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
 		for k := range at {
 			if i == 0 {
 				t.Header = append(t.Header, fmt.Sprintf("%v bits", at[k]))
@@ -265,7 +289,8 @@ func marginTable(rows []Studied, product bool) render.Table {
 		}
 		if !product {
 			row = append(row, render.Number(100*r.mean(func(s train.Study) float64 { return s.Margins.Positive }), 3),
-				render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4), render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4))
+				render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4),
+				render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -288,7 +313,8 @@ func pairTable(rows []Studied) render.Table {
 			case p.Lower < 0.999*p.Upper:
 				best.Text = fmt.Sprintf("%.4g to %.4g", p.Lower, p.Upper)
 			}
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s, %s", p.A, p.B), render.Text("%d", p.Examples), render.Short(p.Network, 4), best,
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name), render.Text("%s, %s", p.A, p.B),
+				render.Text("%d", p.Examples), render.Short(p.Network, 4), best,
 				render.Number(100*p.Share(), 1), render.Text("%s", answer)})
 		}
 	}
@@ -298,9 +324,11 @@ func pairTable(rows []Studied) render.Table {
 // addLayers puts the layers of one network on the page.
 func addLayers(d *render.Document, s train.Study) {
 	d.Section("The layers")
-	t := render.Table{Header: []string{"layer", "weights", "max", "median", "max/median", "RMS", "below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
+	t := render.Table{Header: []string{"layer", "weights", "max", "median", "max/median", "RMS", "below RMS/100, %",
+		"below RMS/10, %", "effective sparsity"}}
 	for _, l := range s.Layers {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", l.Name), render.Text("%d", l.Count), render.Short(l.Max, 4), render.Short(l.Median, 4), render.Short(l.MaxOverMedian(), 4), render.Short(l.RMS, 4),
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", l.Name), render.Text("%d", l.Count), render.Short(l.Max, 4),
+			render.Short(l.Median, 4), render.Short(l.MaxOverMedian(), 4), render.Short(l.RMS, 4),
 			render.Number(100*l.Below[2], 2), render.Number(100*l.Below[3], 2), render.Number(l.Sparsity, 3)})
 	}
 	d.AddTables(render.Named{Name: "layers", Table: t})

@@ -31,13 +31,16 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 	if err != nil {
 		return err
 	}
-	doc := render.NewDocument(files, fmt.Sprintf("%s on %s: p = %v", t.Model, info.Data, r.P), "bregman train · "+when(info))
+	doc := render.NewDocument(files, fmt.Sprintf("%s on %s: p = %v", t.Model, info.Data, r.P), "bregman train · "+
+		when(info))
 	table := render.Table{Header: []string{"result", ""}}
 	for _, row := range [][2]string{
 		{"warning", r.Warning},
-		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy, 100*r.FlipAccuracy)},
+		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy,
+			100*r.FlipAccuracy)},
 		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, t.RunningMean())},
-		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)), enginesOf(info), t.Precision)},
+		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)),
+			enginesOf(info), t.Precision)},
 		{"recipe", recipe(&t, r)},
 		{"parameters", parameters(f)},
 	} {
@@ -55,7 +58,8 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 	}
 	var study train.Study
 	if f.ReadJSON(command.StudyFile, maxStudy, &study) == nil {
-		if err := AddStudies(doc, "", "", []Studied{{Name: fmt.Sprintf("p = %v", r.P), P: r.P, Trials: []train.Study{study}}}); err != nil {
+		if err := AddStudies(doc, "", "", []Studied{{Name: fmt.Sprintf("p = %v", r.P), P: r.P,
+			Trials: []train.Study{study}}}); err != nil {
 			return err
 		}
 		addLayers(doc, study)
@@ -92,9 +96,11 @@ func parameters(f opened) string {
 
 // recipe is how the run was made, with every setting that is not at its default.
 func recipe(t *command.Train, r command.TrainResult) string {
-	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(t.Epochs, "epoch"), t.Batch, r.LR, t.Schedule,
+	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(t.Epochs, "epoch"), t.Batch, r.LR,
+		t.Schedule,
 		r.Seed)
-	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"} // or not part of it
+	// or not part of it
+	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"}
 	for _, v := range settings.Changed(t) {
 		switch name := strings.ReplaceAll(v.Key, "_", " "); {
 		case v.Role != settings.Result || slices.Contains(said, v.Key):
@@ -109,7 +115,8 @@ func recipe(t *command.Train, r command.TrainResult) string {
 
 // addEpochs shows a run along its epochs: loss and accuracy, and where its weights went.
 func addEpochs(d *render.Document, p float64, lines []train.Record) error {
-	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm", "2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
+	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm",
+		"2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
 	c := render.Color(p)
 	var at []float64
 	column := func(style render.Style, name string, of func(train.Record) float64) render.Series {
@@ -121,7 +128,8 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	}
 	for _, l := range lines {
 		at = append(at, float64(l.Epoch.Epoch))
-		row := []render.Cell{render.Text("%d", l.Epoch.Epoch), render.Short(l.Epoch.Loss, 6), render.Number(l.Epoch.Accuracy, 5), render.Short(l.Score.Loss, 6), render.Number(l.Score.Accuracy, 5),
+		row := []render.Cell{render.Text("%d", l.Epoch.Epoch), render.Short(l.Epoch.Loss, 6),
+			render.Number(l.Epoch.Accuracy, 5), render.Short(l.Score.Loss, 6), render.Number(l.Score.Accuracy, 5),
 			render.Short(l.LR, 6), render.Number(l.Rate, 0)}
 		for _, v := range []float64{l.Norm1, l.Norm2, l.NormP, l.NormInf, divergence(l), l.MarginLow, l.MarginMedian} {
 			if l.Sizes == nil { // an epoch of an older version
@@ -134,15 +142,22 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	d.Section("Along the run")
 	err := d.AddFigure("epochs", "Solid: training, as the batches came; dashed: the test images.",
 		render.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []render.Series{
-			column(render.Solid, "training", func(l train.Record) float64 { return l.Epoch.Loss }), column(render.Dashed, "test", func(l train.Record) float64 { return l.Score.Loss })}},
+			column(render.Solid, "training", func(l train.Record) float64 { return l.Epoch.Loss }),
+			column(render.Dashed, "test", func(l train.Record) float64 { return l.Score.Loss })}},
 		render.Figure{Title: "Accuracy", X: "epoch", Y: "%", LegendLow: true, Series: []render.Series{
-			column(render.Solid, "training", func(l train.Record) float64 { return 100 * l.Epoch.Accuracy }), column(render.Dashed, "test", func(l train.Record) float64 { return 100 * l.Score.Accuracy })}})
+			column(render.Solid, "training", func(l train.Record) float64 { return 100 * l.Epoch.Accuracy }),
+			column(render.Dashed, "test", func(l train.Record) float64 { return 100 * l.Score.Accuracy })}})
 	if err == nil && lines[len(lines)-1].Sizes != nil {
-		err = d.AddFigure("geometry", "D is the Bregman divergence of the p-th power of the p-norm. Output margins: the right answer less the next, on the test images, over the p-norm of the last layer.",
-			render.Figure{Title: "Divergence from start", X: "epoch", Y: "D(w, w at the start)", Series: []render.Series{column(render.Solid, "", divergence)}},
-			render.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w", Series: []render.Series{column(render.Solid, "", func(l train.Record) float64 { return l.NormP })}},
-			render.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true, Series: []render.Series{
-				column(render.Solid, "median", func(l train.Record) float64 { return l.MarginMedian }), column(render.Dashed, "10 % quantile", func(l train.Record) float64 { return l.MarginLow })}})
+		err = d.AddFigure("geometry", "D is the Bregman divergence of the p-th power of the p-norm. Output margins: the "+
+			"right answer less the next, on the test images, over the p-norm of the last layer.",
+			render.Figure{Title: "Divergence from start", X: "epoch", Y: "D(w, w at the start)",
+				Series: []render.Series{column(render.Solid, "", divergence)}},
+			render.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w",
+				Series: []render.Series{column(render.Solid, "", func(l train.Record) float64 { return l.NormP })}},
+			render.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true,
+				Series: []render.Series{
+					column(render.Solid, "median", func(l train.Record) float64 { return l.MarginMedian }),
+					column(render.Dashed, "10 % quantile", func(l train.Record) float64 { return l.MarginLow })}})
 	}
 	d.SaveTable("epochs", t)
 	return err
@@ -174,7 +189,9 @@ func addRateSearch(d *render.Document, f opened) error {
 		return nil // the rate was given
 	}
 	d.Section("The learning rate")
-	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of training images.", t.Rate, len(t.Tried))
+	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its "+
+		"neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of "+
+		"training images.", t.Rate, len(t.Tried))
 	table := render.Table{Header: []string{"epochs", "lr", "loss"}}
 	c := render.Color(t.P)
 	fig := render.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true}
@@ -201,6 +218,7 @@ func addRateSearch(d *render.Document, f opened) error {
 		table.Rows = append(table.Rows, row)
 	}
 	d.SaveTable("lr", table)
-	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest}, Style: render.Crosses})
+	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest},
+		Style: render.Crosses})
 	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
 }

@@ -112,5 +112,6 @@ func unlab(l, a, b float64) color.RGBA {
 		}
 		return uint8(math.Round(255 * v))
 	}
-	return color.RGBA{out(3.2404542*x - 1.5371385*y - 0.4985314*z), out(-0.9692660*x + 1.8760108*y + 0.0415560*z), out(0.0556434*x - 0.2040259*y + 1.0572252*z), 0xff}
+	return color.RGBA{out(3.2404542*x - 1.5371385*y - 0.4985314*z), out(-0.9692660*x + 1.8760108*y + 0.0415560*z),
+		out(0.0556434*x - 0.2040259*y + 1.0572252*z), 0xff}
 }

@@ -169,7 +169,8 @@ var (
 	sans   = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	ink    = color.RGBA{0x22, 0x22, 0x22, 0xff}
 	grid   = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
-	dashes = map[Style][]vg.Length{Dashed: {6, 4}, Dotted: {1.5, 3}, DashDotted: {6, 3, 1.5, 3}, LongDashed: {13, 5}, DashDotDotted: {6, 3, 1.5, 3, 1.5, 3}}
+	dashes = map[Style][]vg.Length{Dashed: {6, 4}, Dotted: {1.5, 3}, DashDotted: {6, 3, 1.5, 3}, LongDashed: {13, 5},
+		DashDotDotted: {6, 3, 1.5, 3, 1.5, 3}}
 )
 
 func (f Figure) plot() (*plot.Plot, error) {
@@ -246,7 +247,8 @@ func (f Figure) freeCorner(p *plot.Plot) (left, low bool) {
 			lines, letters = lines+1, max(letters, len([]rune(s.Name)))
 		}
 	}
-	width, height := min(0.9, (34+5.2*float64(letters))/(Width-70)), min(0.9, 15*float64(lines)/(Height-70)) // as shares of the plot
+	// as shares of the plot
+	width, height := min(0.9, (34+5.2*float64(letters))/(Width-70)), min(0.9, 15*float64(lines)/(Height-70))
 	var hidden [2][2]int
 	for _, s := range f.Series {
 		for _, piece := range f.visible(s) {
@@ -394,7 +396,8 @@ func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 	flush := func() {
 		if len(low) > 1 {
 			slices.Reverse(high)
-			p.Add(&plotter.Polygon{XYs: []plotter.XYs{append(low, high...)}, Color: color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x38}})
+			p.Add(&plotter.Polygon{XYs: []plotter.XYs{append(low, high...)}, Color: color.NRGBA{uint8(r >> 8), uint8(g >> 8),
+				uint8(b >> 8), 0x38}})
 		}
 		low, high = nil, nil
 	}

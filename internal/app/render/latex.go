@@ -42,11 +42,16 @@ func (t Table) LaTeX() []byte {
 
 // Signs of texts, and of the project's tables, that pdflatex does not read as they are: in words, and in formulas.
 var (
-	texWords = map[rune]string{'\\': `\textbackslash{}`, '{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`, '_': `\_`, '~': `\textasciitilde{}`, '^': `\textasciicircum{}`, '\n': " ",
+	texWords = map[rune]string{'\\': `\textbackslash{}`, '{': `\{`, '}': `\}`, '$': `\$`, '&': `\&`, '#': `\#`, '%': `\%`,
+		'_': `\_`, '~': `\textasciitilde{}`, '^': `\textasciicircum{}`, '\n': " ",
 		'–': "--", '…': `\ldots{}`, '“': "``", '”': "''", '‘': "`", '’': "'", '•': `\textbullet{}`}
-	texSigns = map[rune]string{'<': "<", '>': ">", '|': "|", 'ℓ': `\ell`, '‖': `\|`, '∞': `\infty`, '±': `\pm`, '∓': `\mp`, '−': "-", '×': `\times`, '≤': `\le`, '≥': `\ge`, '≠': `\ne`, '≈': `\approx`, '∏': `\prod`, 'Σ': `\sum`,
-		'√': `\surd`, '·': `\cdot`, '°': `^\circ`, '⟨': `\langle`, '⟩': `\rangle`, '∇': `\nabla`, '′': "'", '″': "''", '½': `\frac12`, '¾': `\frac34`, '←': `\leftarrow`, '→': `\to`, '↦': `\mapsto`, '⋆': `\star`, '⊙': `\odot`, '∘': `\circ`,
-		'⌈': `\lceil`, '⌉': `\rceil`, '⌊': `\lfloor`, '⌋': `\rfloor`, 'α': `\alpha`, 'β': `\beta`, 'γ': `\gamma`, 'δ': `\delta`, 'ε': `\varepsilon`, 'ζ': `\zeta`, 'η': `\eta`, 'θ': `\theta`, 'κ': `\kappa`, 'λ': `\lambda`,
+	texSigns = map[rune]string{'<': "<", '>': ">", '|': "|", 'ℓ': `\ell`, '‖': `\|`, '∞': `\infty`, '±': `\pm`, '∓': `\mp`,
+		'−': "-", '×': `\times`, '≤': `\le`, '≥': `\ge`, '≠': `\ne`, '≈': `\approx`, '∏': `\prod`, 'Σ': `\sum`,
+		'√': `\surd`, '·': `\cdot`, '°': `^\circ`, '⟨': `\langle`, '⟩': `\rangle`, '∇': `\nabla`, '′': "'", '″': "''",
+		'½': `\frac12`, '¾': `\frac34`, '←': `\leftarrow`, '→': `\to`, '↦': `\mapsto`, '⋆': `\star`, '⊙': `\odot`,
+		'∘': `\circ`,
+		'⌈': `\lceil`, '⌉': `\rceil`, '⌊': `\lfloor`, '⌋': `\rfloor`, 'α': `\alpha`, 'β': `\beta`, 'γ': `\gamma`,
+		'δ': `\delta`, 'ε': `\varepsilon`, 'ζ': `\zeta`, 'η': `\eta`, 'θ': `\theta`, 'κ': `\kappa`, 'λ': `\lambda`,
 		'μ': `\mu`, 'ν': `\nu`, 'ρ': `\rho`, 'σ': `\sigma`, 'ψ': `\psi`, 'Δ': `\Delta`, 'Θ': `\Theta`, 'ŵ': `\hat w`}
 	texAccents = map[rune]string{'\u0302': `\hat`, '\u0303': `\tilde`, '\u0304': `\bar`} // they follow their letter
 )

@@ -33,7 +33,10 @@ func shareLegend(figs []Figure, alone bool) (own []Figure, shared []Series) {
 			if len(f.visible(s)) == 0 || s.Name == "" && (s.Style == Discs || s.Style == Crosses) {
 				continue
 			}
-			if !slices.ContainsFunc(shared, func(o Series) bool { return o.Name == s.Name && o.Style == s.Style && o.color() == s.color() }) {
+			if !slices.ContainsFunc(shared, func(o Series) bool {
+				return o.Name == s.Name && o.Style == s.Style &&
+					o.color() == s.color()
+			}) {
 				return figs, nil
 			}
 		}
@@ -98,7 +101,8 @@ func legendRows(series []Series, width vg.Length) [][]Series {
 }
 
 func legendText() draw.TextStyle {
-	return draw.TextStyle{Color: ink, Font: font.From(sans, 10), Handler: text.Plain{Fonts: font.DefaultCache}, YAlign: text.YCenter}
+	return draw.TextStyle{Color: ink, Font: font.From(sans, 10), Handler: text.Plain{Fonts: font.DefaultCache},
+		YAlign: text.YCenter}
 }
 
 // drawLegend draws lines of a legend, each in the middle, from the top of a canvas.
@@ -114,7 +118,8 @@ func drawLegend(c draw.Canvas, rows [][]Series) {
 		}
 		x, y := (c.Min.X+c.Max.X-width)/2, c.Max.Y-legendTop-legendLine*(vg.Length(i)+0.5)
 		for _, s := range row {
-			sample := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - 4}, Max: vg.Point{X: x + legendThumb, Y: y + 4}}}
+			sample := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: x, Y: y - 4},
+				Max: vg.Point{X: x + legendThumb, Y: y + 4}}}
 			s.thumb().Thumbnail(&sample)
 			c.FillText(style, vg.Point{X: x + legendThumb + 6, Y: y}, s.Name)
 			x += legendThumb + 6 + style.Width(s.Name) + legendSpace
@@ -129,14 +134,16 @@ func legendHTML(series []Series) string {
 	var b strings.Builder
 	b.WriteString(`<ul class="legend">`)
 	for _, s := range series {
-		sample := fmt.Sprintf(`<path d="M0 5H22" style="stroke:%s;stroke-width:%v;stroke-dasharray:%s"/>`, Hex(s.color()), map[bool]string{true: "2", false: "1.4"}[s.Style == Solid], dashArray(s.Style))
+		sample := fmt.Sprintf(`<path d="M0 5H22" style="stroke:%s;stroke-width:%v;stroke-dasharray:%s"/>`, Hex(s.color()),
+			map[bool]string{true: "2", false: "1.4"}[s.Style == Solid], dashArray(s.Style))
 		switch s.Style {
 		case Discs:
 			sample = fmt.Sprintf(`<circle cx="11" cy="5" r="3.2" style="fill:%s"/>`, Hex(s.color()))
 		case Crosses:
 			sample = fmt.Sprintf(`<path d="M8 2l6 6M8 8l6-6" style="stroke:%s"/>`, Hex(s.color()))
 		}
-		fmt.Fprintf(&b, `<li><svg width="22" height="10" aria-hidden="true">%s</svg>%s</li>`, sample, html.EscapeString(s.Name))
+		fmt.Fprintf(&b, `<li><svg width="22" height="10" aria-hidden="true">%s</svg>%s</li>`, sample,
+			html.EscapeString(s.Name))
 	}
 	return b.String() + `</ul>`
 }

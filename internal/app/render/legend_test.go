@@ -10,7 +10,8 @@ import (
 func named(names ...string) Figure {
 	f := Figure{Title: "t"}
 	for k, n := range names {
-		f.Series = append(f.Series, Series{Name: n, X: []float64{1, 2}, Y: []float64{1, float64(k)}, Color: Color(float64(k + 2))})
+		f.Series = append(f.Series, Series{Name: n, X: []float64{1, 2}, Y: []float64{1, float64(k)},
+			Color: Color(float64(k + 2))})
 	}
 	return f
 }
@@ -52,7 +53,8 @@ func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 }
 
 func TestASharedLegendIsDrawnOnce(t *testing.T) {
-	long := []string{"p = 2, learning rate 0.1, weight decay 0.0005", "p = 3, learning rate 0.1, weight decay 0.0005", "p = 10, learning rate 0.1, weight decay 0.0005"}
+	long := []string{"p = 2, learning rate 0.1, weight decay 0.0005", "p = 3, learning rate 0.1, weight decay 0.0005",
+		"p = 10, learning rate 0.1, weight decay 0.0005"}
 	svg, err := SVG(named(long...), named(long...))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,8 @@ func TestASharedLegendIsDrawnOnce(t *testing.T) {
 	if err := page.Figure("c", named("a < b", "c"), named("a < b", "c")); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(page.Bytes()); strings.Count(got, "a &lt; b") != 1 || strings.Count(got, `<ul class="legend">`) != 1 || strings.Count(got, `role="img"`) != 2 {
+	if got := string(page.Bytes()); strings.Count(got, "a &lt; b") != 1 ||
+		strings.Count(got, `<ul class="legend">`) != 1 || strings.Count(got, `role="img"`) != 2 {
 		t.Error("the page has no legend, or more than one")
 	}
 }

@@ -45,7 +45,8 @@ func (p *Page) Say(format string, args ...any) {
 
 // Details adds a text that is shown on demand, as it is.
 func (p *Page) Details(summary, text string) {
-	fmt.Fprintf(&p.body, "<details><summary>%s</summary><pre>%s</pre></details>", html.EscapeString(summary), html.EscapeString(text))
+	fmt.Fprintf(&p.body, "<details><summary>%s</summary><pre>%s</pre></details>", html.EscapeString(summary),
+		html.EscapeString(text))
 }
 
 // List adds a list of sentences.
@@ -76,7 +77,8 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 		if err != nil {
 			return err
 		}
-		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`, html.EscapeString(f.Title)), 1))
+		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`,
+			html.EscapeString(f.Title)), 1))
 	}
 	single := ""
 	if len(figs) == 1 {
@@ -86,7 +88,8 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 	if len(shared) > 0 {
 		p.body.WriteString(p.bothModes(legendHTML(shared)))
 	}
-	fmt.Fprintf(&p.body, `%s</div><figcaption>%s</figcaption></figure>`, p.bothModes(panels.String()), html.EscapeString(caption))
+	fmt.Fprintf(&p.body, `%s</div><figcaption>%s</figcaption></figure>`, p.bothModes(panels.String()),
+		html.EscapeString(caption))
 	return nil
 }
 

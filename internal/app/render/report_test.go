@@ -91,8 +91,10 @@ func TestATextTheFontCannotShowIsAnError(t *testing.T) {
 
 // A constant curve, a single point and no visible point at all are what short or broken runs give.
 func TestDegenerateFiguresAreDrawn(t *testing.T) {
-	for _, s := range []Series{{}, {X: []float64{1}, Y: []float64{-1}}, {X: []float64{0}, Y: []float64{0}}, {X: []float64{5}, Y: []float64{5}},
-		{X: []float64{1, 10, 100}, Y: []float64{1, 1, 1}}, {X: []float64{1, 10}, Y: []float64{1e-300, 1e300}}, {X: []float64{1}, Y: []float64{math.Inf(1)}}} {
+	for _, s := range []Series{{}, {X: []float64{1}, Y: []float64{-1}}, {X: []float64{0}, Y: []float64{0}},
+		{X: []float64{5}, Y: []float64{5}},
+		{X: []float64{1, 10, 100}, Y: []float64{1, 1, 1}}, {X: []float64{1, 10}, Y: []float64{1e-300, 1e300}},
+		{X: []float64{1}, Y: []float64{math.Inf(1)}}} {
 		for _, log := range []bool{true, false} {
 			if _, err := PNG(Figure{LogX: log, LogY: log, Series: []Series{s}}); err != nil {
 				t.Errorf("%+v: %v", s, err)
@@ -110,9 +112,11 @@ func TestCurvesBreakWherePointsAreLeftOut(t *testing.T) {
 }
 
 func TestNumbersAtTheEdgeOfFloatsAreLeftOut(t *testing.T) {
-	for _, y := range [][]float64{{1e308, 1e308}, {-1e308, 1e308}, {1e-320, 1e308}, {math.MaxFloat64, 5e-324}, {math.Inf(1), math.NaN()}, {1, 1e308}} {
+	for _, y := range [][]float64{{1e308, 1e308}, {-1e308, 1e308}, {1e-320, 1e308}, {math.MaxFloat64, 5e-324},
+		{math.Inf(1), math.NaN()}, {1, 1e308}} {
 		for _, log := range []bool{false, true} {
-			if _, err := SVG(Figure{LogX: log, LogY: log, LegendFree: true, Series: []Series{{Name: "a", X: []float64{1, 2}, Y: y, Low: y, High: y}, {X: y, Y: y}}}); err != nil {
+			if _, err := SVG(Figure{LogX: log, LogY: log, LegendFree: true,
+				Series: []Series{{Name: "a", X: []float64{1, 2}, Y: y, Low: y, High: y}, {X: y, Y: y}}}); err != nil {
 				t.Errorf("%v: %v", y, err)
 			}
 		}
@@ -162,14 +166,17 @@ func TestTablesInFourForms(t *testing.T) {
 	if got, want := string(tb.CSV()), "p,ℓ₂|x,gap\n1.1,1.23456,\n\"a<b, \"\"c\"\"\",1.2,\n"; got != want {
 		t.Errorf("CSV %q, want %q", got, want)
 	}
-	if got, want := string(tb.Markdown()), "**T <1>**\n\n| p | ℓ₂\\|x | gap |\n|---|---:|---:|\n| 1.1 | 1.235 | – |\n| a<b, \"c\" | **1.200** | – |\n\na | b\n"; got != want {
+	if got, want := string(tb.Markdown()), "**T <1>**\n\n| p | ℓ₂\\|x | gap |\n|---|---:|---:|\n| 1.1 | 1.235 | – "+
+		"|\n| a<b, \"c\" | **1.200** | – |\n\na | b\n"; got != want {
 		t.Errorf("Markdown %q, want %q", got, want)
 	}
-	if got := tb.HTML(); !strings.Contains(got, `<td class="best">1.200</td>`) || strings.Contains(got, "a<b") || !strings.Contains(got, "T &lt;1&gt;") {
+	if got := tb.HTML(); !strings.Contains(got, `<td class="best">1.200</td>`) || strings.Contains(got, "a<b") ||
+		!strings.Contains(got, "T &lt;1&gt;") {
 		t.Errorf("HTML %s", got)
 	}
 	lines := strings.Split(strings.TrimRight(tb.Text(), "\n"), "\n")
-	if len(lines) != 4 || len([]rune(lines[1])) != len([]rune(lines[2])) || len([]rune(lines[2])) != len([]rune(lines[3])) || !strings.Contains(lines[3], "1.200*") {
+	if len(lines) != 4 || len([]rune(lines[1])) != len([]rune(lines[2])) ||
+		len([]rune(lines[2])) != len([]rune(lines[3])) || !strings.Contains(lines[3], "1.200*") {
 		t.Errorf("Text %q", lines)
 	}
 }
@@ -187,7 +194,8 @@ func TestPageIsSelfContainedAndEscaped(t *testing.T) {
 	}
 	html := string(p.Bytes())
 	for _, bad := range []string{"<script", "http://", "https://", "src="} {
-		if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(html, "http://www.w3.org", ""), "https://www.w3.org", ""), bad) {
+		if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(html, "http://www.w3.org", ""), "https://www.w3.org", ""),
+			bad) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}

@@ -27,7 +27,8 @@ func TestThinningKeepsExtremesEndsAndGaps(t *testing.T) {
 	if got := Thin(x[:10], y[:10], 100, true); len(got) != 10 {
 		t.Errorf("a short curve lost points: %v", got)
 	}
-	for _, x := range [][]float64{slices.Repeat([]float64{5}, 100), slices.Repeat([]float64{math.NaN()}, 100), slices.Repeat([]float64{-1}, 100)} {
+	for _, x := range [][]float64{slices.Repeat([]float64{5}, 100), slices.Repeat([]float64{math.NaN()}, 100),
+		slices.Repeat([]float64{-1}, 100)} {
 		if got := Thin(x, x, 10, true); len(got) == 0 || len(got) > 20 {
 			t.Errorf("%v: %v", x[0], got)
 		}

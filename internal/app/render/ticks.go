@@ -20,7 +20,8 @@ type steps struct {
 const mostMarks = 6
 
 func (s steps) Ticks(lo, hi float64) []plot.Tick {
-	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) || hi-lo < 1e-290 || math.IsInf(hi-lo, 0) { // nearly one number: nothing between can be named
+	// nearly one number: nothing between can be named
+	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) || hi-lo < 1e-290 || math.IsInf(hi-lo, 0) {
 		return nil
 	}
 	e := math.Floor(math.Log10(hi-lo)) - 1
@@ -92,7 +93,8 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 			}
 		}
 	}
-	if labelled := slices.DeleteFunc(slices.Clone(ticks), func(t plot.Tick) bool { return t.Label == "" }); len(labelled) < 2 {
+	if labelled := slices.DeleteFunc(slices.Clone(ticks),
+		func(t plot.Tick) bool { return t.Label == "" }); len(labelled) < 2 {
 		return steps{}.Ticks(lo, hi) // within a factor of two or three the axis is nearly linear
 	}
 	return ticks

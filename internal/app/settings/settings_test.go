@@ -19,7 +19,8 @@ type place struct {
 }
 
 func (*place) Texts() Texts {
-	return Texts{Help: map[string]string{"engine": "Where.", "wait": "How long."}, Known: map[string][]string{"engine": {"cpu"}}}
+	return Texts{Help: map[string]string{"engine": "Where.", "wait": "How long."},
+		Known: map[string][]string{"engine": {"cpu"}}}
 }
 
 // sample has a field of every kind.
@@ -52,17 +53,22 @@ func TestFieldsAreInOrderAndDescribed(t *testing.T) {
 	for _, f := range Fields(&sample{}) {
 		keys = append(keys, f.Key)
 	}
-	if want := "data p norms names loss epochs steps lr weight_decay seed trials augment out resume engine wait zero_based"; strings.Join(keys, " ") != want {
+	if want := "data p norms names loss epochs steps lr weight_decay seed trials augment out resume engine wait " +
+		"zero_based"; strings.Join(keys, " ") != want {
 		t.Errorf("keys %v", keys)
 	}
 	for key, want := range map[string]Field{
-		"data":         {Key: "data", Flag: "data", Placeholder: "FILE", Help: "The data.", Kind: Text, Required: true, Stored: true, File: true},
-		"p":            {Key: "p", Flag: "p", Default: "2,3", Kind: List, Stored: true, Live: true},
-		"loss":         {Key: "loss", Flag: "loss", Default: "exp", Kind: Text, Stored: true, Choices: []string{"exp", "square"}},
+		"data": {Key: "data", Flag: "data", Placeholder: "FILE", Help: "The data.", Kind: Text, Required: true,
+			Stored: true, File: true},
+		"p": {Key: "p", Flag: "p", Default: "2,3", Kind: List, Stored: true, Live: true},
+		"loss": {Key: "loss", Flag: "loss", Default: "exp", Kind: Text, Stored: true,
+			Choices: []string{"exp", "square"}},
 		"weight_decay": {Key: "weight_decay", Flag: "weight-decay", Default: "0", Kind: Number, Stored: true},
 		"augment":      {Key: "augment", Flag: "augment", Kind: Switch, Stored: true},
-		"engine":       {Key: "engine", Flag: "engine", Default: "auto", Help: "Where.", Kind: Text, Role: Place, Stored: true, Known: []string{"cpu"}},
-		"wait":         {Key: "wait", Flag: "wait", Default: "30s", Help: "Longer.", Kind: Text, Role: Place}, // the outer text counts
+		"engine": {Key: "engine", Flag: "engine", Default: "auto", Help: "Where.", Kind: Text, Role: Place,
+			Stored: true, Known: []string{"cpu"}},
+		// the outer text counts
+		"wait": {Key: "wait", Flag: "wait", Default: "30s", Help: "Longer.", Kind: Text, Role: Place},
 	} {
 		got, ok := Find(sample{}, key)
 		got.index, got.late = nil, nil
@@ -74,7 +80,8 @@ func TestFieldsAreInOrderAndDescribed(t *testing.T) {
 
 func TestParseSetsDefaultsAndNamesTheKeyOfAnError(t *testing.T) {
 	var s sample
-	if err := Parse(&s, map[string]string{"data": "x", "steps": "1e6", "p": "1.5", "augment": "true", "wait": "1m"}); err != nil {
+	if err := Parse(&s, map[string]string{"data": "x", "steps": "1e6", "p": "1.5", "augment": "true",
+		"wait": "1m"}); err != nil {
 		t.Fatal(err)
 	}
 	want := sample{Data: "x", P: Floats{1.5}, Loss: "exp", Steps: 1e6, LR: Recipe, Seed: 1, Trials: 1, Augment: true,
@@ -83,14 +90,16 @@ func TestParseSetsDefaultsAndNamesTheKeyOfAnError(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range []struct{ key, value, want string }{
-		{"p", "x", "not a number"}, {"loss", "hinge", `--loss "hinge": choose exp or square`}, {"steps", "1.5", "whole number"},
+		{"p", "x", "not a number"}, {"loss", "hinge", `--loss "hinge": choose exp or square`},
+		{"steps", "1.5", "whole number"},
 		{"lr", "fast", "not a learning rate"}, {"seed", "-1", "from 0"}, {"augment", "maybe", "true or false"},
 		{"wait", "soon", "a time"}, {"epochs", "many", "a whole number"}, {"weight_decay", "", "want a number"},
 		{"nosuch", "1", "no such setting"}, {"data", "", "missing setting: data"}, {"norms", "1,,2", "want a number"},
 	} {
 		values := map[string]string{"data": "x", c.key: c.value}
 		var wrong *Error
-		if err := Parse(new(sample), values); !errors.As(err, &wrong) || wrong.Key != c.key || !strings.Contains(err.Error(), c.want) {
+		if err := Parse(new(sample), values); !errors.As(err, &wrong) || wrong.Key != c.key ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s = %q: %v", c.key, c.value, err)
 		}
 	}
@@ -133,7 +142,8 @@ func TestAResumedRunKeepsWhatItWasAskedFor(t *testing.T) {
 	saved := sample{Data: "a", P: Floats{3}, Out: "model", Resume: "", place: place{"cuda", time.Hour}}
 	now := sample{Data: "b", P: Floats{2}, Resume: "runs/x", place: place{"cpu", 0}}
 	Resume(&saved, &now)
-	if want := (sample{Data: "a", P: Floats{3}, Out: "model", Resume: "runs/x", place: place{"cpu", 0}}); !reflect.DeepEqual(saved, want) {
+	if want := (sample{Data: "a", P: Floats{3}, Out: "model", Resume: "runs/x",
+		place: place{"cpu", 0}}); !reflect.DeepEqual(saved, want) {
 		t.Errorf("%+v", saved)
 	}
 	for said, ok := range map[string]bool{"p": false, "out": false, "engine": true, "wait": true, "resume": true} {

@@ -29,7 +29,8 @@ func pack(w io.Writer, dir string) error {
 			return err
 		}
 		if d.IsDir() {
-			return t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: filepath.ToSlash(name) + "/", Mode: 0o755, ModTime: info.ModTime()})
+			return t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: filepath.ToSlash(name) + "/", Mode: 0o755,
+				ModTime: info.ModTime()})
 		}
 		f, err := os.Open(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +43,8 @@ func pack(w io.Writer, dir string) error {
 		if info, err = f.Stat(); err != nil {
 			return err
 		}
-		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Size: info.Size(), Mode: 0o644, ModTime: info.ModTime()}); err != nil {
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: filepath.ToSlash(name), Size: info.Size(),
+			Mode: 0o644, ModTime: info.ModTime()}); err != nil {
 			return err
 		}
 		_, err = io.CopyN(t, f, info.Size()) // the metrics may grow meanwhile

@@ -73,7 +73,8 @@ func TestTheOverheadOfARunIsSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time, which the race detector multiplies")
 	}
-	p, err := tryPlan("job = \"margin\"\ntrials = 10\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [1.1, 1.5, 2, 3, 6, 10]")
+	p, err := tryPlan("job = \"margin\"\ntrials = 10\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [1.1, 1.5, 2, " +
+		"3, 6, 10]")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ func TestTheOverheadOfARunIsSmall(t *testing.T) {
 // The paper's sixty descents in R^100, a million steps each: go test -run - -bench Sixty -benchtime 3x
 // ./internal/app/sweep
 func BenchmarkSixtyDescents(b *testing.B) {
-	p, err := tryPlan("job = \"fit\"\ntrials = 10\n[settings]\ndata = \"r100:{seed}\"\nsteps = 1_000_000\nlr = 1e-4\n[grid]\np = [1.1, 1.5, 2, 3, 6, 10]")
+	p, err := tryPlan("job = \"fit\"\ntrials = 10\n[settings]\ndata = \"r100:{seed}\"\nsteps = 1_000_000\nlr = " +
+		"1e-4\n[grid]\np = [1.1, 1.5, 2, 3, 6, 10]")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,7 +109,8 @@ func BenchmarkSixtyDescents(b *testing.B) {
 	b.ReportMetric(plain.Seconds()/float64(b.N), "bare-s")
 	b.ReportMetric(whole.Seconds()/float64(b.N), "sweep-s")
 	b.ReportMetric(float64(whole)/float64(plain), "sweep/bare")
-	b.ReportMetric(float64(wholeCPU)/float64(plainCPU), "sweep/bare-cpu") // on a machine that others use, too, the one to go by
+	// on a machine that others use, too, the one to go by
+	b.ReportMetric(float64(wholeCPU)/float64(plainCPU), "sweep/bare-cpu")
 	b.ReportMetric((wholeCPU-plainCPU).Seconds()*1000/float64(b.N)/float64(len(p.Runs)), "cpu-ms-overhead/run")
 }
 

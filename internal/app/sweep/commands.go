@@ -81,8 +81,8 @@ A sweep file:
   p      = [1.1, 1.5, 2, 3]
   lr     = { from = 1e-4, to = 1e-2, count = 3, scale = "log" }
 
-Running the same sweep again resumes it: each run has an identity, made from its settings, and a finished run is not repeated. docs/sweeps.md has
-more.`
+Running the same sweep again resumes it: each run has an identity, made from its settings, and a finished run is not
+repeated. docs/sweeps.md has more.`
 }
 
 // Check returns the first thing wrong with the settings. The file is read when the sweep starts.
@@ -153,7 +153,8 @@ func (s *Start) Plan(version string) (*Plan, error) {
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		names := slices.Sorted(maps.Keys(lib.Files))
-		return nil, fmt.Errorf("%s: no such file%s; the built-in sweeps are %s", s.File, settings.Nearest(s.File, names), strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s: no such file%s; the built-in sweeps are %s", s.File, settings.Nearest(s.File, names),
+			strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -213,7 +214,8 @@ func (p *Plan) Describe(env command.Observer, dir string) {
 }
 
 // RunPlan runs a plan in a folder. If runs failed, the result comes with an error.
-func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (command.Result, error) {
+func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (command.Result,
+	error) {
 	if err := lib.check(plan.File); err != nil {
 		return nil, err
 	}
@@ -463,9 +465,9 @@ func (*Worker) Help() string {
 	return `Example:
   bregman worker --nats nats://queue:4222 --engine cuda
 
-Takes runs from the queue that “bregman sweep FILE.toml --nats URL” fills, and sends results, logs and weights back. Data files must be
-where the sweep file says, on this machine too. Start one on each machine, or for each GPU; stop one at any time: another resumes its
-run, from the last checkpoint.`
+Takes runs from the queue that “bregman sweep FILE.toml --nats URL” fills, and sends results, logs and weights back.
+Data files must be where the sweep file says, on this machine too. Start one on each machine, or for each GPU; stop
+one at any time: another resumes its run, from the last checkpoint.`
 }
 
 // Check returns the first thing wrong with the settings.

@@ -111,7 +111,8 @@ func (o Options) again(dir string) string {
 
 // sweep runs a plan in a folder, which is locked for this process, until every run is done or given up.
 func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (Outcome, error) {
-	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, env: env, byID: map[string]*Spec{}, events: make(chan event, 256), open: map[string]bool{}}
+	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, env: env, byID: map[string]*Spec{},
+		events: make(chan event, 256), open: map[string]bool{}}
 	begin := time.Now()
 	if c.DataDir == "" {
 		c.DataDir = plan.DataDir
@@ -132,7 +133,8 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
 		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.again(dir))
-	case ctx.Err() != nil && errors.Is(err, context.Canceled): // not wrapped: this says more than the program would say of an interruption
+	// not wrapped: this says more than the program would say of an interruption
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.again(dir))
 	}
 	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
@@ -173,7 +175,8 @@ func (c *coordinator) ready() error {
 			return fmt.Errorf("%v: batch = %v: %s has %d training images", s, batch, data, sizes[data])
 		}
 		if info, err := runlog.ReadInfo(c.Trial(s)); err == nil && info.DataHash != "" && info.DataHash != hashes[data] {
-			return fmt.Errorf("%s: the data have changed: %s has the hash %.12s…, finished runs had %.12s…: restore the old data, or choose another folder", c.Dir, data, hashes[data], info.DataHash)
+			return fmt.Errorf("%s: the data have changed: %s has the hash %.12s…, finished runs had %.12s…: restore the old "+
+				"data, or choose another folder", c.Dir, data, hashes[data], info.DataHash)
 		}
 	}
 	return nil
@@ -193,7 +196,8 @@ var errStopped = errors.New("stopped")
 
 // take locks the folder and finds what is done.
 func (c *coordinator) take() (err error) {
-	info := runlog.Info{Command: "sweep", Settings: c.plan.File, Seed: c.plan.File.Seed, Engine: c.Engine, Version: c.plan.Version}
+	info := runlog.Info{Command: "sweep", Settings: c.plan.File, Seed: c.plan.File.Seed, Engine: c.Engine,
+		Version: c.plan.Version}
 	old, err := c.readPlan()
 	if err == nil && old.results() != c.plan.results() && len(c.names("trials")) > 0 {
 		return fmt.Errorf("%s: %w", c.Dir, otherResults(old.results(), old.Version))
@@ -329,7 +333,8 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if _, err := c.q.state.Put(ctx, c.plan.ID+".sweep", canonicalJSON(manifest{c.plan.File.Name, c.plan.Version, c.plan.results(), len(c.plan.Runs)})); err != nil {
+	if _, err := c.q.state.Put(ctx, c.plan.ID+".sweep",
+		canonicalJSON(manifest{c.plan.File.Name, c.plan.Version, c.plan.results(), len(c.plan.Runs)})); err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
@@ -345,7 +350,8 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 		return err
 	}
 	if n := c.jobs(); n > 0 {
-		w := &worker{name: workerName(), q: c.q, store: local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }}, place: c.Place, jobs: n, env: c.env}
+		w := &worker{name: workerName(), q: c.q, store: local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }},
+			place: c.Place, jobs: n, env: c.env}
 		switch {
 		case c.NATS != "": // like any other worker: another coordinator may wait for the result, too
 			w.store = remote{c.q, c.path("work")}

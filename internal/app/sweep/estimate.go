@@ -114,7 +114,8 @@ func estimateTraining(env *command.Env, left []*Spec, o Options, runs string, jo
 			rate, source = net.H200, "the speed of an H200, since there is no run from this machine"
 		}
 		if rate == 0 {
-			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train --model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
+			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train "+
+				"--model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
 		}
 		from = source
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])

@@ -24,9 +24,14 @@ func TestTheEstimateCountsSearches(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"job = \"train\"\n[settings]\nepochs = 60\np = 2":                            "about 1m0s and 1 compilation, 1 at a time, by the speed of " + dir,
-		"job = \"train\"\ntrials = 2\n[settings]\nepochs = 60\nlr = \"auto\"\np = 2": "about 2m32s and 1 compilation, 1 at a time, with 1 search for a learning rate, by", // 4·2 + 4·6 epochs
-		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]":             "about 54s and 1 compilation, 1 at a time, with 2 searches",                         // 15 + 6·2 epochs each
+		"job = \"train\"\n[settings]\nepochs = 60\np = 2": "about 1m0s and 1 compilation, 1 " +
+			"at a time, by the speed of " + dir,
+		// 4·2 + 4·6 epochs
+		"job = \"train\"\ntrials = 2\n[settings]\nepochs = 60\nlr = \"auto\"\np = 2": "about 2m32s and 1 compilation, 1 " +
+			"at a time, with 1 search for a learning rate, by",
+		// 15 + 6·2 epochs each
+		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]": "about 54s and 1 compilation, 1 at " +
+			"a time, with 2 searches",
 	} {
 		if text := estimateTraining(quiet(), planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {
 			t.Errorf("%q, want %q", text, want)

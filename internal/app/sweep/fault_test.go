@@ -94,7 +94,8 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 		!strings.Contains(s.err.String(), "later.svm: no such file") {
 		t.Fatalf("exit %d: %s", code, s.err.String())
 	}
-	for n, want := range map[string]int{"attempt 1 of 3 failed": 12, "attempt 2 of 3 failed": 12, "failed after 3 attempts": 12} {
+	for n, want := range map[string]int{"attempt 1 of 3 failed": 12, "attempt 2 of 3 failed": 12,
+		"failed after 3 attempts": 12} {
 		if got := strings.Count(s.err.String(), n); got != want {
 			t.Errorf("%q %d times, want %d", n, got, want)
 		}
@@ -124,7 +125,8 @@ func TestTwoSweepsAtOnceInOneFolder(t *testing.T) {
 	first := start(t, dir, "sweep", write(t, dir, slow), "--jobs", "1")
 	eventually(t, "a run", func() bool { return inPlace(dir) >= 1 })
 	second := start(t, dir, "sweep", "s.toml")
-	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(), "another process is running in this folder") {
+	if code := second.wait(); code != 1 || !strings.Contains(second.err.String(),
+		"another process is running in this folder") {
 		t.Errorf("exit %d: %s", code, second.err.String())
 	}
 	first.done()
@@ -138,7 +140,8 @@ func TestTwoCoordinatorsShareEveryRun(t *testing.T) {
 	s.done()
 	second.done()
 	same(t, outcome(t, dir), outcome(t, other))
-	for name := range outcome(t, dir) { // the same run, not one that is equal: it began at the same time, in the same process
+	// the same run, not one that is equal: it began at the same time, in the same process
+	for name := range outcome(t, dir) {
 		a, err := os.ReadFile(filepath.Join(dir, "runs", "sweep-s", "trials", name, "run.json"))
 		b, err2 := os.ReadFile(filepath.Join(other, "runs", "sweep-s", "trials", name, "run.json"))
 		if err != nil || err2 != nil || !bytes.Equal(a, b) {
@@ -310,16 +313,19 @@ func TestANetworkThatDivergesIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	pictures(t, dir)
-	text := strings.Replace(strings.Replace(network, "epochs = 60", "epochs = 2", 1), "lr = 0.3\n", "", 1) + "lr = [0.3, 1e30]\n"
+	text := strings.Replace(strings.Replace(network, "epochs = 60", "epochs = 2", 1), "lr = 0.3\n", "", 1) +
+		"lr = [0.3, 1e30]\n"
 	s := start(t, dir, "sweep", write(t, dir, text), "p=3", "trials=2", "--engine", "cpu")
 	out := s.done()
-	if strings.Contains(s.err.String(), "attempt") || strings.Count(s.err.String(), "diverged") != 2 || strings.Count(out, "(2 diverged)") != 1 || inPlace(dir) != 4 {
+	if strings.Contains(s.err.String(), "attempt") || strings.Count(s.err.String(), "diverged") != 2 ||
+		strings.Count(out, "(2 diverged)") != 1 || inPlace(dir) != 4 {
 		t.Errorf("%d runs: %s\n%s", inPlace(dir), s.err.String(), out)
 	}
 	if st := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(st, ": done, 4 of 4 done") {
 		t.Error(st)
 	}
-	if again := start(t, dir, "sweep", "retry", "runs/sweep-s", "--engine", "cpu"); again.wait() != 0 || strings.Contains(again.err.String(), "of 4: ") {
+	if again := start(t, dir, "sweep", "retry", "runs/sweep-s", "--engine", "cpu"); again.wait() != 0 ||
+		strings.Contains(again.err.String(), "of 4: ") {
 		t.Errorf("made again: %s", again.err.String())
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "runs", "sweep-s", "trials", "*", "checkpoints")); len(left) != 0 {

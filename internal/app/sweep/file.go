@@ -28,20 +28,29 @@ import (
 
 // File is a sweep file.
 type File struct {
-	Job       string           `toml:"job" json:"job"`                                   // train, fit, margin or path
-	Name      string           `toml:"name" json:"name"`                                 // of the sweep's folder; default that of the file
-	Metric    string           `toml:"metric" json:"metric"`                             // a number of the result: what the tables compare
-	Better    string           `toml:"better" json:"better"`                             // high or low; default by the metric
-	Report    string           `toml:"report" json:"report,omitempty"`                   // one of Library's; default tables of the metric
-	Seed      uint64           `toml:"seed" json:"seed"`                                 // of the first trial; default 1
-	Trials    int              `toml:"trials" json:"trials"`                             // runs of each combination, with seeds seed, seed+1, …; default 1
-	Draws     int              `toml:"draws" json:"draws,omitempty"`                     // how many combinations are drawn from [random]
-	DrawSeed  uint64           `toml:"draw_seed" json:"draw_seed,omitempty"`             // decides what is drawn
-	Settings  map[string]any   `toml:"settings" json:"settings,omitempty"`               // the same in every run
-	Grid      map[string]any   `toml:"grid" json:"grid,omitempty"`                       // lists and ranges: every combination
-	Zip       map[string]any   `toml:"zip" json:"zip,omitempty"`                         // lists of one length that go together
-	Random    map[string]any   `toml:"random" json:"random,omitempty"`                   // lists and ranges to draw from
-	Published []map[string]any `toml:"published" json:"published,omitempty"`             // numbers to show beside: settings, mean, deviation
+	Job string `toml:"job" json:"job"` // train, fit, margin or path
+	// of the sweep's folder; default that of the file
+	Name string `toml:"name" json:"name"`
+	// a number of the result: what the tables compare
+	Metric string `toml:"metric" json:"metric"`
+	// high or low; default by the metric
+	Better string `toml:"better" json:"better"`
+	// one of Library's; default tables of the metric
+	Report string `toml:"report" json:"report,omitempty"`
+	Seed   uint64 `toml:"seed" json:"seed"` // of the first trial; default 1
+	// runs of each combination, with seeds seed, seed+1, …; default 1
+	Trials int `toml:"trials" json:"trials"`
+	// how many combinations are drawn from [random]
+	Draws    int            `toml:"draws" json:"draws,omitempty"`
+	DrawSeed uint64         `toml:"draw_seed" json:"draw_seed,omitempty"` // decides what is drawn
+	Settings map[string]any `toml:"settings" json:"settings,omitempty"`   // the same in every run
+	// lists and ranges: every combination
+	Grid map[string]any `toml:"grid" json:"grid,omitempty"`
+	// lists of one length that go together
+	Zip    map[string]any `toml:"zip" json:"zip,omitempty"`
+	Random map[string]any `toml:"random" json:"random,omitempty"` // lists and ranges to draw from
+	// numbers to show beside: settings, mean, deviation
+	Published []map[string]any `toml:"published" json:"published,omitempty"`
 	Reference string           `toml:"published_title" json:"published_title,omitempty"` // where they come from
 
 	path  string
@@ -74,7 +83,8 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 }
 
 // topKeys are the keys of a file; an override may set the first nine.
-var topKeys = []string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed", "settings", "grid", "zip", "random", "published", "published_title"}
+var topKeys = []string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed", "settings",
+	"grid", "zip", "random", "published", "published_title"}
 
 // locate says in which line of the file the decoder stopped.
 func locate(path string, err error) error {
@@ -82,7 +92,8 @@ func locate(path string, err error) error {
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		row, _ := strict.Errors[0].Position()
 		key := strings.Join(strict.Errors[0].Key(), ".")
-		return fmt.Errorf("%s:%d: %s: no such key%s: a sweep file has %s, and the settings of the job in [settings], [grid], [zip] or [random]",
+		return fmt.Errorf("%s:%d: %s: no such key%s: a sweep file has %s, and the settings of the job in [settings], "+
+			"[grid], [zip] or [random]",
 			path, row, key, settings.Nearest(key, topKeys), strings.Join(topKeys, ", "))
 	}
 	var bad *toml.DecodeError
@@ -400,7 +411,8 @@ func (f *File) values(key string, v any) ([]string, error) {
 		}
 		return out, nil
 	}
-	return nil, fmt.Errorf("%s: want a list such as [1.1, 2, 3] or a range such as { from = 0.01, to = 1, count = 5, scale = \"log\" }; one value belongs in [settings]", f.at(key))
+	return nil, fmt.Errorf("%s: want a list such as [1.1, 2, 3] or a range such as { from = 0.01, to = 1, count = 5, "+
+		"scale = \"log\" }; one value belongs in [settings]", f.at(key))
 }
 
 func (f *File) draw(key string, v any, rng *rand.Rand) (string, error) {

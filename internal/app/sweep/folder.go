@@ -153,7 +153,8 @@ func (f Folder) readPlan() (*Plan, error) {
 	data, err := os.ReadFile(f.path("plan.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, err := runlog.ReadInfo(f.Dir); err == nil && info.Command != "" {
-			return nil, fmt.Errorf("%s: a run of %q, not a sweep: name the folder that “bregman sweep FILE.toml” printed", f.Dir, info.Command)
+			return nil, fmt.Errorf("%s: a run of %q, not a sweep: name the folder that “bregman sweep FILE.toml” printed", f.Dir,
+				info.Command)
 		}
 		return nil, fmt.Errorf("%s: not the folder of a sweep: name the folder that “bregman sweep FILE.toml” printed", f.Dir)
 	}
@@ -242,7 +243,8 @@ func (f Folder) Status() (Status, error) {
 		if data, err := os.ReadFile(f.path("running.json")); err == nil {
 			json.Unmarshal(data, &s.Running) // whole or absent
 		}
-		s.Running = slices.DeleteFunc(s.Running, func(a active) bool { return !open[a.ID] }) // it is older than the folder: runs have ended since
+		// it is older than the folder: runs have ended since
+		s.Running = slices.DeleteFunc(s.Running, func(a active) bool { return !open[a.ID] })
 	} else if s.Done == s.Runs {
 		s.State = "done"
 	} else if s.Done+len(s.Failed) == s.Runs {

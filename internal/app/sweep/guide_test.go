@@ -46,7 +46,8 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	addr, creds := operated(t, home)
 	pictures(t, dir)
 	script := block(t, "### Slurm", "bash")
-	for old, own := range map[string]string{"nats://queue:4222": "nats://" + addr, "--engine cuda": "--engine cpu", "--data-dir /data": "--data-dir " + home} {
+	for old, own := range map[string]string{"nats://queue:4222": "nats://" + addr, "--engine cuda": "--engine cpu",
+		"--data-dir /data": "--data-dir " + home} {
 		if strings.Count(script, old) != 1 {
 			t.Fatalf("the job has no %q, or several:\n%s", old, script)
 		}
@@ -64,7 +65,8 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What sbatch starts is bash alone, with bregman in the path.
-	files := map[string]string{filepath.Join(bin, "bregman"): fmt.Sprintf("#!%s\nSWEEP_TEST_VERSION=test exec %q \"$@\"\n", bash, self), filepath.Join(home, "job.sh"): script}
+	files := map[string]string{filepath.Join(bin, "bregman"): fmt.Sprintf("#!%s\nSWEEP_TEST_VERSION=test exec %q \"$@\"\n",
+		bash, self), filepath.Join(home, "job.sh"): script}
 	for path, text := range files {
 		if err := os.WriteFile(path, []byte(text), 0o777); err != nil {
 			t.Fatal(err)
@@ -77,7 +79,8 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 		}
 		p := &proc{t: t, cmd: exec.Command(bash, filepath.Join(home, "job.sh")), exited: make(chan struct{})}
 		p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, &p.out, &p.err
-		p.cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "SLURM_JOB_ID=7", "SLURM_ARRAY_JOB_ID=7", fmt.Sprint("SLURM_ARRAY_TASK_ID=", n), "SLURM_JOB_NAME=bregman"}
+		p.cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "SLURM_JOB_ID=7",
+			"SLURM_ARRAY_JOB_ID=7", fmt.Sprint("SLURM_ARRAY_TASK_ID=", n), "SLURM_JOB_NAME=bregman"}
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := p.cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -78,7 +78,8 @@ func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(pack(w, dir)) }()
 	mark := rand.Text() // of this attempt: another worker may send the same
-	_, err := q.results.Put(t, jetstream.ObjectMeta{Name: name, Description: fmt.Sprint("results version ", q.version), Metadata: map[string]string{"checkpoint": latest, "sent": mark}}, t.reader(r))
+	_, err := q.results.Put(t, jetstream.ObjectMeta{Name: name, Description: fmt.Sprint("results version ", q.version),
+		Metadata: map[string]string{"checkpoint": latest, "sent": mark}}, t.reader(r))
 	r.CloseWithError(err)
 	failed := err != nil
 	if err = t.why(err); !failed {
@@ -89,7 +90,8 @@ func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	if failed {
 		late, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer stop()
-		err = errors.Join(err, q.settle(late, mark), q.remove(late, name, func(o *jetstream.ObjectInfo) bool { return o.Metadata["sent"] == mark }))
+		err = errors.Join(err, q.settle(late, mark),
+			q.remove(late, name, func(o *jetstream.ObjectInfo) bool { return o.Metadata["sent"] == mark }))
 	}
 	return err
 }

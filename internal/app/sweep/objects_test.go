@@ -44,7 +44,8 @@ func finished(t *testing.T, bytes int) string {
 	t.Helper()
 	dir, noise := t.TempDir(), make([]byte, bytes)
 	rand.Read(noise)
-	for name, data := range map[string][]byte{filepath.Join("tables", "result.json"): []byte("{}"), "weights.safetensors": noise} {
+	for name, data := range map[string][]byte{filepath.Join("tables", "result.json"): []byte("{}"),
+		"weights.safetensors": noise} {
 		if err := runlog.WriteFile(filepath.Join(dir, name), data); err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,8 @@ func TestALargeResultPassesASlowLine(t *testing.T) {
 	if err := q.send(t.Context(), name, finished(t, size), ""); err != nil {
 		t.Fatal(err)
 	}
-	stall = 3 * time.Second // not before: the bytes of an upload lie in the kernel at once, and are seen only when they are acknowledged
+	// not before: the bytes of an upload lie in the kernel at once, and are seen only when they are acknowledged
+	stall = 3 * time.Second
 	c, before := gatherer(t, q, p), slow.down.Load()
 	var both sync.WaitGroup
 	for range 2 {
@@ -147,7 +149,8 @@ func TestALargeResultPassesASlowLine(t *testing.T) {
 	slow.held.Lock()
 	defer slow.held.Unlock()
 	begin, bad := time.Now(), (*corrupt)(nil)
-	if err := q.receive(t.Context(), name, t.TempDir()); err == nil || errors.As(err, &bad) || time.Since(begin) > patience {
+	if err := q.receive(t.Context(), name, t.TempDir()); err == nil || errors.As(err, &bad) ||
+		time.Since(begin) > patience {
 		t.Errorf("after %v on a dead line: %v", time.Since(begin), err)
 	}
 }
@@ -174,7 +177,8 @@ func TestAWorkerIsHeardWhileItSends(t *testing.T) {
 	scratch := t.TempDir()
 	w := &worker{name: "w", q: q, store: blocking{remote{q, scratch}}, env: quiet()}
 	run := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}
-	if err := runlog.WriteFile(filepath.Join(w.store.work(run), "run", "checkpoints", "epoch-00001.safetensors"), nil); err != nil {
+	if err := runlog.WriteFile(filepath.Join(w.store.work(run), "run", "checkpoints", "epoch-00001.safetensors"),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,10 +21,11 @@ import (
 type Spec struct {
 	ID       string            `json:"id"` // the hash of all below but Vary: see identity
 	Job      string            `json:"job"`
-	Settings map[string]string `json:"settings"`        // all that make the result, by key
-	First    uint64            `json:"first,omitempty"` // where the learning rate is found by short runs: the seed that decides for all trials
-	Seed     uint64            `json:"seed"`
-	Vary     []pair            `json:"vary"` // what is different from run to run, but the seed
+	Settings map[string]string `json:"settings"` // all that make the result, by key
+	// where the learning rate is found by short runs: the seed that decides for all trials
+	First uint64 `json:"first,omitempty"`
+	Seed  uint64 `json:"seed"`
+	Vary  []pair `json:"vary"` // what is different from run to run, but the seed
 }
 
 // identity is the hash of the canonical JSON of the settings. It does not depend on the sweep a run is part of.
@@ -153,7 +154,8 @@ func NewPlan(f *File, version string) (*Plan, error) {
 				return nil, err
 			}
 			if other := seen[s.ID]; other != nil {
-				return nil, fmt.Errorf("%s: “%v” and “%v” are the same run: nothing in its settings differs. Trials of a job without random numbers need data with a seed, such as data = \"r100:{seed}\"", f.path, other, s)
+				return nil, fmt.Errorf("%s: “%v” and “%v” are the same run: nothing in its settings differs. Trials of a job "+
+					"without random numbers need data with a seed, such as data = \"r100:{seed}\"", f.path, other, s)
 			}
 			seen[s.ID] = s
 			p.Runs = append(p.Runs, s)
@@ -180,7 +182,8 @@ func (f *File) check(k command.Kind) error {
 		f.Metric = k.Metric
 	}
 	if !slices.Contains(k.Metrics(), f.Metric) {
-		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric, settings.Nearest(f.Metric, k.Metrics()), f.Job, strings.Join(k.Metrics(), ", "))
+		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric,
+			settings.Nearest(f.Metric, k.Metrics()), f.Job, strings.Join(k.Metrics(), ", "))
 	}
 	if f.Better == "" {
 		f.Better = "high"
@@ -202,7 +205,8 @@ func (f *File) check(k command.Kind) error {
 				return fmt.Errorf("%s: %s", f.at(table+"."+key), say)
 			}
 			if !slices.Contains(keys(k), key) {
-				return fmt.Errorf("%s: %s has no such setting%s: it has %s", f.at(table+"."+key), f.Job, nearestKey(k, key), strings.Join(keys(k), ", "))
+				return fmt.Errorf("%s: %s has no such setting%s: it has %s", f.at(table+"."+key), f.Job, nearestKey(k, key),
+					strings.Join(keys(k), ", "))
 			}
 		}
 	}

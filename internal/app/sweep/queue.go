@@ -53,11 +53,13 @@ func (*Connection) Texts() settings.Texts {
 // options are those of the connection. It never gives up: a server that is gone comes back.
 func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]nats.Option, error) {
 	for _, server := range strings.Split(c.NATS, ",") {
-		if scheme, _, ok := strings.Cut(server, "://"); ok && !slices.Contains([]string{"nats", "tls", "ws", "wss"}, strings.TrimSpace(scheme)) {
+		if scheme, _, ok := strings.Cut(server, "://"); ok && !slices.Contains([]string{"nats", "tls", "ws", "wss"},
+			strings.TrimSpace(scheme)) {
 			return nil, fmt.Errorf("--nats %s: want servers such as nats://host:4222 or tls://host:4222", server)
 		}
 	}
-	opts := []nats.Option{nats.Name("bregman"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+	opts := []nats.Option{nats.Name("bregman"), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				say("the connection to the NATS server was lost (%v): waiting for it", err)
@@ -158,7 +160,8 @@ func (q *queue) subject(plan, run string) string {
 // startServer starts the embedded server, with its files in dir. Without an address to listen on only this process
 // reaches it.
 func startServer(dir, listen string, c *Connection) (*server.Server, error) {
-	opts := &server.Options{ServerName: "bregman", JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, DontListen: listen == "", MaxPayload: 8 << 20}
+	opts := &server.Options{ServerName: "bregman", JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true,
+		DontListen: listen == "", MaxPayload: 8 << 20}
 	if listen != "" {
 		var err error
 		if opts.Host, opts.Port, err = c.listenAt(listen); err != nil {
@@ -180,7 +183,8 @@ func startServer(dir, listen string, c *Connection) (*server.Server, error) {
 	s.Start()
 	if !s.ReadyForConnections(20*time.Second) || !s.JetStreamEnabled() {
 		s.Shutdown()
-		return nil, fmt.Errorf("the embedded NATS server does not start, with its files in %s: is the disk full, or read-only?", dir)
+		return nil, fmt.Errorf("the embedded NATS server does not start, with its files in %s: is the disk full, or "+
+			"read-only?", dir)
 	}
 	return s, nil
 }
@@ -198,13 +202,15 @@ func (c *Connection) listenAt(listen string) (host string, port int, err error) 
 		return "", 0, fmt.Errorf("--listen %s: want HOST:PORT, such as 127.0.0.1:4222", listen)
 	}
 	if ip := net.ParseIP(host); c.User == "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "", 0, fmt.Errorf("--listen %s: others can reach this address: set --user and --password, here and at the workers", listen)
+		return "", 0, fmt.Errorf("--listen %s: others can reach this address: set --user and --password, here and at the "+
+			"workers", listen)
 	}
 	return host, port, nil
 }
 
 // connect reaches the server: the embedded one where there is one. A server that is not up yet is waited for.
-func connect(ctx context.Context, embedded *server.Server, c *Connection, version int, say func(string, ...any)) (*queue, error) {
+func connect(ctx context.Context, embedded *server.Server, c *Connection, version int,
+	say func(string, ...any)) (*queue, error) {
 	q := &queue{server: embedded, version: version, back: make(chan struct{}, 1)}
 	opts, err := c.options(say, q.back)
 	if err != nil {
@@ -229,7 +235,8 @@ func connect(ctx context.Context, embedded *server.Server, c *Connection, versio
 			return nil, ctx.Err()
 		}
 	}
-	if q.js, err = jetstream.New(q.nc, jetstream.WithPublishAsyncMaxPending(256), jetstream.WithDefaultTimeout(answerWithin)); err != nil {
+	if q.js, err = jetstream.New(q.nc, jetstream.WithPublishAsyncMaxPending(256),
+		jetstream.WithDefaultTimeout(answerWithin)); err != nil {
 		q.close()
 		return nil, err
 	}
@@ -265,16 +272,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // make makes what is needed on the server, or finds it there.
 func (q *queue) make(ctx context.Context, replicas int, wait time.Duration) (err error) {
-	cfg := jetstream.StreamConfig{Name: streamName, Description: "runs of bregman sweeps", Subjects: []string{"bregman.run.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
+	cfg := jetstream.StreamConfig{Name: streamName, Description: "runs of bregman sweeps",
+		Subjects: []string{"bregman.run.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
 		// A run is in the queue once: a second coordinator, or the same one again, is refused by the server.
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}
 	if q.stream, err = q.js.CreateOrUpdateStream(ctx, cfg); err != nil {
 		return fmt.Errorf("the queue on the NATS server: %w", err)
 	}
-	if q.state, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: stateBucket, History: 1, TTL: keepResults, Replicas: replicas}); err != nil {
+	if q.state, err = q.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: stateBucket, History: 1,
+		TTL: keepResults, Replicas: replicas}); err != nil {
 		return fmt.Errorf("the states on the NATS server: %w", err)
 	}
-	if q.results, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: resultBucket, TTL: keepResults, Replicas: replicas}); err != nil {
+	if q.results, err = q.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: resultBucket,
+		TTL: keepResults, Replicas: replicas}); err != nil {
 		return fmt.Errorf("the results on the NATS server: %w", err)
 	}
 	if q.pieces, err = q.js.Stream(ctx, "OBJ_"+resultBucket); err != nil {
@@ -287,7 +297,8 @@ func (q *queue) make(ctx context.Context, replicas int, wait time.Duration) (err
 
 func (q *queue) consumer(wait time.Duration) jetstream.ConsumerConfig {
 	name := "workers-" + versionToken(q.version)
-	return jetstream.ConsumerConfig{Durable: name, Name: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 10_000,
+	return jetstream.ConsumerConfig{Durable: name, Name: name, AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait,
+		MaxDeliver: -1, MaxAckPending: 100_000, MaxWaiting: 10_000,
 		FilterSubject: fmt.Sprintf("bregman.run.%s.>", versionToken(q.version))}
 }
 

@@ -33,8 +33,10 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bregman"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bregman"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &private.PublicKey, private)
 	if err != nil {
@@ -45,7 +47,8 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +129,8 @@ func operated(t *testing.T, dir string) (addr, creds string) {
 	if err := os.WriteFile(creds, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return secured(t, &server.Options{TrustedKeys: []string{operatorKey}, AccountResolver: resolver, SystemAccount: systemKey, JetStream: true, StoreDir: filepath.Join(dir, "js")}), creds
+	return secured(t, &server.Options{TrustedKeys: []string{operatorKey}, AccountResolver: resolver,
+		SystemAccount: systemKey, JetStream: true, StoreDir: filepath.Join(dir, "js")}), creds
 }
 
 // mutual starts a server that asks its clients for a certificate.
@@ -141,7 +145,8 @@ func mutual(t *testing.T, dir string) (addr, cert, key string) {
 	pemData, _ := os.ReadFile(cert)
 	pool.AppendCertsFromPEM(pemData)
 	return secured(t, &server.Options{TLS: true, TLSVerify: true, JetStream: true, StoreDir: filepath.Join(dir, "js"),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}), cert, key
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+			ClientAuth: tls.RequireAndVerifyClientCert}}), cert, key
 }
 
 // Not only the door: queue, states and results of a whole sweep, with its worker, behind each kind of lock.
@@ -153,7 +158,8 @@ func TestASweepRunsBehindCredentialsAndMutualTLS(t *testing.T) {
 	tlsAddr, cert, key := mutual(t, t.TempDir())
 	for name, c := range map[string]struct{ flags, without []string }{
 		"credentials": {[]string{"--nats", jwtAddr, "--creds", creds}, []string{"--nats", jwtAddr}},
-		"TLS":         {[]string{"--nats", "tls://" + tlsAddr, "--tlsca", cert, "--tlscert", cert, "--tlskey", key}, []string{"--nats", "tls://" + tlsAddr, "--tlsca", cert}},
+		"TLS": {[]string{"--nats", "tls://" + tlsAddr, "--tlsca", cert, "--tlscert", cert, "--tlskey", key},
+			[]string{"--nats", "tls://" + tlsAddr, "--tlsca", cert}},
 	} {
 		dir := t.TempDir()
 		file := write(t, dir, quick)
@@ -197,15 +203,18 @@ func TestAClusterLosesItsLeader(t *testing.T) {
 		routes = append(routes, fmt.Sprint("nats://127.0.0.1:", port))
 	}
 	for i, port := range ports {
-		s := begun(t, &server.Options{ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint("js", i)),
-			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port}, Routes: server.RoutesFromStr(strings.Join(routes, ","))})
+		s := begun(t, &server.Options{ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
+			NoLog: true, NoSigs: true, JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint("js", i)),
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: port},
+			Routes:  server.RoutesFromStr(strings.Join(routes, ","))})
 		servers, urls = append(servers, s), append(urls, s.Addr().String())
 	}
 	eventually(t, "the cluster has a leader", func() bool {
 		return slices.ContainsFunc(servers, func(s *server.Server) bool { return s.JetStreamIsLeader() })
 	})
 	flags := []string{"--nats", strings.Join(urls, ",")}
-	s := start(t, dir, append([]string{"sweep", write(t, dir, slow), "--replicas", "3", "--lost-after", "2s"}, flags...)...)
+	s := start(t, dir, append([]string{"sweep", write(t, dir, slow), "--replicas", "3", "--lost-after", "2s"},
+		flags...)...)
 	for range 2 {
 		start(t, dir, append([]string{"worker"}, flags...)...)
 	}
@@ -248,10 +257,12 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		right, wrong Connection
 	}{
-		"TLS":      {Connection{NATS: "tls://" + locked, TLSCA: cert, TLSCert: cert, TLSKey: key}, Connection{NATS: "tls://" + locked}},
-		"password": {Connection{NATS: password, User: "u", Password: "secret"}, Connection{NATS: password, User: "u", Password: "wrong"}},
-		"token":    {Connection{NATS: token, User: "token"}, Connection{NATS: token}},
-		"nkey":     {Connection{NATS: nkey, NKey: seedFile}, Connection{NATS: nkey}},
+		"TLS": {Connection{NATS: "tls://" + locked, TLSCA: cert, TLSCert: cert, TLSKey: key},
+			Connection{NATS: "tls://" + locked}},
+		"password": {Connection{NATS: password, User: "u", Password: "secret"}, Connection{NATS: password, User: "u",
+			Password: "wrong"}},
+		"token": {Connection{NATS: token, User: "token"}, Connection{NATS: token}},
+		"nkey":  {Connection{NATS: nkey, NKey: seedFile}, Connection{NATS: nkey}},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		q, err := connect(ctx, nil, &c.right, ResultsVersion, t.Logf)
@@ -268,7 +279,8 @@ func TestServersThatAskForCredentialsAreReachedWithThem(t *testing.T) {
 		}
 		cancel()
 	}
-	if _, err := connect(t.Context(), nil, &Connection{NATS: password, TLSCert: cert}, ResultsVersion, t.Logf); err == nil || !strings.Contains(err.Error(), "--tlskey") {
+	if _, err := connect(t.Context(), nil, &Connection{NATS: password, TLSCert: cert}, ResultsVersion,
+		t.Logf); err == nil || !strings.Contains(err.Error(), "--tlskey") {
 		t.Errorf("%v", err)
 	}
 }
@@ -288,7 +300,8 @@ func TestMessagesThatNameOtherFoldersAreRefused(t *testing.T) {
 	}
 	forged := *s
 	forged.ID = "../../x"
-	for _, bad := range []task{{Plan: "../../../../etc", Run: s}, {Plan: "", Run: s}, {Plan: good.Plan, Run: &forged}, {Plan: good.Plan}} {
+	for _, bad := range []task{{Plan: "../../../../etc", Run: s}, {Plan: "", Run: s}, {Plan: good.Plan, Run: &forged},
+		{Plan: good.Plan}} {
 		if _, err := readTask(canonicalJSON(bad)); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
@@ -348,7 +361,8 @@ func TestTheNewerCheckpointCounts(t *testing.T) {
 }
 
 func TestGoingOnRepeatsTheServerAndNoPassword(t *testing.T) {
-	for url, want := range map[string]string{"": "a", "nats://q:4222": "a --nats nats://q:4222", "nats://me:secret@q:4222": "a --nats URL"} {
+	for url, want := range map[string]string{"": "a", "nats://q:4222": "a --nats nats://q:4222",
+		"nats://me:secret@q:4222": "a --nats URL"} {
 		if got := (Options{Connection: Connection{NATS: url}}).again("a"); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}

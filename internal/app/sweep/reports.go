@@ -83,7 +83,8 @@ func (r *results) runsTable() render.Table {
 			}
 			return render.Text("–")
 		}
-		t.Rows = append(t.Rows, append(cells, render.Text("%d", s.Seed), render.Text("%s", status), num(r.plan.File.Metric), num("seconds"), render.Text("%s", folder)))
+		t.Rows = append(t.Rows, append(cells, render.Text("%d", s.Seed), render.Text("%s", status), num(r.plan.File.Metric),
+			num("seconds"), render.Text("%s", folder)))
 	}
 	return t
 }
@@ -91,7 +92,8 @@ func (r *results) runsTable() render.Table {
 // Write writes the tables, the figure and report.html.
 func (r *results) Write(run *runlog.Run) error {
 	p := r.plan
-	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name, strings.ReplaceAll(p.File.Metric, "_", " "), r.grid.RowKey),
+	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name,
+		strings.ReplaceAll(p.File.Metric, "_", " "), r.grid.RowKey),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			render.Count(len(p.Runs), "run"), p.File.Job))
 	if w := r.warnings(); len(w) > 0 {
@@ -169,8 +171,9 @@ func (r *results) JSON(o Outcome) any {
 			for _, v := range x.Vary {
 				vary[v.Key] = v.Value
 			}
-			m := map[string]any{"settings": vary, "trials": s.N, "failed": x.Failed, "diverged": x.Diverged, "not_done": x.Missing,
-				"mean": finite(s.Mean), "deviation": finite(s.Deviation)}
+			m := map[string]any{"settings": vary, "trials": s.N, "failed": x.Failed, "diverged": x.Diverged,
+				"not_done": x.Missing,
+				"mean":     finite(s.Mean), "deviation": finite(s.Deviation)}
 			if g.Comparable() {
 				m["best"] = s.Mean == g.Best(col)
 			}
@@ -186,7 +189,9 @@ func (r *results) JSON(o Outcome) any {
 			}
 		}
 	}
-	return map[string]any{"sweep": o.Folder, "job": p.File.Job, "metric": p.File.Metric, "runs": o.Runs, "done": o.Done, "failed": o.Failed, "seconds": o.Seconds, "rows": rows, "pairs": pairs, "warnings": append([]string{}, r.warnings()...)}
+	return map[string]any{"sweep": o.Folder, "job": p.File.Job, "metric": p.File.Metric, "runs": o.Runs, "done": o.Done,
+		"failed": o.Failed, "seconds": o.Seconds, "rows": rows, "pairs": pairs,
+		"warnings": append([]string{}, r.warnings()...)}
 }
 
 // finite is nil for what JSON has no number for.

@@ -128,7 +128,8 @@ func (r *results) warnings() []string {
 	var out []string
 	for data, hashes := range r.hashes {
 		if len(hashes) > 1 {
-			out = append(out, fmt.Sprintf("%s is not the same on all machines: its hash is %s. Runs on different data are compared below.",
+			out = append(out, fmt.Sprintf("%s is not the same on all machines: its hash is %s. Runs on different data are "+
+				"compared below.",
 				data, strings.Join(hashes, " and ")))
 		}
 	}

@@ -27,7 +27,8 @@ func filled(t *testing.T, p *Plan, value func(*Spec) string) Folder {
 		if v == "" {
 			continue
 		}
-		if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"), fmt.Appendf(nil, `{"norm": %s, "nonzero": %s, "test_accuracy": %s}`, v, v, v)); err != nil {
+		if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"),
+			fmt.Appendf(nil, `{"norm": %s, "nonzero": %s, "test_accuracy": %s}`, v, v, v)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,13 +74,16 @@ deviation = 0.14
 	// Paired by seed the difference is sure, though the deviations overlap. Two seeds, whose differences are equal, are
 	// no test.
 	pairs := r.grid.Pairs()
-	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best || row[2].Text != "3 ± 0 (–)" || row[2].Best {
+	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best ||
+		row[2].Text != "3 ± 0 (–)" || row[2].Best {
 		t.Errorf("%+v", pairs.Rows)
 	}
-	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done and not in the means: “model = resnet18, p = 3, seed 2”." {
+	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done and not in the means: “model = resnet18, p "+
+		"= 3, seed 2”." {
 		t.Errorf("%q", w)
 	}
-	if tex := string(r.grid.Table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) || !strings.Contains(r.grid.Table().Text(), "87.00 ± 1.95*") {
+	if tex := string(r.grid.Table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) ||
+		!strings.Contains(r.grid.Table().Text(), "87.00 ± 1.95*") {
 		t.Errorf("the best is not marked in %s", tex)
 	}
 	if fig, ok := r.grid.Figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
@@ -109,7 +113,8 @@ func TestTheColoursOfFiguresMeanP(t *testing.T) {
 }
 
 func TestManyCombinationsAreListedBestFirst(t *testing.T) {
-	p := planOf(t, "job = \"fit\"\ndraws = 20\n[settings]\ndata = \"r100\"\n[random]\nlr = { from = 0.1, to = 1 }\nsteps = [20, 30, 40]")
+	p := planOf(t, "job = \"fit\"\ndraws = 20\n[settings]\ndata = \"r100\"\n[random]\nlr = { from = 0.1, to = 1 "+
+		"}\nsteps = [20, 30, 40]")
 	f := filled(t, p, func(s *Spec) string {
 		if s.Settings["lr"] == p.Runs[0].Settings["lr"] {
 			return "null" // not separated
@@ -147,12 +152,15 @@ func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
 		p := planOf(t, c.text)
 		f := Folder{filepath.Join(t.TempDir(), "s")}
 		for i, s := range p.Runs {
-			if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"), fmt.Appendf(nil, `{%q: %d}`, p.File.Metric, i+1)); err != nil {
+			if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"),
+				fmt.Appendf(nil, `{%q: %d}`, p.File.Metric, i+1)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		r := collect(f, p)
-		if bold := strings.Contains(string(r.grid.Table().Markdown()), "**\n| ") || strings.Contains(string(r.grid.Table().Markdown()), "| **"); r.grid.RowKey != c.rows || bold != c.best || r.grid.Paired() != c.best {
+		if bold := strings.Contains(string(r.grid.Table().Markdown()), "**\n| ") ||
+			strings.Contains(string(r.grid.Table().Markdown()), "| **"); r.grid.RowKey != c.rows || bold != c.best ||
+			r.grid.Paired() != c.best {
 			t.Errorf("%q: rows are %s, paired %v:\n%s", c.text, r.grid.RowKey, r.grid.Paired(), r.grid.Table().Markdown())
 		}
 	}
@@ -162,10 +170,12 @@ func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
 func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 	const fit = "job = \"fit\"\nmetric = \"nonzero\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n"
 	for _, text := range []string{fit + "[grid]\np = [2, 3]\n", fit + "[grid]\np = [2]\n", fit,
-		strings.Replace(fit, "[settings]", "draws = 20\n[settings]", 1) + "[random]\nlr = { from = 0.1, to = 1 }\nsteps = [20, 30, 40]\n"} {
+		strings.Replace(fit, "[settings]", "draws = 20\n[settings]", 1) +
+			"[random]\nlr = { from = 0.1, to = 1 }\nsteps = [20, 30, 40]\n"} {
 		p := planOf(t, text)
 		f := Folder{filepath.Join(t.TempDir(), "s")}
-		if err := runlog.WriteFile(filepath.Join(f.Trial(p.Runs[0]), "tables", "result.json"), []byte(`{"nonzero": 7}`)); err != nil {
+		if err := runlog.WriteFile(filepath.Join(f.Trial(p.Runs[0]), "tables", "result.json"),
+			[]byte(`{"nonzero": 7}`)); err != nil {
 			t.Fatal(err)
 		}
 		r := collect(f, p)
@@ -173,7 +183,8 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 			t.Errorf("one point is no line: %+v", fig.Series)
 		}
 		md := string(r.grid.Table().Markdown())
-		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") || strings.Contains(md, "the best") || r.grid.Paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
+		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") ||
+			strings.Contains(md, "the best") || r.grid.Paired() || !strings.Contains(md, "7") || rows[0]["best"] == true {
 			t.Errorf("%s\npaired %v, %v\n%s", text, r.grid.Paired(), rows, md)
 		}
 	}
@@ -184,11 +195,16 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	type known struct{ low, p, penalty, loss bool }
 	want := map[string]known{
-		"lr": {false, true, true, true}, "l2": {false, true, true, true}, "lp": {false, true, true, true}, "soft": {false, true, true, true}, // settings
-		"steps": {true, true, true, true}, "seconds": {true, true, true, true}, "total_seconds": {true, true, true, true}, "nonzero": {true, true, true, true},
-		"train_accuracy": {false, true, true, true}, "test_accuracy": {false, true, true, true}, "test_loss": {true, true, true, false}, "loss": {true, true, true, false},
+		// settings
+		"lr": {false, true, true, true}, "l2": {false, true, true, true}, "lp": {false, true, true, true},
+		"soft":  {false, true, true, true},
+		"steps": {true, true, true, true}, "seconds": {true, true, true, true}, "total_seconds": {true, true, true, true},
+		"nonzero":        {true, true, true, true},
+		"train_accuracy": {false, true, true, true}, "test_accuracy": {false, true, true, true},
+		"test_loss": {true, true, true, false}, "loss": {true, true, true, false},
 		"objective": {true, false, false, false}, "excess": {true, false, false, false}, "gap": {true, false, false, false},
-		"margin": {false, false, false, true}, "norm": {true, false, false, true}, "lower": {false, false, false, true}, "upper": {true, false, false, true},
+		"margin": {false, false, false, true}, "norm": {true, false, false, true}, "lower": {false, false, false, true},
+		"upper": {true, false, false, true},
 	}
 	fit, err := command.KindByName("fit")
 	if err != nil {
@@ -198,7 +214,8 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	for _, m := range metrics {
 		w, ok := want[m]
 		got := known{trials.LowIsBetter(m), trials.Compares(m, "p"), trials.Compares(m, "l2"), trials.Compares(m, "loss")}
-		if !ok || got != w || trials.Compares(m, "lp") != got.penalty || trials.Compares(m, "soft") != got.penalty || trials.Compares(m, "data") {
+		if !ok || got != w || trials.Compares(m, "lp") != got.penalty || trials.Compares(m, "soft") != got.penalty ||
+			trials.Compares(m, "data") {
 			t.Errorf("%s: %+v, want %+v (known: %v)", m, got, w, ok)
 		}
 	}
@@ -231,11 +248,13 @@ func TestWarningsOfRunsAreShown(t *testing.T) {
 	p := planOf(t, "job = \"train\"\n[grid]\np = [2, 3]")
 	f := filled(t, p, func(s *Spec) string { return "0.5" })
 	dir := f.Trial(p.Runs[1])
-	if err := os.WriteFile(filepath.Join(dir, "tables", "result.json"), []byte(`{"test_accuracy": 0.5, "warning": "in epoch 6 …"}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "tables", "result.json"),
+		[]byte(`{"test_accuracy": 0.5, "warning": "in epoch 6 …"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	r := collect(f, p)
-	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1: in epoch 6 …" || strings.Contains(r.grid.Table().Text(), "diverged") {
+	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1: in epoch 6 …" || strings.Contains(r.grid.Table().Text(),
+		"diverged") {
 		t.Errorf("%q\n%s", w, r.grid.Table().Text())
 	}
 }
@@ -243,7 +262,8 @@ func TestWarningsOfRunsAreShown(t *testing.T) {
 // Who only looks changes nothing: another process may be at work in the folder, or its disk may fail for a moment.
 func TestOnlyWhoHoldsTheFolderRemovesATornResult(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [2, 3, 4, 5]")
-	f := filled(t, p, func(s *Spec) string { return map[string]string{"2": "1", "3": "{"}[s.Settings["p"]] }) // whole, torn, absent
+	// whole, torn, absent
+	f := filled(t, p, func(s *Spec) string { return map[string]string{"2": "1", "3": "{"}[s.Settings["p"]] })
 	empty, unreadable := p.Runs[2], p.Runs[3]
 	for _, dir := range []string{f.Trial(empty), filepath.Join(f.Trial(unreadable), "tables", "result.json")} {
 		if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -267,7 +287,8 @@ func TestDifferentDataUnderOneNameIsSaid(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"a.svm\"\n[grid]\np = [2, 3]")
 	f := filled(t, p, func(*Spec) string { return "1" })
 	for i, s := range p.Runs {
-		if err := writeJSON(filepath.Join(f.Trial(s), "run.json"), runlog.Info{Data: "a.svm", DataHash: fmt.Sprint("hash", i)}); err != nil {
+		if err := writeJSON(filepath.Join(f.Trial(s), "run.json"),
+			runlog.Info{Data: "a.svm", DataHash: fmt.Sprint("hash", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -291,7 +312,8 @@ func TestAnArchiveStaysInItsFolder(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(to, "in", "tables", "a.txt")); err != nil || string(got) != "text" {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, h := range []*tar.Header{{Name: "../out", Typeflag: tar.TypeReg}, {Name: "/tmp/out", Typeflag: tar.TypeReg}, {Name: "l", Linkname: "/etc", Typeflag: tar.TypeSymlink}} {
+	for _, h := range []*tar.Header{{Name: "../out", Typeflag: tar.TypeReg}, {Name: "/tmp/out", Typeflag: tar.TypeReg},
+		{Name: "l", Linkname: "/etc", Typeflag: tar.TypeSymlink}} {
 		b.Reset()
 		w := tar.NewWriter(&b)
 		if err := w.WriteHeader(h); err != nil {
@@ -318,12 +340,14 @@ func TestStatusCountsEachRunOnce(t *testing.T) {
 	for _, s := range p.Runs[:3] {
 		stale = append(stale, active{ID: s.ID, Run: s.String()})
 	}
-	if err := errors.Join(f.writePlan(p), writeJSON(f.path("running.json"), stale), f.writeFailure(failure{ID: p.Runs[1].ID}),
+	if err := errors.Join(f.writePlan(p), writeJSON(f.path("running.json"), stale),
+		f.writeFailure(failure{ID: p.Runs[1].ID}),
 		runlog.WriteFile(filepath.Join(f.Trial(p.Runs[0]), "tables", "result.json"), []byte("{}"))); err != nil {
 		t.Fatal(err)
 	}
 	st, err := f.Status()
-	if err != nil || st.State != "running" || st.Done != 1 || len(st.Failed) != 1 || len(st.Running) != 1 || st.Running[0].ID != p.Runs[2].ID || st.Queued != 1 {
+	if err != nil || st.State != "running" || st.Done != 1 || len(st.Failed) != 1 || len(st.Running) != 1 ||
+		st.Running[0].ID != p.Runs[2].ID || st.Queued != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

@@ -73,7 +73,8 @@ func (l *logWriter) to(w io.Writer) {
 func newRunner(place Place, env *command.Env) *runner {
 	log := new(logWriter)
 	return &runner{Place: place, log: log, sets: map[string]source{},
-		env: &command.Env{Observer: withPages{command.Lines(log)}, Version: env.Version, Engines: env.Engines, SaveEvery: env.SaveEvery}}
+		env: &command.Env{Observer: withPages{command.Lines(log)}, Version: env.Version, Engines: env.Engines,
+			SaveEvery: env.SaveEvery}}
 }
 
 // withPages is an observer that writes the page of each run.
@@ -166,11 +167,13 @@ func (r *runner) train(ctx context.Context, s *Spec, t *command.Train, dir strin
 
 // diverged leaves the result of a run whose loss is no longer a number.
 func diverged(s *Spec, dir string, why error) error {
-	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil { // the search for a learning rate comes before the folder
+	// the search for a learning rate comes before the folder
+	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil {
 		return err
 	}
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "checkpoints")),
-		writeJSON(filepath.Join(dir, "tables", "result.json"), map[string]any{"p": trials.Float(s.Settings["p"]), "seed": s.Seed, "diverged": why.Error()}))
+		writeJSON(filepath.Join(dir, "tables", "result.json"), map[string]any{"p": trials.Float(s.Settings["p"]),
+			"seed": s.Seed, "diverged": why.Error()}))
 }
 
 // keep runs a linear command and keeps its result, its model and its log, without figures, which take longer than the
@@ -218,7 +221,8 @@ func (r *runner) keep(ctx context.Context, s *Spec, k command.Kind, c command.Co
 	if _, err := json.Marshal(info); err != nil {
 		info.Settings = s.Settings // JSON has no infinite p
 	}
-	return errors.Join(writeJSON(filepath.Join(dir, "tables", "result.json"), numbers), writeJSON(filepath.Join(dir, "run.json"), info))
+	return errors.Join(writeJSON(filepath.Join(dir, "tables", "result.json"), numbers),
+		writeJSON(filepath.Join(dir, "run.json"), info))
 }
 
 // source is the data of a run as its run.json names them.

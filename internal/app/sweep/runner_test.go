@@ -39,7 +39,8 @@ func TestALinearRunOfASweepNamesItsDataAsFitDoes(t *testing.T) {
 		zero bool
 	}{{"r2", false}, {"r100:7", false}, {file, true}} {
 		runs := t.TempDir()
-		f := &command.Fit{Data: c.data, P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Runs: runs,
+		f := &command.Fit{Data: c.data, P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000,
+			Runs:      runs,
 			ZeroBased: c.zero}
 		if _, err := f.Do(t.Context(), quiet()); err != nil {
 			t.Fatal(err)

@@ -26,15 +26,18 @@ p = [1.5, 2, 3]
 func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, quick)
-	if out := start(t, dir, "sweep", file, "--dry-run"); out.wait() != 0 || !strings.Contains(out.err.String(), "12 runs of fit") || !strings.Contains(out.err.String(), "time       about") || inPlace(dir) != 0 {
+	if out := start(t, dir, "sweep", file, "--dry-run"); out.wait() != 0 || !strings.Contains(out.err.String(),
+		"12 runs of fit") || !strings.Contains(out.err.String(), "time       about") || inPlace(dir) != 0 {
 		t.Errorf("dry run: %s", out.err.String())
 	}
 	out := start(t, dir, "sweep", file).done()
-	if !strings.Contains(out, "Paired differences") || !strings.Contains(out, "Report: runs/sweep-s/report.html") || inPlace(dir) != 12 || lines(t, dir) != 12 {
+	if !strings.Contains(out, "Paired differences") || !strings.Contains(out, "Report: runs/sweep-s/report.html") ||
+		inPlace(dir) != 12 || lines(t, dir) != 12 {
 		t.Errorf("%d runs: %s", inPlace(dir), out)
 	}
 	folder := filepath.Join(dir, "runs", "sweep-s")
-	for _, f := range []string{"report.html", "tables/result.md", "tables/pairs.csv", "tables/runs.csv", "figures/metric.png", "plan.json"} {
+	for _, f := range []string{"report.html", "tables/result.md", "tables/pairs.csv", "tables/runs.csv",
+		"figures/metric.png", "plan.json"} {
 		if st, err := os.Stat(filepath.Join(folder, f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -58,12 +61,14 @@ func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 		t.Errorf("%d runs after one more p", len(after))
 	}
 	for name, stamp := range stamps {
-		if st, err := os.Stat(filepath.Join(folder, "trials", name, "run.json")); err != nil || st.ModTime() != stamp || after[name] != before[name] {
+		if st, err := os.Stat(filepath.Join(folder, "trials", name, "run.json")); err != nil || st.ModTime() != stamp ||
+			after[name] != before[name] {
 			t.Errorf("%s was made again", name)
 		}
 	}
 	var st Status
-	if err := json.Unmarshal([]byte(start(t, dir, "sweep", "status", "runs/sweep-s", "--json").done()), &st); err != nil || st.State != "done" || st.Done != 16 || st.Queued != 0 {
+	if err := json.Unmarshal([]byte(start(t, dir, "sweep", "status", "runs/sweep-s", "--json").done()), &st); err != nil ||
+		st.State != "done" || st.Done != 16 || st.Queued != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }
@@ -93,7 +98,8 @@ func TestEachJobCanBeSwept(t *testing.T) {
 				Mean     *float64
 			}
 		}
-		if err := json.Unmarshal([]byte(start(t, dir, "sweep", write(t, dir, text), "--json").done()), &out); err != nil || out.Done != out.Runs || len(out.Rows) != 2 {
+		if err := json.Unmarshal([]byte(start(t, dir, "sweep", write(t, dir, text), "--json").done()), &out); err != nil ||
+			out.Done != out.Runs || len(out.Rows) != 2 {
 			t.Errorf("%+v, %v", out, err)
 		}
 		for _, r := range out.Rows {
@@ -113,7 +119,8 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 		t.Error(out)
 	}
 	start(t, dir, "sweep", "stop", "runs/sweep-s").done()
-	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(), "bregman: stopped; resume with: bregman sweep resume runs/sweep-s\n") {
+	if code := s.wait(); code != 1 || !strings.HasSuffix(s.err.String(),
+		"bregman: stopped; resume with: bregman sweep resume runs/sweep-s\n") {
 		t.Errorf("exit %d: %s", code, s.err.String())
 	}
 	n := inPlace(dir)
@@ -138,9 +145,11 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"sweep status fit": `fit: a run of "fit", not a sweep`, "sweep stop fit": `fit: a run of "fit", not a sweep`, "sweep resume fit": `fit: a run of "fit", not a sweep`, "sweep retry fit": `fit: a run of "fit", not a sweep`,
+		"sweep status fit": `fit: a run of "fit", not a sweep`, "sweep stop fit": `fit: a run of "fit", not a sweep`,
+		"sweep resume fit": `fit: a run of "fit", not a sweep`, "sweep retry fit": `fit: a run of "fit", not a sweep`,
 		"sweep status empty": "empty: not the folder of a sweep", "sweep stop nowhere": "nowhere: not the folder of a sweep",
-		"sweep " + file + " --out fit": `fit: holds a run of "fit": choose another folder with --out`, "sweep " + file + " --out " + file: "--out " + file + ": " + file + " is not a folder",
+		"sweep " + file + " --out fit": `fit: holds a run of "fit": choose another folder with --out`, "sweep " + file +
+			" --out " + file: "--out " + file + ": " + file + " is not a folder",
 		"worker --nats http://x:4222": "--nats http://x:4222: want servers such as", "sweep cifar": "cifar: no such file"} {
 		p := start(t, dir, strings.Fields(args)...)
 		if code := p.wait(); code != 1 || !strings.Contains(p.err.String(), "bregman: "+want) {
@@ -151,7 +160,8 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "empty", "plan.json"), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if st, err := (Folder{filepath.Join(dir, "empty")}).Status(); err == nil || !strings.Contains(err.Error(), "plan.json") {
+		if st, err := (Folder{filepath.Join(dir, "empty")}).Status(); err == nil ||
+			!strings.Contains(err.Error(), "plan.json") {
 			t.Errorf("the plan %q: %+v, %v", text, st, err)
 		}
 	}

@@ -78,7 +78,8 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 			sleep(ctx, 5*time.Second)
 			continue
 		}
-		wait, stop := context.WithTimeout(ctx, 2*time.Second) // short: one that the server lost when it went is not missed for long
+		// short: one that the server lost when it went is not missed for long
+		wait, stop := context.WithTimeout(ctx, 2*time.Second)
 		msg, err := w.q.runs.Next(jetstream.FetchContext(wait))
 		stop()
 		switch {
@@ -86,7 +87,8 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 			w.handle(ctx, r, msg)
 			last = time.Now()
 		case ctx.Err() != nil:
-		case errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoMessages):
+		case errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, jetstream.ErrNoMessages):
 			if idle > 0 && time.Since(last) > idle {
 				return nil
 			}
@@ -258,7 +260,8 @@ func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err erro
 
 // giveUp reports a run as failed. It leaves the queue only once that is known.
 func (w *worker) giveUp(ctx context.Context, t task, msg jetstream.Msg, err error, n int) {
-	if late := w.q.report(ctx, t.Plan, t.Run.ID, progress{State: "failed", Worker: w.name, Since: time.Now(), Attempts: n, Error: err.Error()}); late != nil {
+	if late := w.q.report(ctx, t.Plan, t.Run.ID, progress{State: "failed", Worker: w.name, Since: time.Now(), Attempts: n,
+		Error: err.Error()}); late != nil {
 		msg.Nak()
 		return
 	}
@@ -375,7 +378,8 @@ func (r remote) fetch(ctx context.Context, t task, work string) error {
 	}
 	name := checkpoint(t.Plan, t.Run.ID)
 	latest, err := r.q.latest(ctx, name)
-	if err != nil || latest <= filepath.Base(newestCheckpoint(work)) { // names grow with the epochs; our own is as good, or there is none
+	// names grow with the epochs; our own is as good, or there is none
+	if err != nil || latest <= filepath.Base(newestCheckpoint(work)) {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(work, "run")); err != nil {
@@ -390,7 +394,8 @@ func (r remote) checkpoint(ctx context.Context, t task, work string) error {
 		return nil
 	}
 	name := checkpoint(t.Plan, t.Run.ID)
-	if latest, err := r.q.latest(ctx, name); err != nil || latest > ours { // another took over while this one was cut off, and came further
+	// another took over while this one was cut off, and came further
+	if latest, err := r.q.latest(ctx, name); err != nil || latest > ours {
 		return err
 	}
 	return r.q.send(ctx, name, filepath.Join(work, "run"), ours)

@@ -59,7 +59,8 @@ func MeanOf(curves []Points, log bool) Band {
 		if n > 1 {
 			deviation = math.Sqrt(max(0, square-sum*mean) / float64(n-1))
 		}
-		b.Mean, b.Low, b.High, b.N = append(b.Mean, mean), append(b.Low, mean-deviation), append(b.High, mean+deviation), append(b.N, n)
+		b.Mean, b.Low, b.High, b.N = append(b.Mean, mean), append(b.Low, mean-deviation), append(b.High, mean+deviation),
+			append(b.N, n)
 	}
 	return b
 }

@@ -48,12 +48,13 @@ func (*Export) Help() string {
   bregman export runs/20261115-120000-fit-p3-r2-1 --to csv --out - | head
   bregman export runs/20261115-120000-train-cnn-p3-s1 --to npz --out cnn.npz
 
-In Python: m = numpy.load("cnn.npz"); plt.plot(m["epoch"], m["test_accuracy"]). A run of several curves (classes, several p, the statements of
-verify, the runs of a sweep) has columns "curve", which numbers them from 0, "name" and "p". A number that a line lacks is empty in csv and NaN
-in npz.
+In Python: m = numpy.load("cnn.npz"); plt.plot(m["epoch"], m["test_accuracy"]). A run of several curves (classes,
+several p, the statements of verify, the runs of a sweep) has columns "curve", which numbers them from 0, "name" and
+"p". A number that a line lacks is empty in csv and NaN in npz.
 
-Histograms of the weights of a network: in npz "sizes" has a row per point and a column per bin of |w|, from sizes_edges[k] on, the first
-from 0; in csv a column sizes_X is the number of weights from X on, up to the next column's.`
+Histograms of the weights of a network: in npz "sizes" has a row per point and a column per bin of |w|, from
+sizes_edges[k] on, the first from 0; in csv a column sizes_X is the number of weights from X on, up to the next
+column's.`
 }
 
 // Check finds nothing wrong: the run folder says the rest.
@@ -73,7 +74,8 @@ func (e *Export) Do(_ context.Context, env *command.Env) (command.Result, error)
 	if out == "" {
 		out = "metrics." + e.To
 	}
-	if err := command.CheckOut(out, command.Input{Name: "run", Path: filepath.Join(e.Folder, "metrics.jsonl")}); err != nil {
+	if err := command.CheckOut(out, command.Input{Name: "run",
+		Path: filepath.Join(e.Folder, "metrics.jsonl")}); err != nil {
 		return nil, err
 	}
 	f, err := runlog.OpenFolder(e.Folder)

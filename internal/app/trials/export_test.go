@@ -15,7 +15,8 @@ import (
 
 // Legends and tables list rates by size, not by their first letter, and what has fewer settings first.
 func TestNamesAreSortedByTheirNumbers(t *testing.T) {
-	want := []string{"p = 2", "p = 2, lr 6.5e-06", "p = 2, lr 0.1", "p = 2, lr 6.4", "p = 2, lr 6.4, adaptive 0.999", "p = 2, lr 10", "p = 2, lr 10, batch 64", "p = 2, unit init"}
+	want := []string{"p = 2", "p = 2, lr 6.5e-06", "p = 2, lr 0.1", "p = 2, lr 6.4", "p = 2, lr 6.4, adaptive 0.999",
+		"p = 2, lr 10", "p = 2, lr 10, batch 64", "p = 2, unit init"}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, byWords)
@@ -38,7 +39,8 @@ func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	col, ok := sizesColumn(&log)
-	if !ok || len(col.rows) != 1002 || &col.rows[0][0] != &col.rows[999][0] || !math.IsNaN(col.rows[0][0]) || col.rows[1000][1] != 1 || col.rows[1001][len(col.edges)-1] != 1 {
+	if !ok || len(col.rows) != 1002 || &col.rows[0][0] != &col.rows[999][0] || !math.IsNaN(col.rows[0][0]) ||
+		col.rows[1000][1] != 1 || col.rows[1001][len(col.edges)-1] != 1 {
 		t.Errorf("%d rows, %d edges", len(col.rows), len(col.edges))
 	}
 }
@@ -66,7 +68,8 @@ func TestExports(t *testing.T) {
 	npy.ReadFrom(f)
 	raw := npy.Bytes()
 	n := int(binary.LittleEndian.Uint16(raw[8:]))
-	if (10+n)%64 != 0 || !strings.HasPrefix(string(raw[10:]), "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }") || len(raw) != 10+n+16 ||
+	if (10+n)%64 != 0 || !strings.HasPrefix(string(raw[10:]),
+		"{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }") || len(raw) != 10+n+16 ||
 		math.Float64frombits(binary.LittleEndian.Uint64(raw[10+n+8:])) != 0.25 {
 		t.Errorf("%q", raw)
 	}

@@ -225,7 +225,8 @@ func RowKey(metric string, keys []string) string {
 func Compares(metric, key string) bool {
 	switch key {
 	case "p":
-		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence", "objective",
+		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence",
+			"objective",
 			"excess"}, metric)
 	case "l2", "lp", "soft":
 		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "objective", "excess"}, metric)

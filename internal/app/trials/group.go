@@ -23,10 +23,12 @@ type Curve struct {
 
 // Group is the runs of one p and otherwise equal settings. Its trials are those of different seeds.
 type Group struct {
-	Name   string
-	P      float64 // NaN where there is none
-	Line   int     // the style of its curves: one for each variant of the settings, the same for every p
-	Kind   string  // command, network and data, and what the curves are drawn over: curves of different kinds do not go into one figure
+	Name string
+	P    float64 // NaN where there is none
+	Line int     // the style of its curves: one for each variant of the settings, the same for every p
+	// command, network and data, and what the curves are drawn over: curves of different kinds do not go into one
+	// figure
+	Kind   string
 	Curves []Curve
 
 	variant string // what it differs in beside p and the learning rate
@@ -161,7 +163,8 @@ func byWords(a, b string) int {
 // name, and what an earlier version did not have is off.
 func unset(name, value string) bool {
 	return slices.Contains([]string{"", "0", "false", "–"}, value) &&
-		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "bias", "l2", "lp", "cv"}, name)
+		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "bias",
+			"l2", "lp", "cv"}, name)
 }
 
 // lineStyles is how many styles of lines a reader tells apart.

@@ -141,7 +141,8 @@ type ListColumn struct {
 // ListColumns are those numbers.
 var ListColumns = []ListColumn{
 	{"loss", []string{"train_loss", "loss"}, 1},
-	{"accuracy, %", []string{"test_accuracy", "train_accuracy", "accuracy"}, 100}, // of test images or examples where there are some
+	// of test images or examples where there are some
+	{"accuracy, %", []string{"test_accuracy", "train_accuracy", "accuracy"}, 100},
 	{"margin", []string{"margin"}, 1},
 	{"gap", []string{"gap"}, 1},
 }
@@ -149,7 +150,8 @@ var ListColumns = []ListColumn{
 // Listed returns it, NaN where the run has none.
 func (r *Run) Listed(o ListColumn) float64 {
 	of := r.Number
-	if r.Result == nil && (r.Info.Command == "fit" || r.Info.Command == "train") { // the last line of others is one of many
+	// the last line of others is one of many
+	if r.Result == nil && (r.Info.Command == "fit" || r.Info.Command == "train") {
 		of = r.Last
 	}
 	for _, n := range o.Names {
@@ -240,7 +242,8 @@ func Differences(runs []*Run) []Difference {
 	add("command", func(r *Run) string { return r.Info.Command })
 	mixed := slices.ContainsFunc(runs, func(r *Run) bool { return r.Info.Command != runs[0].Info.Command })
 	for n := range names {
-		if role := command.Role(n); role == settings.Output || role == settings.Place && n != "engine" { // which may round otherwise
+		// which may round otherwise
+		if role := command.Role(n); role == settings.Output || role == settings.Place && n != "engine" {
 			continue
 		}
 		if mixed && slices.ContainsFunc(runs, func(r *Run) bool { _, has := r.Settings[n]; return !has }) {

@@ -28,7 +28,8 @@ func TestStudentAndWelchByHand(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   float64
-	}{{[]float64{1, -1, 0}, 1}, {[]float64{2, 2, 2}, math.NaN()}, {[]float64{0, 0, 0}, math.NaN()}, {[]float64{3, 5}, math.NaN()}, {[]float64{7}, math.NaN()}, {nil, math.NaN()}} {
+	}{{[]float64{1, -1, 0}, 1}, {[]float64{2, 2, 2}, math.NaN()}, {[]float64{0, 0, 0}, math.NaN()},
+		{[]float64{3, 5}, math.NaN()}, {[]float64{7}, math.NaN()}, {nil, math.NaN()}} {
 		if got := SampleOf(c.values).Student(); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
 			t.Errorf("%v: %v, want %v", c.values, got, c.want)
 		}
@@ -75,7 +76,8 @@ func TestEqualDifferencesAreNotSure(t *testing.T) {
 
 func TestHolmByHand(t *testing.T) {
 	got := Holm([]float64{0.04, math.NaN(), 0.01, 0.03, 0.5})
-	for i, want := range []float64{0.09, math.NaN(), 0.04, 0.09, 0.5} { // 0.01·4, 0.03·3, 0.04·2 raised to the one before, 0.5·1
+	// 0.01·4, 0.03·3, 0.04·2 raised to the one before, 0.5·1
+	for i, want := range []float64{0.09, math.NaN(), 0.04, 0.09, 0.5} {
 		if math.Abs(got[i]-want) > 1e-15 && !(math.IsNaN(got[i]) && math.IsNaN(want)) {
 			t.Errorf("%d: %v, want %v", i, got[i], want)
 		}

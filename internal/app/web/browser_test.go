@@ -47,8 +47,10 @@ func tab(t *testing.T, width, height int64) context.Context {
 		}
 		t.Skip("no Chromium")
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(path),
+		chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("disable-dev-shm-usage", true))
 	ctx, stopTab := chromedp.NewContext(alloc)
 	t.Cleanup(stop)
@@ -104,11 +106,13 @@ func call[P, R any](c cdp.Command[P, R], params P) action {
 }
 
 func size(width, height int64) action {
-	return call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 600})
+	return call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height,
+		DeviceScaleFactor: 1, Mobile: width < 600})
 }
 
 func scheme(name string) action {
-	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+	return call(emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
 }
 
 func click(sel string) action       { return chromedp.Click(chromedp.CSS(sel)) }
@@ -151,7 +155,8 @@ func shot(t *testing.T, ctx context.Context, name string) {
 // named checks that a screen reader has a name for everything one can use.
 func named(t *testing.T, ctx context.Context) {
 	t.Helper()
-	nameless := eval[[]string](t, ctx, `[...document.querySelectorAll('a[href], button, input, select, svg[tabindex], img, canvas, progress')].filter(e => !e.closest('[hidden]') &&
+	nameless := eval[[]string](t, ctx,
+		`[...document.querySelectorAll('a[href], button, input, select, svg[tabindex], img, canvas, progress')].filter(e => !e.closest('[hidden]') &&
 		!(e.getAttribute('aria-label') || e.innerText && e.innerText.trim() || e.textContent && e.textContent.trim() || e.hasAttribute('alt') || e.labels && e.labels.length)).map(e => e.outerHTML.slice(0, 200))`)
 	if len(nameless) > 0 {
 		t.Errorf("without a name: %q", nameless)
@@ -184,7 +189,8 @@ func soon(ctx context.Context, js string, within time.Duration) bool {
 func until(t *testing.T, ctx context.Context, js string) {
 	t.Helper()
 	for end := time.Now().Add(200 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
-		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+js+`)`)); err == nil && ok { // while a page loads there may be nothing to ask
+		// while a page loads there may be nothing to ask
+		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+js+`)`)); err == nil && ok {
 			return
 		}
 	}
@@ -197,7 +203,8 @@ const painted = `performance.getEntriesByName('painted').length > 0`
 func fits(t *testing.T, root string, ps ...float64) {
 	t.Helper()
 	for _, p := range ps {
-		f := command.Fit{Data: "r2", P: settings.Floats{p}, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4, Init: "zero", Seed: 1, Runs: root}
+		f := command.Fit{Data: "r2", P: settings.Floats{p}, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4,
+			Init: "zero", Seed: 1, Runs: root}
 		if _, err := f.Do(t.Context(), &command.Env{Observer: command.Quiet()}); err != nil {
 			t.Fatal(err)
 		}
@@ -225,15 +232,18 @@ func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 4`)
 	shot(t, ctx, "list")
 	do(t, ctx, enter("#filter", "p=3"))
-	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1 && document.querySelector('tbody').innerText.includes('fit-p3')`)
+	until(t, ctx,
+		`document.querySelectorAll('tbody tr').length === 1 && document.querySelector('tbody').innerText.includes('fit-p3')`)
 	do(t, ctx, script(`document.querySelector('#filter').value = ''`), enter("#filter", "fit-"), click(`[data-sort=loss]`))
-	until(t, ctx, `document.querySelector('th[aria-sort=ascending]').innerText.startsWith('loss') && document.querySelector('tbody tr').innerText.includes('fit-p1.5')`)
+	until(t, ctx,
+		`document.querySelector('th[aria-sort=ascending]').innerText.startsWith('loss') && document.querySelector('tbody tr').innerText.includes('fit-p1.5')`)
 	if !strings.Contains(eval[string](t, ctx, `location.search`), "sort=loss") {
 		t.Error("the address does not keep the order")
 	}
 	do(t, ctx, script(`document.querySelectorAll('tbody input').forEach(b => b.click())`), click("#compare"))
 	until(t, ctx, `location.pathname === '/compare' && document.querySelectorAll('.card path.curve').length >= 12`)
-	if n := eval[int](t, ctx, `new Set([...document.querySelectorAll('.card')][0].querySelectorAll('path.curve').values().map(e => getComputedStyle(e).stroke)).size`); n != 3 {
+	if n := eval[int](t, ctx,
+		`new Set([...document.querySelectorAll('.card')][0].querySelectorAll('path.curve').values().map(e => getComputedStyle(e).stroke)).size`); n != 3 {
 		t.Errorf("%d colours for three p", n)
 	}
 	until(t, ctx, `document.querySelector('#differ').innerText.includes('1.5')`)
@@ -250,18 +260,22 @@ func TestBrowserTheListFitsItsPageWhateverTheNames(t *testing.T) {
 	srv, h := newServer(t)
 	fits(t, srv.settings.Runs, 1.5)
 	long := "20261115-212103-fit-p3-" + strings.Repeat("measurements-of-the-second-laboratory-", 4) + "1"
-	makeRun(t, srv.settings.Runs, long, 3, 1, `{"step":1,"loss":1}`, `{"step":900,"loss":3.797e-113,"accuracy":0.98765,"margin":0.0123456,"gap":1.234567e-10}`).Finish(nil, false)
-	makeNetwork(t, srv.settings.Runs, "20261115-212104-train-resnet18-fashion-mnist-p1.1-1", 1.1, 1, epochs(1, 4)...).Finish(nil, false)
+	makeRun(t, srv.settings.Runs, long, 3, 1, `{"step":1,"loss":1}`,
+		`{"step":900,"loss":3.797e-113,"accuracy":0.98765,"margin":0.0123456,"gap":1.234567e-10}`).Finish(nil, false)
+	makeNetwork(t, srv.settings.Runs, "20261115-212104-train-resnet18-fashion-mnist-p1.1-1", 1.1, 1,
+		epochs(1, 4)...).Finish(nil, false)
 	makeRun(t, srv.settings.Runs, "20261115-212105-live", 3, 1, losses(400)...)
 	do(t, ctx, chromedp.Navigate(h.URL))
 	for _, width := range []int64{1200, 1000, 400, 1600} {
 		do(t, ctx, size(width, 700))
 		until(t, ctx, fmt.Sprintf(`innerWidth === %d && document.querySelectorAll('tbody tr').length === 4`, width))
 		shot(t, ctx, fmt.Sprintf("names-%d", width))
-		if over := eval[int](t, ctx, `document.querySelector('.scroll').scrollWidth - document.querySelector('.scroll').clientWidth`); over > 0 {
+		if over := eval[int](t, ctx,
+			`document.querySelector('.scroll').scrollWidth - document.querySelector('.scroll').clientWidth`); over > 0 {
 			t.Errorf("%d pixels of the list are cut off at %d", over, width)
 		}
-		if least := eval[float64](t, ctx, `Math.min(...[...document.querySelectorAll('tbody th.name')].map(e => e.getBoundingClientRect().width))`); least < 90 {
+		if least := eval[float64](t, ctx,
+			`Math.min(...[...document.querySelectorAll('tbody th.name')].map(e => e.getBoundingClientRect().width))`); least < 90 {
 			t.Errorf("names have %v pixels at %d", least, width)
 		}
 	}
@@ -275,7 +289,8 @@ func TestBrowserACurveGrowsWhileItsRunRuns(t *testing.T) {
 	srv, h := newServer(t)
 	r := makeRun(t, srv.settings.Runs, "live", 3, 1, losses(50)...)
 	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=live"))
-	until(t, ctx, `document.querySelector('.card path.curve') !== null && document.querySelector('#state').innerText === 'running'`)
+	until(t, ctx,
+		`document.querySelector('.card path.curve') !== null && document.querySelector('#state').innerText === 'running'`)
 	requests := `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`
 	asked := eval[int](t, ctx, requests)
 	length := `document.querySelector('.card path.curve').getAttribute('d').split('L').length`
@@ -300,30 +315,36 @@ func TestBrowserANetworksWeightsAreSeenWhileItTrains(t *testing.T) {
 	srv, h := newServer(t)
 	r := makeNetwork(t, srv.settings.Runs, "net", 3, 1, epochs(1, 5)...)
 	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=net"))
-	until(t, ctx, `document.querySelector('canvas') && document.querySelector('canvas').getAttribute('aria-label').includes('to 5.')`)
+	until(t, ctx,
+		`document.querySelector('canvas') && document.querySelector('canvas').getAttribute('aria-label').includes('to 5.')`)
 	for _, want := range []string{"Learning", "Geometry", "Rate and speed"} {
 		until(t, ctx, fmt.Sprintf(`[...document.querySelectorAll('h2')].some(e => e.innerText === '%s')`, want))
 	}
-	for _, want := range []string{"Test accuracy", "Output margin, 10 %", "Divergence from start", "1-norm of the weights", "Largest weight"} {
+	for _, want := range []string{"Test accuracy", "Output margin, 10 %", "Divergence from start", "1-norm of the weights",
+		"Largest weight"} {
 		until(t, ctx, fmt.Sprintf(`document.querySelector('section[aria-label="%s"] path.curve') !== null`, want))
 	}
-	asked := eval[int](t, ctx, `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`)
+	asked := eval[int](t, ctx,
+		`performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`)
 	for _, line := range epochs(6, 9) {
 		r.Append(json.RawMessage(line))
 	}
 	until(t, ctx, `document.querySelector('canvas').getAttribute('aria-label').includes('to 9.')`)
-	if again := eval[int](t, ctx, `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`); again != asked {
+	if again := eval[int](t, ctx,
+		`performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`); again != asked {
 		t.Errorf("the page asked for all metrics %d times more", again-asked)
 	}
 	do(t, ctx, chromedp.Focus(chromedp.CSS("canvas")), chromedp.KeyEvent(kb.End)) // with the keyboard alone
 	until(t, ctx, `document.querySelector('#live').textContent.includes('epoch 9: half of the weights are below')`)
-	if dark := eval[int](t, ctx, `(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, k) => k % 4 === 3 && v > 0).length)(document.querySelector('canvas'))`); dark < 1000 {
+	if dark := eval[int](t, ctx,
+		`(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, k) => k % 4 === 3 && v > 0).length)(document.querySelector('canvas'))`); dark < 1000 {
 		t.Errorf("%d pixels of the heat map are drawn", dark)
 	}
 	shot(t, ctx, "network")
 	makeNetwork(t, srv.settings.Runs, "net2", 2, 1, epochs(1, 9)...).Finish(nil, false)
 	do(t, ctx, scheme("dark"), chromedp.Navigate(h.URL+"/compare?run=net&run=net2"))
-	until(t, ctx, `document.querySelectorAll('canvas').length === 2 && document.querySelector('#own').innerText.includes('60.00 %')`)
+	until(t, ctx,
+		`document.querySelectorAll('canvas').length === 2 && document.querySelector('#own').innerText.includes('60.00 %')`)
 	shot(t, ctx, "network-overlay")
 	r.Finish(nil, false)
 }
@@ -332,17 +353,21 @@ func TestBrowserANetworksWeightsAreSeenWhileItTrains(t *testing.T) {
 func TestBrowserASweepsPage(t *testing.T) {
 	ctx := tab(t, 1280, 900)
 	srv, h := newServer(t)
-	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1, `{"run":"p2-s1","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9}}`)
+	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1,
+		`{"run":"p2-s1","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9}}`)
 	makeRun(t, srv.settings.Runs, "sweep/trials/p2-s1", 2, 1, losses(30)...).Finish(nil, false)
 	makeRun(t, srv.settings.Runs, "sweep/trials/p3-s1", 3, 1, losses(30)...).Finish(nil, false)
 	r.Info.Command, r.Info.Settings = "sweep", map[string]any{"job": "train", "grid": map[string]any{"p": []float64{2, 3}}}
 	r.WriteJSON("run.json", r.Info)
 	page := h.URL + "/run?id=sweep"
 	do(t, ctx, chromedp.Navigate(page)) // while it runs: what it has so far
-	until(t, ctx, `document.querySelectorAll('#inner tbody tr').length === 2 && document.body.innerText.includes('Results so far') && document.body.innerText.includes('90.00 %')`)
-	table := render.Table{Title: "accuracy of <b>all</b>", Header: []string{"p", "a|b"}, Rows: [][]render.Cell{{render.Text("2"), render.Number(91.5, 2)}, {render.Text("3"), render.Number(90.5, 2)}}}
+	until(t, ctx,
+		`document.querySelectorAll('#inner tbody tr').length === 2 && document.body.innerText.includes('Results so far') && document.body.innerText.includes('90.00 %')`)
+	table := render.Table{Title: "accuracy of <b>all</b>", Header: []string{"p", "a|b"},
+		Rows: [][]render.Cell{{render.Text("2"), render.Number(91.5, 2)}, {render.Text("3"), render.Number(90.5, 2)}}}
 	table.MarkMost(1)
-	svg, err := render.SVG(render.Figure{Title: "metric", Series: []render.Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}})
+	svg, err := render.SVG(render.Figure{Title: "metric",
+		Series: []render.Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,9 +375,11 @@ func TestBrowserASweepsPage(t *testing.T) {
 	r.WriteFile("figures/metric.svg", svg)
 	r.Finish(nil, false)
 	do(t, ctx, chromedp.Navigate(page))
-	until(t, ctx, `[...document.querySelectorAll('details.table strong')].some(e => e.innerText === '91.50') && document.body.innerText.includes('accuracy of <b>all</b>') && document.body.innerText.includes('a|b')`)
+	until(t, ctx,
+		`[...document.querySelectorAll('details.table strong')].some(e => e.innerText === '91.50') && document.body.innerText.includes('accuracy of <b>all</b>') && document.body.innerText.includes('a|b')`)
 	until(t, ctx, `[...document.querySelectorAll('.paper img')].some(e => e.complete && e.naturalWidth > 0)`)
-	if text := eval[string](t, ctx, `document.body.innerText`); strings.Contains(text, "[object") || !strings.Contains(text, "p = 2, 3") {
+	if text := eval[string](t, ctx, `document.body.innerText`); strings.Contains(text, "[object") ||
+		!strings.Contains(text, "p = 2, 3") {
 		t.Error("the grid is not shown as a person would write it")
 	}
 	shot(t, ctx, "sweep")
@@ -361,7 +388,8 @@ func TestBrowserASweepsPage(t *testing.T) {
 	do(t, ctx, chromedp.Navigate(h.URL)) // inner runs are in the list when asked for
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1`)
 	do(t, ctx, click("#inner"))
-	until(t, ctx, `document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
+	until(t, ctx,
+		`document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
 }
 
 // A browser has six connections to a server. Pages that were left, and tabs behind others, must not hold them: the
@@ -415,11 +443,13 @@ func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
 	end := eval[string](t, ctx, line)
 	do(t, ctx, chromedp.Focus(chromedp.CSS("#t")), chromedp.KeyEvent(kb.Home))
 	until(t, ctx, where+`.startsWith('t = 0')`)
-	do(t, ctx, script(`document.querySelector('#t').value = 20; document.querySelector('#t').dispatchEvent(new Event('input'))`))
+	do(t, ctx,
+		script(`document.querySelector('#t').value = 20; document.querySelector('#t').dispatchEvent(new Event('input'))`))
 	if eval[string](t, ctx, line) == end {
 		t.Error("the line stays")
 	}
-	do(t, ctx, script(`document.querySelector('#t').value = 95; document.querySelector('#t').dispatchEvent(new Event('input'))`))
+	do(t, ctx,
+		script(`document.querySelector('#t').value = 95; document.querySelector('#t').dispatchEvent(new Event('input'))`))
 	shot(t, ctx, "plane")
 }
 
@@ -428,13 +458,16 @@ func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
 func TestBrowserTheHeadOfAFitsPageIsAboutItsModel(t *testing.T) {
 	ctx := tab(t, 1200, 900)
 	srv, h := newServer(t)
-	model := makeRun(t, srv.settings.Runs, "a", 3, 1, `{"step":1,"loss":1,"norm":0,"gap":2}`, `{"step":85,"loss":3.797e-113,"norm":472,"gap":0.5}`)
-	if err := model.WriteJSON("tables/result.json", map[string]any{"method": "accelerated", "steps": 85, "loss": 0.3673, "margin": 2.337, "norm": 0.4278, "gap": nil, "train_accuracy": 1}); err != nil {
+	model := makeRun(t, srv.settings.Runs, "a", 3, 1, `{"step":1,"loss":1,"norm":0,"gap":2}`,
+		`{"step":85,"loss":3.797e-113,"norm":472,"gap":0.5}`)
+	if err := model.WriteJSON("tables/result.json", map[string]any{"method": "accelerated", "steps": 85, "loss": 0.3673,
+		"margin": 2.337, "norm": 0.4278, "gap": nil, "train_accuracy": 1}); err != nil {
 		t.Fatal(err)
 	}
 	model.Finish(nil, false)
 	makeRun(t, srv.settings.Runs, "b", 3, 1, losses(40)...).Finish(nil, false)
-	for id, want := range map[string]string{"a": "steps 85 loss 0.3673 accuracy 100.00 % margin 2.337 p-norm at margin 1 0.4278", "b": "step 40 Training loss 0.025 Norm of the weights 39"} {
+	for id, want := range map[string]string{"a": "steps 85 loss 0.3673 accuracy 100.00 % margin 2.337 p-norm at " +
+		"margin 1 0.4278", "b": "step 40 Training loss 0.025 Norm of the weights 39"} {
 		do(t, ctx, chromedp.Navigate(h.URL+"/run?id="+id))
 		until(t, ctx, painted)
 		got := strings.Join(strings.Fields(eval[string](t, ctx, `document.querySelector('dl.numbers').innerText`)), " ")
@@ -453,11 +486,14 @@ func TestBrowserDownloadsTheMetrics(t *testing.T) {
 	srv, h := newServer(t)
 	makeRun(t, srv.settings.Runs, "a", 3, 1, losses(10)...)
 	dir := t.TempDir()
-	do(t, ctx, call(browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}), chromedp.Navigate(h.URL+"/run?id=a"))
+	do(t, ctx, call(browser.SetDownloadBehavior,
+		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir}),
+		chromedp.Navigate(h.URL+"/run?id=a"))
 	until(t, ctx, painted)
 	do(t, ctx, click("#csv"))
 	for range 100 {
-		if data, err := os.ReadFile(filepath.Join(dir, "metrics.csv")); err == nil && strings.HasPrefix(string(data), "step,loss,norm\n1,1,0\n") {
+		if data, err := os.ReadFile(filepath.Join(dir, "metrics.csv")); err == nil &&
+			strings.HasPrefix(string(data), "step,loss,norm\n1,1,0\n") {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -488,7 +524,8 @@ func TestBrowserStartsWatchesAndCancelsANetwork(t *testing.T) {
 	until(t, ctx, `document.querySelector('#tab-train') !== null`)
 	do(t, ctx, chromedp.Focus(chromedp.CSS("#tab-fit")), chromedp.KeyEvent(kb.ArrowLeft)) // round to the last
 	until(t, ctx, `document.activeElement.id === 'tab-train' && document.querySelector('#set-epochs') !== null`)
-	do(t, ctx, set("#set-p", "3"), enter("#set-epochs", "5000"), enter("#set-batch", "100"), chromedp.Focus(chromedp.CSS("#go")), chromedp.KeyEvent(kb.Enter))
+	do(t, ctx, set("#set-p", "3"), enter("#set-epochs", "5000"), enter("#set-batch", "100"),
+		chromedp.Focus(chromedp.CSS("#go")), chromedp.KeyEvent(kb.Enter))
 	until(t, ctx, `document.querySelector('.job .status.running') && document.querySelector('.job a')`)
 	address := eval[string](t, ctx, `document.querySelector('.job a').href`)
 	const curve = `document.querySelector('section[aria-label="Training loss"] path.curve') !== null && document.querySelector('canvas') !== null`
@@ -509,7 +546,8 @@ func TestBrowserStartsWatchesAndCancelsANetwork(t *testing.T) {
 	do(t, ctx, chromedp.Navigate(address))
 	until(t, ctx, `document.querySelector('#state').innerText === 'interrupted'`)
 	id := runIDs(t, srv.settings.Runs)[0]
-	if info, err := runlog.ReadInfo(filepath.Join(srv.settings.Runs, id)); err != nil || info.Status != runlog.Interrupted {
+	if info, err := runlog.ReadInfo(filepath.Join(srv.settings.Runs, id)); err != nil ||
+		info.Status != runlog.Interrupted {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
@@ -518,9 +556,11 @@ func TestBrowserFindsAMarginFromTheForm(t *testing.T) {
 	ctx := tab(t, 1000, 900)
 	_, h := runner(t)
 	do(t, ctx, chromedp.Navigate(h.URL+"/start?command=margin"))
-	until(t, ctx, `document.querySelector('#set-data') !== null && document.querySelector('#tab-margin').getAttribute('aria-selected') === 'true'`)
+	until(t, ctx,
+		`document.querySelector('#set-data') !== null && document.querySelector('#tab-margin').getAttribute('aria-selected') === 'true'`)
 	do(t, ctx, enter("#set-data", "r100"), set("#set-p", "1.5,3"), click("#go"))
-	until(t, ctx, `document.querySelector('.job .status.done') !== null && document.querySelector('.job pre').innerText.includes('0.80612264')`)
+	until(t, ctx,
+		`document.querySelector('.job .status.done') !== null && document.querySelector('.job pre').innerText.includes('0.80612264')`)
 	shot(t, ctx, "margin")
 }
 
@@ -529,7 +569,8 @@ func TestBrowserInTheDarkAndOnAPhone(t *testing.T) {
 	srv, h := newServer(t)
 	fits(t, srv.settings.Runs, 1.5, 3)
 	ids := runIDs(t, srv.settings.Runs)
-	for k, path := range []string{"/", "/run?id=" + url.QueryEscape(ids[1]), "/compare?run=" + url.QueryEscape(ids[0]) + "&run=" + url.QueryEscape(ids[1])} {
+	for k, path := range []string{"/", "/run?id=" + url.QueryEscape(ids[1]), "/compare?run=" + url.QueryEscape(ids[0]) +
+		"&run=" + url.QueryEscape(ids[1])} {
 		do(t, ctx, scheme([]string{"light", "dark", "light"}[k]), chromedp.Navigate(h.URL+path))
 		until(t, ctx, painted)
 		if k == 1 {
@@ -537,7 +578,8 @@ func TestBrowserInTheDarkAndOnAPhone(t *testing.T) {
 			if bg := eval[string](t, ctx, `getComputedStyle(document.body).backgroundColor`); bg != "rgb(27, 28, 30)" {
 				t.Errorf("the dark page is %s", bg)
 			}
-			if c := eval[string](t, ctx, `getComputedStyle(document.querySelector('path.curve')).stroke`); c == "rgb(201, 138, 0)" {
+			if c := eval[string](t, ctx, `getComputedStyle(document.querySelector('path.curve')).stroke`); c == "rgb(201, "+
+				"138, 0)" {
 				t.Error("the curve of p = 3 has its light colour in the dark")
 			}
 		}

@@ -31,8 +31,10 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 
 // kinds are the files a browser may show, by the ending of their names. All others are only saved.
 var kinds = map[string]string{
-	".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-	".json": "application/json", ".csv": "text/csv; charset=utf-8", ".md": "text/plain; charset=utf-8", ".tex": "text/plain; charset=utf-8",
+	".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".css": "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".json": "application/json", ".csv": "text/csv; charset=utf-8", ".md": "text/plain; charset=utf-8",
+	".tex": "text/plain; charset=utf-8",
 }
 
 // static sends an embedded file.
@@ -83,7 +85,8 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	if show := slices.Contains([]string{".html", ".svg", ".png"}, path.Ext(name)); !show {
-		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
+		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment",
+			map[string]string{"filename": path.Base(name)}))
 	}
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(10 * time.Minute)) // weights are large
 	http.ServeContent(w, r, "", st.ModTime(), f)

@@ -89,7 +89,10 @@ func (l *lister) all() []summary {
 		}
 		runs = append(runs, k.summary)
 	}
-	slices.SortFunc(runs, func(a, b summary) int { return cmp.Or(b.Started.Compare(a.Started), strings.Compare(b.ID, a.ID)) })
+	slices.SortFunc(runs, func(a, b summary) int {
+		return cmp.Or(b.Started.Compare(a.Started),
+			strings.Compare(b.ID, a.ID))
+	})
 	l.runs, l.last = runs, time.Now()
 	return runs
 }
@@ -105,7 +108,8 @@ func (l *lister) walk(dir string, depth int, found map[string]known) {
 		switch name := e.Name(); {
 		case name == "run.json" || name == "metrics.jsonl":
 			isRun = true
-		case e.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains([]string{"tables", "figures", "checkpoints"}, name):
+		case e.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains([]string{"tables", "figures", "checkpoints"},
+			name):
 			below = append(below, path.Join(dir, name))
 		}
 	}
@@ -161,7 +165,8 @@ func corruptRun(id string, err error) summary {
 		why = "it has no run.json"
 	}
 	nan := number(math.NaN())
-	return summary{ID: id, Status: corrupt, Error: why, Color: colours(math.NaN()), Seconds: nan, Progress: nan, Loss: nan, Accuracy: nan, Margin: nan, Gap: nan}
+	return summary{ID: id, Status: corrupt, Error: why, Color: colours(math.NaN()), Seconds: nan, Progress: nan, Loss: nan,
+		Accuracy: nan, Margin: nan, Gap: nan}
 }
 
 // summarise reads a run as far as the list needs it: of a running one the end of its metrics.
@@ -170,7 +175,8 @@ func summarise(f *runlog.Folder, id string) summary {
 	if err != nil {
 		return corruptRun(id, err)
 	}
-	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: trials.Ps(r.Settings), Color: colours(r.P()), Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
+	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: trials.Ps(r.Settings), Color: colours(r.P()),
+		Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
 	if s.Status == runlog.Running {

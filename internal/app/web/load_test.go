@@ -23,7 +23,8 @@ import (
 )
 
 // full runs the load tests at the size that docs/measurements/dashboard.md reports. The default is smaller.
-var full = flag.Bool("web.load", false, "the load tests in full: 200 pages for a minute, 1,000 runs with a million points")
+var full = flag.Bool("web.load", false, "the load tests in full: 200 pages for a minute, 1,000 runs with a million "+
+	"points")
 
 // serveProcess starts the program itself, so that its memory can be measured.
 func serveProcess(t *testing.T, root string) (base string, pid int) {
@@ -127,7 +128,8 @@ func TestLoadManyPagesWatchOneRunAndLoseNothing(t *testing.T) {
 	var held []float64
 	start := time.Now()
 	for k := 1; k <= last; k++ {
-		run.Append(map[string]any{"step": k, "loss": 1 / float64(k), "margin": 0.4, "norm": k, "sent": time.Now().UnixMilli()})
+		run.Append(map[string]any{"step": k, "loss": 1 / float64(k), "margin": 0.4, "norm": k,
+			"sent": time.Now().UnixMilli()})
 		time.Sleep(time.Until(start.Add(time.Duration(k) * every)))
 		if k%(last/6) == 0 {
 			held = append(held, memory(pid))
@@ -140,7 +142,8 @@ func TestLoadManyPagesWatchOneRunAndLoseNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	t.Logf("%d pages, %d updates each, %v: %d events in all, none lost; the latest came %d ms after it was written; memory of the server over time, MB: %.0f", pages, last, wall, pages*last, late.Load(), held)
+	t.Logf("%d pages, %d updates each, %v: %d events in all, none lost; the latest came %d ms after it was written; "+
+		"memory of the server over time, MB: %.0f", pages, last, wall, pages*last, late.Load(), held)
 	if n := len(held); runtime.GOOS == "linux" && held[n-1] > 1.5*held[1]+20 {
 		t.Errorf("the server's memory grows: %.0f MB", held)
 	}
@@ -156,14 +159,16 @@ func manyRuns(t *testing.T, root string, n, points, large int) {
 		info := fmt.Sprintf(`{"command":"fit","settings":{"data":"r100","p":%v,"seed":%d,"steps":%d,"lr":1e-4,"loss":"exp","method":"pgd"},"seed":%d,"data":"r100:1","engine":"go","started":%q,"finished":%q,"status":"done"}`,
 			p, seed, points, seed, started.Format(time.RFC3339), started.Add(time.Minute).Format(time.RFC3339))
 		os.WriteFile(filepath.Join(dir, "run.json"), []byte(info), 0o666)
-		os.WriteFile(filepath.Join(dir, "tables", "result.json"), []byte(`{"loss":0.01,"margin":0.4,"gap":0.01,"train_accuracy":1,"steps":1000}`), 0o666)
+		os.WriteFile(filepath.Join(dir, "tables", "result.json"),
+			[]byte(`{"loss":0.01,"margin":0.4,"gap":0.01,"train_accuracy":1,"steps":1000}`), 0o666)
 		f, err := os.Create(filepath.Join(dir, "metrics.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := bufio.NewWriterSize(f, 1<<20)
 		for k := 1; k <= points; k++ {
-			fmt.Fprintf(w, `{"step":%d,"loss":%.12g,"margin":%.12g,"norm":%.12g,"gap":%.12g}`+"\n", k, 1/float64(k+seed), 0.43-0.1/float64(k), float64(k)/7, 0.1/float64(k))
+			fmt.Fprintf(w, `{"step":%d,"loss":%.12g,"margin":%.12g,"norm":%.12g,"gap":%.12g}`+"\n", k, 1/float64(k+seed),
+				0.43-0.1/float64(k), float64(k)/7, 0.1/float64(k))
 		}
 		w.Flush()
 		f.Close()
@@ -207,16 +212,20 @@ func TestLoadManyRunsAreShownAtOnce(t *testing.T) {
 	for k := range 18 {
 		compare += fmt.Sprintf("&run=20260101-%06d-fit", k)
 	}
-	for _, path := range []string{"/api/runs", "/api/metrics?id=20260101-000000-fit&points=800", "/api/metrics?id=20270101-000000-large&points=800", compare, "/api/export?id=20260101-000001-fit&to=csv", "/api/figure?run=20270101-000000-large&metric=loss&to=svg"} {
+	for _, path := range []string{"/api/runs", "/api/metrics?id=20260101-000000-fit&points=800",
+		"/api/metrics?id=20270101-000000-large&points=800", compare, "/api/export?id=20260101-000001-fit&to=csv",
+		"/api/figure?run=20270101-000000-large&metric=loss&to=svg"} {
 		_, first, _ := requests(t, base+path, 1)
 		median, slowest, size := requests(t, base+path, 9)
-		t.Logf("%-62.62s first %7.1f ms, then median %6.1f, slowest %6.1f ms, %4d kB", path, ms(first), ms(median), ms(slowest), size/1000)
+		t.Logf("%-62.62s first %7.1f ms, then median %6.1f, slowest %6.1f ms, %4d kB", path, ms(first), ms(median),
+			ms(slowest), size/1000)
 	}
 	t.Logf("memory of the server: %.0f MB", memory(pid))
 
 	base, _ = serveProcess(t, root) // one that knows nothing yet
 	ctx := tab(t, 1280, 900)
-	for _, path := range []string{"/", "/run?id=20270101-000000-large", "/compare?" + strings.TrimPrefix(compare, "/api/compare?points=600&")} {
+	for _, path := range []string{"/", "/run?id=20270101-000000-large", "/compare?" +
+		strings.TrimPrefix(compare, "/api/compare?points=600&")} {
 		do(t, ctx, chromedp.Navigate(base+path))
 		until(t, ctx, painted)
 		first := eval[float64](t, ctx, `performance.getEntriesByName('first-contentful-paint')[0].startTime`)

@@ -102,7 +102,8 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 	defer done()
 	kinds := []kindAnswer{}
 	for _, groups := range trials.Kinds(trials.Groups(runs)) {
-		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{}, Metrics: metricAnswers(trials.MetricNames(groups))}
+		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{},
+			Metrics: metricAnswers(trials.MetricNames(groups))}
 		for i, g := range groups {
 			over, log := g.X()
 			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: g.Line, Over: over,
@@ -143,7 +144,8 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 			own[k] = append(own[k], run.Listed(o))
 		}
 	}
-	return map[string]any{"runs": names, "status": statuses, "loss": own[0], "accuracy": own[1], "margin": own[2], "gap": own[3], "running": running, "kinds": kinds, "differ": trials.Differences(runs)}, nil
+	return map[string]any{"runs": names, "status": statuses, "loss": own[0], "accuracy": own[1], "margin": own[2],
+		"gap": own[3], "running": running, "kinds": kinds, "differ": trials.Differences(runs)}, nil
 }
 
 // figure draws a metric of runs as bregman report does.

@@ -22,7 +22,8 @@ import (
 // replayable reports whether a fit can be computed again: by its data alone, so that no file is named.
 func replayable(f command.Fit) bool {
 	name, _, _ := strings.Cut(f.Data, ":")
-	return slices.Contains([]string{"r2", "r2var", "r100"}, name) && !f.Bias && f.Loss != "square" && len(f.P) == 1 && f.CV == 0
+	return slices.Contains([]string{"r2", "r2var", "r100"}, name) && !f.Bias && f.Loss != "square" && len(f.P) == 1 &&
+		f.CV == 0
 }
 
 // replays keeps the newest few.
@@ -118,7 +119,8 @@ func way(out map[string]any, r *fit.Trajectory, p float64) {
 		step, margin = append(step, float64(pt.Step)), append(margin, pt.Margin)
 		divergence, angle = append(divergence, pt.Divergence), append(angle, pt.Angle)
 	}
-	out["step"], out["margin"], out["divergence"], out["angle"], out["stopped"], out["p"] = step, margin, divergence, angle, r.Stopped, p
+	out["step"], out["margin"], out["divergence"], out["angle"], out["stopped"], out["p"] = step, margin, divergence,
+		angle, r.Stopped, p
 	if len(r.W[0]) == 2 {
 		rows := func(v [][]float64) (out []numbers) {
 			for _, x := range v {

@@ -19,7 +19,8 @@ import (
 // A run that the page starts is a child process of the same binary, so that it is what the command line would do, and
 // ends without the server.
 
-var errNotAllowed = &problem{http.StatusForbidden, errors.New("this server does not start runs: use bregman serve --allow-run")}
+var errNotAllowed = &problem{http.StatusForbidden,
+	errors.New("this server does not start runs: use bregman serve --allow-run")}
 
 // jobs are the processes that were started.
 type jobs struct {
@@ -184,7 +185,8 @@ func (s *Server) jobAnswer(j *started) jobAnswer {
 	j.mu.Lock()
 	end, code, canceled := j.end, j.code, j.canceled
 	j.mu.Unlock()
-	a := jobAnswer{ID: j.id, Command: "bregman " + strings.Join(j.args, " "), Status: "running", Started: j.begin, Seconds: number(time.Since(j.begin).Seconds()), Progress: number(nan), Runs: []string{},
+	a := jobAnswer{ID: j.id, Command: "bregman " + strings.Join(j.args, " "), Status: "running", Started: j.begin,
+		Seconds: number(time.Since(j.begin).Seconds()), Progress: number(nan), Runs: []string{},
 		Output: j.out.String(), Messages: j.err.String()}
 	if !end.IsZero() {
 		a.Seconds = number(end.Sub(j.begin).Seconds())

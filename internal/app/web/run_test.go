@@ -92,7 +92,8 @@ func wait(t *testing.T, h *httptest.Server) jobsJSON {
 
 func TestWithoutAllowRunNothingStarts(t *testing.T) {
 	_, h := newServer(t)
-	if code, body := start(t, h, "fit", map[string]string{"data": "r2"}); code != 403 || !strings.Contains(body, "--allow-run") {
+	if code, body := start(t, h, "fit", map[string]string{"data": "r2"}); code != 403 ||
+		!strings.Contains(body, "--allow-run") {
 		t.Errorf("%d %s", code, body)
 	}
 	for _, path := range []string{"/api/forms", "/api/jobs"} {
@@ -185,7 +186,8 @@ func TestARunIsStartedWatchedAndCanceled(t *testing.T) {
 		t.Fatal(code, body)
 	}
 	got := wait(t, h)
-	if j := got.Jobs[0]; j.Status != "done" || !strings.Contains(j.Output, "margin") || j.Command != "bregman fit --data=r2 --p=3 --steps=1000 --runs="+srv.settings.Runs {
+	if j := got.Jobs[0]; j.Status != "done" || !strings.Contains(j.Output, "margin") ||
+		j.Command != "bregman fit --data=r2 --p=3 --steps=1000 --runs="+srv.settings.Runs {
 		t.Errorf("%+v", j)
 	}
 	time.Sleep(lookEvery)
@@ -194,7 +196,8 @@ func TestARunIsStartedWatchedAndCanceled(t *testing.T) {
 		t.Errorf("runs %v", got.Jobs[0].Runs)
 	}
 
-	if code, body := start(t, h, "fit", map[string]string{"data": "r100", "p": "3", "steps": "1e12", "lr": "1e-9"}); code != 200 {
+	if code, body := start(t, h, "fit", map[string]string{"data": "r100", "p": "3", "steps": "1e12",
+		"lr": "1e-9"}); code != 200 {
 		t.Fatal(code, body)
 	}
 	if code, body := start(t, h, "fit", map[string]string{"data": "r100", "steps": "1e12", "lr": "1e-9"}); code != 200 {
@@ -211,7 +214,8 @@ func TestARunIsStartedWatchedAndCanceled(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	for _, id := range []string{"2", "3"} {
-		if resp, body := send2(t, h, "POST", "/api/cancel", `{"job":`+id+`}`, map[string]string{"Content-Type": "application/json"}); resp.StatusCode != 200 {
+		if resp, body := send2(t, h, "POST", "/api/cancel", `{"job":`+id+`}`,
+			map[string]string{"Content-Type": "application/json"}); resp.StatusCode != 200 {
 			t.Error(body)
 		}
 	}

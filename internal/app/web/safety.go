@@ -22,10 +22,12 @@ import (
 
 // pagePolicy lets the page load what this server embeds, and nothing else: no inline script, no other host, no frame
 // around it.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src " +
+	"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // filePolicy is for files of a run, which anyone may have written: they may look as they like and do nothing.
-const filePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const filePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'none'"
 
 // maxPost is more than any form.
 const maxPost = 64 << 10
@@ -51,7 +53,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if s.settings.Token == "" {
 			// a name that an attacker's DNS server points at this machine is not loopback's own name
 			if !localName(r.Host) {
-				fail(w, http.StatusForbidden, fmt.Errorf("the host %q is not this machine's own name: open http://localhost with the port, or serve with a token", r.Host))
+				fail(w, http.StatusForbidden, fmt.Errorf("the host %q is not this machine's own name: open http://localhost "+
+					"with the port, or serve with a token", r.Host))
 				return
 			}
 		} else if !s.admit(w, r) {
@@ -94,7 +97,8 @@ func sameSite(r *http.Request, cross *http.CrossOriginProtection) error {
 		return errors.New("a request from another site was refused")
 	}
 	if r.Method == http.MethodPost {
-		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" { // no HTML form can send it
+		// no HTML form can send it
+		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); kind != "application/json" {
 			return errors.New("want Content-Type: application/json")
 		}
 	}
@@ -138,7 +142,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	fail(w, http.StatusUnauthorized, errors.New("this dashboard needs its token: open the address that bregman serve printed"))
+	fail(w, http.StatusUnauthorized, errors.New("this dashboard needs its token: open the address that bregman serve "+
+		"printed"))
 	return false
 }
 

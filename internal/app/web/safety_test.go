@@ -19,7 +19,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 )
 
-func send2(t testing.TB, h *httptest.Server, method, path, body string, header map[string]string) (*http.Response, string) {
+func send2(t testing.TB, h *httptest.Server, method, path, body string, header map[string]string) (*http.Response,
+	string) {
 	t.Helper()
 	req, err := http.NewRequest(method, h.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -32,7 +33,10 @@ func send2(t testing.TB, h *httptest.Server, method, path, body string, header m
 			req.Header.Set(k, v)
 		}
 	}
-	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +49,10 @@ func send2(t testing.TB, h *httptest.Server, method, path, body string, header m
 // page's own host.
 func TestOnlyLoopbacksOwnNamesAreAnswered(t *testing.T) {
 	_, h := newServer(t)
-	for host, want := range map[string]int{"localhost": 200, "localhost:9000": 200, "127.0.0.1:8420": 200, "[::1]:8420": 200, "127.3.2.1": 200,
-		"evil.example": 403, "evil.example:8420": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example": 403, "0.0.0.0": 403, "192.168.1.2": 403, "": 403, "localhost@evil.example": 403} {
+	for host, want := range map[string]int{"localhost": 200, "localhost:9000": 200, "127.0.0.1:8420": 200,
+		"[::1]:8420": 200, "127.3.2.1": 200,
+		"evil.example": 403, "evil.example:8420": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example": 403,
+		"0.0.0.0": 403, "192.168.1.2": 403, "": 403, "localhost@evil.example": 403} {
 		if host == "" {
 			continue
 		}
@@ -69,17 +75,26 @@ func TestOtherSitesCannotAskThroughABrowser(t *testing.T) {
 		header       map[string]string
 		refused      bool
 	}{
-		"a form of another site":           {"POST", "/api/start", map[string]string{"Content-Type": "text/plain", "Origin": "http://evil.example"}, true},
-		"fetch of another site":            {"POST", "/api/start", map[string]string{"Content-Type": kind, "Origin": "http://evil.example"}, true},
-		"another port of this machine":     {"POST", "/api/start", map[string]string{"Content-Type": kind, "Origin": "http://127.0.0.1:1"}, true},
-		"an opaque origin":                 {"POST", "/api/start", map[string]string{"Content-Type": kind, "Origin": "null"}, true},
-		"a cross-site post without origin": {"POST", "/api/start", map[string]string{"Content-Type": kind, "Sec-Fetch-Site": "cross-site"}, true},
-		"a form of this site":              {"POST", "/api/start", map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://" + own}, true},
-		"a script tag elsewhere":           {"GET", "/api/runs", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, true},
-		"fetch elsewhere":                  {"GET", "/api/runs", map[string]string{"Origin": "http://evil.example"}, true},
-		"a link elsewhere":                 {"GET", "/", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, false},
-		"the page itself":                  {"POST", "/api/start", map[string]string{"Content-Type": kind, "Origin": "http://" + own, "Sec-Fetch-Site": "same-origin"}, false},
-		"a program":                        {"POST", "/api/start", map[string]string{"Content-Type": kind}, false},
+		"a form of another site": {"POST", "/api/start", map[string]string{"Content-Type": "text/plain",
+			"Origin": "http://evil.example"}, true},
+		"fetch of another site": {"POST", "/api/start", map[string]string{"Content-Type": kind,
+			"Origin": "http://evil.example"}, true},
+		"another port of this machine": {"POST", "/api/start", map[string]string{"Content-Type": kind,
+			"Origin": "http://127.0.0.1:1"}, true},
+		"an opaque origin": {"POST", "/api/start", map[string]string{"Content-Type": kind, "Origin": "null"},
+			true},
+		"a cross-site post without origin": {"POST", "/api/start", map[string]string{"Content-Type": kind,
+			"Sec-Fetch-Site": "cross-site"}, true},
+		"a form of this site": {"POST", "/api/start",
+			map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Origin": "http://" + own}, true},
+		"a script tag elsewhere": {"GET", "/api/runs", map[string]string{"Sec-Fetch-Site": "cross-site",
+			"Sec-Fetch-Mode": "no-cors"}, true},
+		"fetch elsewhere": {"GET", "/api/runs", map[string]string{"Origin": "http://evil.example"}, true},
+		"a link elsewhere": {"GET", "/", map[string]string{"Sec-Fetch-Site": "cross-site",
+			"Sec-Fetch-Mode": "navigate"}, false},
+		"the page itself": {"POST", "/api/start", map[string]string{"Content-Type": kind,
+			"Origin": "http://" + own, "Sec-Fetch-Site": "same-origin"}, false},
+		"a program": {"POST", "/api/start", map[string]string{"Content-Type": kind}, false},
 	} {
 		resp, body := send2(t, h, c.method, c.path, start, c.header)
 		if (resp.StatusCode == 403) != c.refused {
@@ -236,33 +251,42 @@ func hostile(t testing.TB) (root string) {
 	write("good/run.json", good)
 	write("good/metrics.jsonl", "{\"step\":1,\"loss\":0.5}\n{\"step\":2,\"loss\":0.25}\n")
 	markup := `<img src=x onerror=alert(1)>"'&`
-	write(markup+"/run.json", fmt.Sprintf(`{"command":%q,"settings":{"p":3,%q:1},"data":%q,"status":%q,"error":%q}`, markup, markup, markup, "<b>", markup))
+	write(markup+"/run.json", fmt.Sprintf(`{"command":%q,"settings":{"p":3,%q:1},"data":%q,"status":%q,"error":%q}`,
+		markup, markup, markup, "<b>", markup))
 	write(markup+"/metrics.jsonl", fmt.Sprintf("{\"step\":1,%q:2,\"class\":%q}\n", "<script>alert(1)</script>", markup))
 	write("long/run.json", good)
-	write("long/metrics.jsonl", "{\"step\":1,\"loss\":1}\n{\"x\":\""+strings.Repeat("a", 10<<20)+"\"}\n{\"step\":2,\"loss\":NaN}\n{\"step\":3,\"loss\":1e999}\n{\"step\":4,\"lo")
+	write("long/metrics.jsonl", "{\"step\":1,\"loss\":1}\n{\"x\":\""+strings.Repeat("a", 10<<20)+
+		"\"}\n{\"step\":2,\"loss\":NaN}\n{\"step\":3,\"loss\":1e999}\n{\"step\":4,\"lo")
 	write("binary/run.json", "\x00\xff\xfe")
 	write("binary/metrics.jsonl", "\x00\xff\xfe\n\n\n{}\n[]\nnull\n{\"step\":{}}\n")
 	write("huge/run.json", strings.Repeat(" ", 2<<20))
 	write("types/run.json", `{"command":5,"settings":[],"status":{}}`)
 	write("deep/run.json", `{"settings":`+strings.Repeat(`{"a":`, 20000)+`1`+strings.Repeat("}", 20000)+`}`)
-	write("odd/run.json", `{"command":"fit","settings":{"p":[3,"x",null],"data":"r2","steps":1e300,"lr":-1,"init":"/etc/passwd"},"status":"running","started":"9999-12-31T23:59:59Z"}`)
+	write("odd/run.json",
+		`{"command":"fit","settings":{"p":[3,"x",null],"data":"r2","steps":1e300,"lr":-1,"init":"/etc/passwd"},"status":"running","started":"9999-12-31T23:59:59Z"}`)
 	write("odd/tables/result.json", `{"lr":-5,"steps":1e300,"loss":"x"}`)
 	write("odd/tables/study.json", `{"histogram":{"limit":-1,"share":[1]},"scaled_histogram":{"limit":0,"share":[1]}}`)
 	write("odd/model.json", `{"weights":[[]]}`)
-	write("names/run.json", `{"command":"train","settings":{"p":[3],"long":"`+strings.Repeat("y", 5000)+`"},"data":"cifar10","status":"done"}`) // what JavaScript objects have by nature, the ends of floats, and histograms that are none
-	write("names/metrics.jsonl", `{"epoch":1,"toString":1,"constructor":2,"__proto__":3,"`+strings.Repeat("x", 60)+`":1,"loss":1e308,"sizes":{"below":1,"from":-300,"counts":[1]}}
+	// what JavaScript objects have by nature, the ends of floats, and histograms that are none
+	write("names/run.json", `{"command":"train","settings":{"p":[3],"long":"`+strings.Repeat("y", 5000)+
+		`"},"data":"cifar10","status":"done"}`)
+	write("names/metrics.jsonl", `{"epoch":1,"toString":1,"constructor":2,"__proto__":3,"`+strings.Repeat("x", 60)+
+		`":1,"loss":1e308,"sizes":{"below":1,"from":-300,"counts":[1]}}
 {"epoch":2,"loss":-1e308,"hasOwnProperty":1,"sizes":{"below":0,"from":300,"counts":[100000000000000]}}
 {"epoch":3,"loss":1e308,"sizes":{"below":0,"from":0,"counts":[]}}
 {"epoch":4,"sizes":{"below":1e300,"from":0,"counts":[1]}}
 `)
 	write("tables/run.json", `{"command":"verify","settings":{},"status":"done"}`)
-	write("tables/tables/x.md", "**"+markup+"**\n\n| a | b |\n|---|---:|\n| "+markup+" | **"+strings.Repeat("v", 300)+"** |\n")
+	write("tables/tables/x.md", "**"+markup+"**\n\n| a | b |\n|---|---:|\n| "+markup+" | **"+strings.Repeat("v", 300)+
+		"** |\n")
 	write("tables/tables/half.md", "| a | b")
-	write("tables/figures/x.svg", `<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script><rect width="10" height="10"/></svg>`)
+	write("tables/figures/x.svg",
+		`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script><rect width="10" height="10"/></svg>`)
 	os.Symlink("/etc/passwd", filepath.Join(root, "tables", "tables", "passwd.md"))
 	write("dir/run.json/x", "a folder")
 	write("links/run.json", good)
-	for name, to := range map[string]string{"links/secret": "../../secret", "links/absolute": filepath.Join(top, "secret"), "links/tables": "../..", "links/metrics.jsonl": "../../secret", "links/report.html": "/etc/passwd",
+	for name, to := range map[string]string{"links/secret": "../../secret", "links/absolute": filepath.Join(top, "secret"),
+		"links/tables": "../..", "links/metrics.jsonl": "../../secret", "links/report.html": "/etc/passwd",
 		"outside": "..", "loop": "loop", "links/model.json": "../good/run.json"} {
 		os.Symlink(to, filepath.Join(root, name))
 	}
@@ -280,7 +304,8 @@ func TestAHostileFolderBreaksNothingAndLeaksNothing(t *testing.T) {
 	var list runsJSON
 	begin := time.Now()
 	ask(t, h, "/api/runs", &list)
-	ids := []string{"outside", "loop", "nosuch", "..", ".", "/", "../secret", "good/../..", "outside/runs/good", "", "good\x00", strings.Repeat("a/", 3000)}
+	ids := []string{"outside", "loop", "nosuch", "..", ".", "/", "../secret", "good/../..", "outside/runs/good", "",
+		"good\x00", strings.Repeat("a/", 3000)}
 	good := false
 	for _, r := range list.Runs {
 		ids = append(ids, r.ID)
@@ -291,9 +316,13 @@ func TestAHostileFolderBreaksNothingAndLeaksNothing(t *testing.T) {
 	}
 	for _, id := range ids {
 		q := url.QueryEscape(id)
-		for _, path := range []string{"/api/run?id=" + q, "/api/metrics?id=" + q, "/api/weights?id=" + q, "/api/compare?run=" + q, "/api/compare?run=good&run=" + q, "/api/figure?to=svg&metric=loss&run=" + q, "/api/figure?to=png&metric=%3Cscript%3Ealert(1)%3C/script%3E&run=" + q,
+		for _, path := range []string{"/api/run?id=" + q, "/api/metrics?id=" + q, "/api/weights?id=" + q,
+			"/api/compare?run=" + q, "/api/compare?run=good&run=" + q, "/api/figure?to=svg&metric=loss&run=" + q,
+			"/api/figure?to=png&metric=%3Cscript%3Ealert(1)%3C/script%3E&run=" + q,
 			"/api/export?to=csv&id=" + q, "/api/report?run=" + q,
-			"/file?name=secret&id=" + q, "/file?name=absolute&id=" + q, "/file?name=tables/secret&id=" + q, "/file?name=../../secret&id=" + q, "/file?name=metrics.jsonl&id=" + q, "/file?name=report.html&id=" + q, "/file?name=model.json&id=" + q, "/file?name=.lock&id=" + q} {
+			"/file?name=secret&id=" + q, "/file?name=absolute&id=" + q, "/file?name=tables/secret&id=" + q,
+			"/file?name=../../secret&id=" + q, "/file?name=metrics.jsonl&id=" + q, "/file?name=report.html&id=" + q,
+			"/file?name=model.json&id=" + q, "/file?name=.lock&id=" + q} {
 			resp, body := send2(t, h, "GET", path, "", nil)
 			if strings.Contains(body, "TOPSECRET") || strings.Contains(body, "root:") {
 				t.Errorf("%s leaks", path)
@@ -336,7 +365,8 @@ func TestAFileThatShrinksUnderAReaderIsReadAgain(t *testing.T) {
 
 func TestRequestsAreBounded(t *testing.T) {
 	srv, h := newServer(t, func(s *Serve) { s.AllowRun = true })
-	resp, _ := send2(t, h, "POST", "/api/start", `{"command":"`+strings.Repeat("a", 100<<10)+`"}`, map[string]string{"Content-Type": "application/json"})
+	resp, _ := send2(t, h, "POST", "/api/start", `{"command":"`+strings.Repeat("a", 100<<10)+`"}`,
+		map[string]string{"Content-Type": "application/json"})
 	if resp.StatusCode != 413 {
 		t.Errorf("a large post: %s", resp.Status)
 	}
@@ -377,8 +407,10 @@ func FuzzRequests(f *testing.F) {
 		f.Fatal(err)
 	}
 	h := srv.Handler()
-	for _, s := range []string{"/file?id=links&name=secret", "/file?id=..&name=secret", "/file?id=good&name=../../secret", "/api/run?id=outside", "/api/compare?run=good&run=long", "/api/figure?run=good&metric=loss&to=svg",
-		"/static/../serve.go", "/static/..%2fserve.go", "/api/metrics?id=good&points=99", "/run?id=<script>", "/api/weights?id=odd", "/file?id=good&name=%2e%2e/links/secret", "/api/report?run=good"} {
+	for _, s := range []string{"/file?id=links&name=secret", "/file?id=..&name=secret", "/file?id=good&name=../../secret",
+		"/api/run?id=outside", "/api/compare?run=good&run=long", "/api/figure?run=good&metric=loss&to=svg",
+		"/static/../serve.go", "/static/..%2fserve.go", "/api/metrics?id=good&points=99", "/run?id=<script>",
+		"/api/weights?id=odd", "/file?id=good&name=%2e%2e/links/secret", "/api/report?run=good"} {
 		f.Add("GET", s, "localhost", "")
 	}
 	f.Add("POST", "/api/start", "localhost", `{"command":"fit"}`)
@@ -391,7 +423,8 @@ func FuzzRequests(f *testing.F) {
 		if err != nil || u.Host != "" {
 			return
 		}
-		req := &http.Request{Method: method, URL: u, Host: host, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RequestURI: target}
+		req := &http.Request{Method: method, URL: u, Host: host, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader(body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RequestURI: target}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, req)
 		if w.Code == 500 {
@@ -403,7 +436,8 @@ func FuzzRequests(f *testing.F) {
 		if w.Code == 200 && !localName(host) {
 			t.Errorf("host %q was answered", host)
 		}
-		if kind := w.Header().Get("Content-Type"); kind == "application/json" && !json.Valid(w.Body.Bytes()) && !strings.HasPrefix(target, "/file") && method != "HEAD" {
+		if kind := w.Header().Get("Content-Type"); kind == "application/json" && !json.Valid(w.Body.Bytes()) &&
+			!strings.HasPrefix(target, "/file") && method != "HEAD" {
 			t.Errorf("%s %q: not JSON: %s", method, target, w.Body)
 		}
 	})

@@ -163,7 +163,8 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 		}
 		group.Curves = append(group.Curves, trials.Curve{Curve: c})
 		name, x := c.Over()
-		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows, Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
+		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows,
+			Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
 		for _, m := range c.Metrics() {
 			a.Metrics[m] = thin(x, c.Column(m), n, name)
 		}
@@ -174,10 +175,12 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 		note = fmt.Sprintf("%s; %s skipped", w.log.Why, render.Count(w.log.Bad, "such line"))
 	}
 	if extra > 0 {
-		note = strings.TrimSpace(fmt.Sprintf("%s %d more curves, too many to tell apart, are not shown: the exports have them.", note, extra))
+		note = strings.TrimSpace(fmt.Sprintf("%s %d more curves, too many to tell apart, are not shown: the exports have "+
+			"them.", note, extra))
 	}
 	rest, columns := results(w.log, w.status, p)
-	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(), "curves": curves,
+	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(),
+		"curves":  curves,
 		"metrics": metricAnswers(trials.MetricNames([]*trials.Group{&group})),
 		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
 }

@@ -144,7 +144,8 @@ func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 			x, _ := c.Over()
 			k = len(e.Curves)
 			at[row.Curve] = k
-			e.Curves = append(e.Curves, curveRows{Curve: row.Curve, Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: x, Values: map[string]numbers{}})
+			e.Curves = append(e.Curves, curveRows{Curve: row.Curve, Name: c.Name, P: number(orP(c.P, p)),
+				Color: colours(orP(c.P, p)), X: x, Values: map[string]numbers{}})
 		}
 		for _, name := range c.Names {
 			if trials.IsClock(name) {
@@ -152,7 +153,8 @@ func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 			}
 			e.Curves[k].Values[name] = append(e.Curves[k].Values[name], c.At(name, row.Index))
 		}
-		if i := sort.Search(len(c.Sizes), func(i int) bool { return c.Sizes[i].Index >= row.Index }); i < len(c.Sizes) && c.Sizes[i].Index == row.Index {
+		if i := sort.Search(len(c.Sizes), func(i int) bool { return c.Sizes[i].Index >= row.Index }); i < len(c.Sizes) &&
+			c.Sizes[i].Index == row.Index {
 			e.Curves[k].Sizes = append(e.Curves[k].Sizes, sizesAt(c, c.Sizes[i]))
 		}
 		if e.Curves[k].X == "line" {

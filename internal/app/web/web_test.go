@@ -40,8 +40,10 @@ func newServer(t testing.TB, change ...func(*Serve)) (*Server, *httptest.Server)
 // makeRun writes a run folder; lines are its metrics.
 func makeRun(t testing.TB, root, name string, p float64, seed uint64, lines ...string) *runlog.Run {
 	t.Helper()
-	r, err := runlog.CreateAt(filepath.Join(root, filepath.FromSlash(name)), runlog.Info{Command: "fit", Seed: seed, Data: "r2:1", Engine: "go",
-		Settings: map[string]any{"data": "r2", "p": p, "seed": seed, "loss": "exp", "method": "pgd", "steps": 1000, "lr": 1e-3, "init": "zero", "runs": root}})
+	r, err := runlog.CreateAt(filepath.Join(root, filepath.FromSlash(name)), runlog.Info{Command: "fit", Seed: seed,
+		Data: "r2:1", Engine: "go",
+		Settings: map[string]any{"data": "r2", "p": p, "seed": seed, "loss": "exp", "method": "pgd", "steps": 1000,
+			"lr": 1e-3, "init": "zero", "runs": root}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,8 @@ func TestTheListShowsHowRunsStand(t *testing.T) {
 			t.Errorf("the live run stands at %v, %v", r.Loss, r.Progress)
 		}
 	}
-	want := map[string]string{"a-done": "done", "b-live": "running", "c-failed": "failed", "d/trials/p3-s1": "done", "e-corrupt": "corrupt", "g-killed": "killed"}
+	want := map[string]string{"a-done": "done", "b-live": "running", "c-failed": "failed", "d/trials/p3-s1": "done",
+		"e-corrupt": "corrupt", "g-killed": "killed"}
 	if fmt.Sprint(status) != fmt.Sprint(want) {
 		t.Errorf("%v\nwant %v", status, want)
 	}
@@ -128,7 +131,8 @@ func TestARunWithItsResultIsAtItsEnd(t *testing.T) {
 	defer live.Finish(nil, false)
 	live.WriteJSON("tables/result.json", map[string]any{"loss": 0.5})
 	var got runsJSON
-	if ask(t, h, "/api/runs", &got); got.Runs[0].Status != "running" || got.Runs[0].Progress == nil || *got.Runs[0].Progress != 1 {
+	if ask(t, h, "/api/runs", &got); got.Runs[0].Status != "running" || got.Runs[0].Progress == nil ||
+		*got.Runs[0].Progress != 1 {
 		t.Errorf("%+v", got.Runs)
 	}
 }
@@ -262,7 +266,8 @@ func TestAStreamGoesOnFromAnOffsetAndLosesNothing(t *testing.T) {
 	for k := 14; k <= 5000; k++ { // while nobody looks
 		r.Append(map[string]int{"step": k})
 	}
-	next, stop = events(t, h, "/api/stream?id=a&from="+url.QueryEscape(got.Offset), last) // a browser repeats the address it had
+	// a browser repeats the address it had
+	next, stop = events(t, h, "/api/stream?id=a&from="+url.QueryEscape(got.Offset), last)
 	defer stop()
 	for len(seen) < 4990 {
 		kind, _, data := next()
@@ -326,7 +331,8 @@ func TestTrialsOfOnePAreAveraged(t *testing.T) {
 		Differ []struct{ Name string }
 	}
 	ask(t, h, "/api/compare?run=a&run=b&run=c", &got)
-	if len(got.Kinds) != 1 || len(got.Kinds[0].Groups) != 2 || got.Kinds[0].Groups[1].Name != "p = 3" || len(got.Differ) != 2 {
+	if len(got.Kinds) != 1 || len(got.Kinds[0].Groups) != 2 || got.Kinds[0].Groups[1].Name != "p = 3" ||
+		len(got.Differ) != 2 {
 		t.Fatalf("%+v", got)
 	}
 	b := got.Kinds[0].Bands["loss"][1]
@@ -363,8 +369,10 @@ func TestFiguresExportsReportsAndFilesCanBeDownloaded(t *testing.T) {
 	r.WriteFile("tables/t.csv", []byte("x\n1\n"))
 	r.WriteFile("report.html", []byte("<script>alert(1)</script>"))
 	for path, want := range map[string]string{
-		"/api/figure?run=a&metric=loss&to=svg": "<svg", "/api/figure?run=a&metric=loss&to=png": "\x89PNG", "/api/export?id=a&to=csv": "step,loss,norm\n1,1,0\n", "/api/export?id=a&to=npz": "PK",
-		"/api/report?run=a": "Training loss", "/file?id=a&name=tables/t.csv": "x\n1\n", "/file?id=a&name=report.html": "<script>",
+		"/api/figure?run=a&metric=loss&to=svg": "<svg", "/api/figure?run=a&metric=loss&to=png": "\x89PNG",
+		"/api/export?id=a&to=csv": "step,loss,norm\n1,1,0\n", "/api/export?id=a&to=npz": "PK",
+		"/api/report?run=a": "Training loss", "/file?id=a&name=tables/t.csv": "x\n1\n",
+		"/file?id=a&name=report.html": "<script>",
 	} {
 		resp, err := http.Get(h.URL + path)
 		if err != nil {
@@ -375,7 +383,8 @@ func TestFiguresExportsReportsAndFilesCanBeDownloaded(t *testing.T) {
 		if resp.StatusCode != 200 || !bytes.Contains(data, []byte(want)) {
 			t.Errorf("%s: %s %.100q", path, resp.Status, data)
 		}
-		if csp := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox;") || strings.Contains(csp, "script") {
+		if csp := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox;") ||
+			strings.Contains(csp, "script") {
 			t.Errorf("%s could run scripts: %s", path, csp)
 		}
 	}
@@ -383,7 +392,8 @@ func TestFiguresExportsReportsAndFilesCanBeDownloaded(t *testing.T) {
 
 func TestTheTrajectoryOfAFitInThePlaneIsComputedAgain(t *testing.T) {
 	srv, h := newServer(t)
-	makeRun(t, srv.settings.Runs, "a", 2, 1, losses(3)...).WriteJSON("tables/result.json", map[string]any{"lr": 1e-3, "steps": 1000})
+	makeRun(t, srv.settings.Runs, "a", 2, 1, losses(3)...).WriteJSON("tables/result.json",
+		map[string]any{"lr": 1e-3, "steps": 1000})
 	var got struct {
 		Step, U, Angle []*float64
 		W, X           [][]float64
@@ -422,8 +432,9 @@ func TestTheTrajectoryOfAFitInThePlaneIsComputedAgain(t *testing.T) {
 // epochs are lines of a network's metrics.
 func epochs(from, to int) (lines []string) {
 	for k := from; k <= to; k++ {
-		lines = append(lines, fmt.Sprintf(`{"epoch":%d,"loss":%g,"accuracy":0.5,"test_loss":1,"test_accuracy":0.6,"lr":0.1,"img_per_second":100,"norm":%d,"norm_1":9,"norm_2":2,"norm_inf":1,"divergence_start":%d,"margin_low":-0.1,"margin_median":0.2,"elapsed":1,"sizes":{"below":1,"from":-6,"counts":[%d,5,2]}}`,
-			k, 1/float64(k), k, k, k))
+		lines = append(lines,
+			fmt.Sprintf(`{"epoch":%d,"loss":%g,"accuracy":0.5,"test_loss":1,"test_accuracy":0.6,"lr":0.1,"img_per_second":100,"norm":%d,"norm_1":9,"norm_2":2,"norm_inf":1,"divergence_start":%d,"margin_low":-0.1,"margin_median":0.2,"elapsed":1,"sizes":{"below":1,"from":-6,"counts":[%d,5,2]}}`,
+				k, 1/float64(k), k, k, k))
 	}
 	return lines
 }
@@ -432,7 +443,8 @@ func epochs(from, to int) (lines []string) {
 func makeNetwork(t testing.TB, root, name string, p float64, seed uint64, lines ...string) *runlog.Run {
 	t.Helper()
 	r := makeRun(t, root, name, p, seed, lines...)
-	r.Info.Command, r.Info.Data, r.Info.Settings = "train", "cifar10", map[string]any{"model": "cnn", "p": []float64{p}, "seed": seed, "epochs": 20}
+	r.Info.Command, r.Info.Data, r.Info.Settings = "train", "cifar10", map[string]any{"model": "cnn", "p": []float64{p},
+		"seed": seed, "epochs": 20}
 	if err := r.WriteJSON("run.json", r.Info); err != nil {
 		t.Fatal(err)
 	}
@@ -456,7 +468,8 @@ func TestHistogramsOfANetworkComeWithItsMetricsAndItsStream(t *testing.T) {
 	}
 	ask(t, h, "/api/metrics?id=a", &got)
 	sizes := got.Curves[0].Sizes
-	if n := len(sizes); n < shownSizes/2 || n > shownSizes+1 || sizes[0].At != 1 || sizes[n-1].At != 450 || sizes[n-1].Counts[0] != 450 || sizes[0].From != -6 {
+	if n := len(sizes); n < shownSizes/2 || n > shownSizes+1 || sizes[0].At != 1 || sizes[n-1].At != 450 ||
+		sizes[n-1].Counts[0] != 450 || sizes[0].From != -6 {
 		t.Errorf("%d histograms: %+v", n, sizes[max(0, n-1):])
 	}
 	parts := map[string]string{}
@@ -486,7 +499,9 @@ func TestHistogramsOfANetworkComeWithItsMetricsAndItsStream(t *testing.T) {
 // A sweep, a reproduction and verify write results, each with a name: no curves of one point.
 func TestResultsAreNoCurves(t *testing.T) {
 	srv, h := newServer(t)
-	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1, `{"run":"p2-s1","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9}}`, `{"run":"p3-s1","seed":1,"settings":{"p":"3"},"result":{"p":3,"test_accuracy":0.8}}`)
+	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1,
+		`{"run":"p2-s1","seed":1,"settings":{"p":"2"},"result":{"p":2,"test_accuracy":0.9}}`,
+		`{"run":"p3-s1","seed":1,"settings":{"p":"3"},"result":{"p":3,"test_accuracy":0.8}}`)
 	makeRun(t, srv.settings.Runs, "sweep/trials/p2-s1", 2, 1, losses(3)...).Finish(nil, false)
 	makeRun(t, srv.settings.Runs, "sweep/trials/p3-s1", 3, 1, losses(3)...).Finish(nil, false)
 	for _, done := range []bool{false, true} {
@@ -503,7 +518,8 @@ func TestResultsAreNoCurves(t *testing.T) {
 			Columns []struct{ Name string }
 		}
 		ask(t, h, "/api/metrics?id=sweep", &got)
-		if len(got.Curves) != 0 || len(got.Results) != 2 || got.Results[1].Name != "p3-s1, seed 1" || got.Results[1].P != 3 || got.Results[1].Values["test_accuracy"] != 0.8 || len(got.Columns) != 1 {
+		if len(got.Curves) != 0 || len(got.Results) != 2 || got.Results[1].Name != "p3-s1, seed 1" || got.Results[1].P != 3 ||
+			got.Results[1].Values["test_accuracy"] != 0.8 || len(got.Columns) != 1 {
 			t.Errorf("done: %v: %+v", done, got)
 		}
 	}
@@ -533,8 +549,10 @@ func TestResultsAreNoCurves(t *testing.T) {
 // other.
 func TestAllViewsHaveTheSameNumbersOfARun(t *testing.T) {
 	srv, h := newServer(t)
-	r := makeRun(t, srv.settings.Runs, "a", 2, 1, `{"step":1,"loss":1,"gap":2}`, `{"step":9,"loss":0.00278,"margin":1.08,"gap":2.913e-6}`)
-	if err := r.WriteJSON("tables/result.json", map[string]any{"method": "newton", "loss": 0.00278, "excess": 3e-8, "margin": 1.08, "gap": nil}); err != nil {
+	r := makeRun(t, srv.settings.Runs, "a", 2, 1, `{"step":1,"loss":1,"gap":2}`,
+		`{"step":9,"loss":0.00278,"margin":1.08,"gap":2.913e-6}`)
+	if err := r.WriteJSON("tables/result.json", map[string]any{"method": "newton", "loss": 0.00278, "excess": 3e-8,
+		"margin": 1.08, "gap": nil}); err != nil {
 		t.Fatal(err)
 	}
 	r.Finish(nil, false)
@@ -545,7 +563,8 @@ func TestAllViewsHaveTheSameNumbersOfARun(t *testing.T) {
 	ask(t, h, "/api/runs", &list)
 	ask(t, h, "/api/run?id=a", &page)
 	ask(t, h, "/api/compare?run=a", &several)
-	for view, got := range map[string]own{"list": list.Runs[0], "page": page.Summary, "compare": {several.Loss[0], several.Margin[0], several.Gap[0]}} {
+	for view, got := range map[string]own{"list": list.Runs[0], "page": page.Summary,
+		"compare": {several.Loss[0], several.Margin[0], several.Gap[0]}} {
 		if got.Loss == nil || *got.Loss != 0.00278 || got.Margin == nil || *got.Margin != 1.08 || got.Gap != nil {
 			t.Errorf("%s: %+v", view, got)
 		}

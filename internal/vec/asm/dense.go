@@ -44,7 +44,8 @@ func firstLanes(size reg.Register) reg.VecVirtual {
 }
 
 func mulDense() {
-	kernel("mulDenseAVX2", "func(dst, a, x []float64)", "mulDenseAVX2 sets dst = A·x for the row-major len(dst) × len(x) matrix a.")
+	kernel("mulDenseAVX2", "func(dst, a, x []float64)",
+		"mulDenseAVX2 sets dst = A·x for the row-major len(dst) × len(x) matrix a.")
 	dst := Load(Param("dst").Base(), GP64())
 	left := Load(Param("dst").Len(), GP64())
 	d := Load(Param("x").Len(), GP64())
@@ -136,7 +137,8 @@ func mulDense() {
 }
 
 func addMulTDense() {
-	kernel("addMulTDenseAVX2", "func(y, a, c []float64)", "addMulTDenseAVX2 adds Aᵀ·c to y for the row-major len(c) × len(y) matrix a.")
+	kernel("addMulTDenseAVX2", "func(y, a, c []float64)",
+		"addMulTDenseAVX2 adds Aᵀ·c to y for the row-major len(c) × len(y) matrix a.")
 	c := Load(Param("c").Base(), GP64())
 	left := Load(Param("c").Len(), GP64())
 	d := Load(Param("y").Len(), GP64())

@@ -31,25 +31,27 @@ func withSign(g group, w format, name, args, doc string, body func(v reg.VecVirt
 }
 
 func integerPower() {
-	withSign(fours, double, "powIntAVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", func(v reg.VecVirtual) reg.VecVirtual {
-		return double.raise(v)[0]
-	})
+	withSign(fours, double, "powIntAVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,",
+		func(v reg.VecVirtual) reg.VecVirtual {
+			return double.raise(v)[0]
+		})
 }
 
 // integerPower32 multiplies in float64, two registers of four: the roundings of 63 multiplications would show in
 // float32. For a few of them see fewPower.
 func integerPower32() {
-	withSign(eights, single, "powInt32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,", func(v reg.VecVirtual) reg.VecVirtual {
-		low, high := YMM(), YMM()
-		VEXTRACTF128(Imm(1), v, high.AsX())
-		VCVTPS2PD(v.AsX(), low)
-		VCVTPS2PD(high.AsX(), high)
-		p := double.raise(low, high)
-		VCVTPD2PSY(p[0], low.AsX())
-		VCVTPD2PSY(p[1], high.AsX())
-		VINSERTF128(Imm(1), high.AsX(), low, low)
-		return low
-	})
+	withSign(eights, single, "powInt32AVX2", ", steps uint64", "|x|ᵏ, for the k given by steps,",
+		func(v reg.VecVirtual) reg.VecVirtual {
+			low, high := YMM(), YMM()
+			VEXTRACTF128(Imm(1), v, high.AsX())
+			VCVTPS2PD(v.AsX(), low)
+			VCVTPS2PD(high.AsX(), high)
+			p := double.raise(low, high)
+			VCVTPD2PSY(p[0], low.AsX())
+			VCVTPD2PSY(p[1], high.AsX())
+			VINSERTF128(Imm(1), high.AsX(), low, low)
+			return low
+		})
 }
 
 // fewPower multiplies in float32, for 3 ≤ k ≤ 12.

@@ -24,7 +24,8 @@ func root64() {
 	var inverse, second, third, abs, sign, atZero reg.VecVirtual
 	fours.write(elementwise{
 		name: "rootAVX2", args: ", steps uint64, inverse, second, third float64, abs, sign uint64",
-		doc:  "rootAVX2 sets dst = (x&abs)^(1/k) | x&sign, for the k given by steps and the binomial coefficients of 1/k, and returns how many it did.",
+		doc: "rootAVX2 sets dst = (x&abs)^(1/k) | x&sign, for the k given by steps and the binomial coefficients of " +
+			"1/k, and returns how many it did.",
 		fill: 1, stops: true,
 		prepare: func() {
 			inverse, second, third = broadcast64("inverse"), broadcast64("second"), broadcast64("third")
@@ -101,11 +102,12 @@ type roots struct {
 
 // The rows, in bytes from the first.
 const (
-	rowInverse     = 32 * iota // ⌈2¹⁶/k⌉: its product with E is q in the high half, and r in the top four bits of the low half
-	rowFactors                 // 2^((r−127)/k), for those four bits below eight
-	rowFactorsHigh             // for eight and above
-	rowLift                    // k·n − 149, n = ⌈149/k⌉
-	rowLower                   // n, in the place of the exponent
+	// ⌈2¹⁶/k⌉: its product with E is q in the high half, and r in the top four bits of the low half
+	rowInverse     = 32 * iota
+	rowFactors     // 2^((r−127)/k), for those four bits below eight
+	rowFactorsHigh // for eight and above
+	rowLift        // k·n − 149, n = ⌈149/k⌉
+	rowLower       // n, in the place of the exponent
 	rowTerms
 	rowEnd = rowTerms + 32*rootTerms
 )

@@ -146,7 +146,8 @@ func loadRow(w format) sparseRow {
 
 func sparseDot(w format) {
 	name := "sparseDot" + w.suffix + "AVX2"
-	kernel(name, fmt.Sprintf("func(val []%[1]s, idx []int32, x []%[1]s) %[1]s", w.element), name+" returns Σ val[k]·x[idx[k]].")
+	kernel(name, fmt.Sprintf("func(val []%[1]s, idx []int32, x []%[1]s) %[1]s", w.element), name+
+		" returns Σ val[k]·x[idx[k]].")
 	r := loadRow(w)
 	Load(Param("val").Len(), r.left)
 	x := Load(Param("x").Base(), GP64())
@@ -158,7 +159,8 @@ func sparseDot(w format) {
 
 func sparseAxpy(w format) {
 	name := "sparseAxpy" + w.suffix + "AVX2"
-	kernel(name, fmt.Sprintf("func(a %[1]s, val []%[1]s, idx []int32, y []%[1]s)", w.element), name+" adds a·val[k] to y[idx[k]].")
+	kernel(name, fmt.Sprintf("func(a %[1]s, val []%[1]s, idx []int32, y []%[1]s)", w.element), name+
+		" adds a·val[k] to y[idx[k]].")
 	r := loadRow(w)
 	Load(Param("val").Len(), r.left)
 	y := Load(Param("y").Base(), GP64())
@@ -195,7 +197,8 @@ func (r sparseRow) rows(count reg.Register, body func()) {
 }
 
 func mulCSR() {
-	kernel("mulCSRAVX2", "func(dst []float64, ptr, idx []int32, val, x []float64)", "mulCSRAVX2 sets dst[i] = Σ val[k]·x[idx[k]] over the entries of row i.")
+	kernel("mulCSRAVX2", "func(dst []float64, ptr, idx []int32, val, x []float64)",
+		"mulCSRAVX2 sets dst[i] = Σ val[k]·x[idx[k]] over the entries of row i.")
 	r := loadRow(double)
 	dst := Load(Param("dst").Base(), GP64())
 	x := Load(Param("x").Base(), GP64())
@@ -207,7 +210,8 @@ func mulCSR() {
 }
 
 func addMulTCSR() {
-	kernel("addMulTCSRAVX2", "func(y []float64, ptr, idx []int32, val, c []float64)", "addMulTCSRAVX2 adds c[i]·val[k] to y[idx[k]] for the entries of each row i.")
+	kernel("addMulTCSRAVX2", "func(y []float64, ptr, idx []int32, val, c []float64)",
+		"addMulTCSRAVX2 adds c[i]·val[k] to y[idx[k]] for the entries of each row i.")
 	r := loadRow(double)
 	y := Load(Param("y").Base(), GP64())
 	c := Load(Param("c").Base(), GP64())

@@ -56,12 +56,13 @@ func mirrorSteps() {
 		}}.write()
 	}
 
-	lanewise{"keep32", "w where change is zero, z elsewhere", "w change z", "", func(v, _ []reg.VecVirtual) reg.VecVirtual {
-		none := YMM()
-		VXORPS(none, none, none)
-		VCMPPS(Imm(equal), none, v[1], none)
-		return blend(none, v[0], v[2])
-	}}.write()
+	lanewise{"keep32", "w where change is zero, z elsewhere", "w change z", "",
+		func(v, _ []reg.VecVirtual) reg.VecVirtual {
+			none := YMM()
+			VXORPS(none, none, none)
+			VCMPPS(Imm(equal), none, v[1], none)
+			return blend(none, v[0], v[2])
+		}}.write()
 
 	var r roots
 	var f few

@@ -65,7 +65,8 @@ func reduction(name, doc string, empty float64, join func(a, b reg.VecVirtual) r
 // odd ones. Four registers of columns at a time make eight independent sums, which hides the latency of
 // an addition.
 func sumRows32() {
-	kernel("sumRows32AVX2", "func(dst, x []float32, rows int)", "sumRows32AVX2 sets dst to the sum of the rows of x, for a multiple of eight columns.")
+	kernel("sumRows32AVX2", "func(dst, x []float32, rows int)",
+		"sumRows32AVX2 sets dst to the sum of the rows of x, for a multiple of eight columns.")
 	dst := Load(Param("dst").Base(), GP64())
 	columns := Load(Param("dst").Len(), GP64())
 	x := Load(Param("x").Base(), GP64())

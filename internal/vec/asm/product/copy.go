@@ -11,7 +11,8 @@ import (
 // are often a power of two apart, which the machine does not foresee, hence the fetch ahead.
 func copyRows(columns int) {
 	name := fmt.Sprintf("copy%dAVX2", columns)
-	kernel(name, "func(dst, src []float32, to, from, rows int)", fmt.Sprintf("%s sets dst[k·to+j] = src[k·from+j] for k < rows and j < %d.", name, columns))
+	kernel(name, "func(dst, src []float32, to, from, rows int)",
+		fmt.Sprintf("%s sets dst[k·to+j] = src[k·from+j] for k < rows and j < %d.", name, columns))
 	dst, src, rows := Load(Param("dst").Base(), GP64()), Load(Param("src").Base(), GP64()), Load(Param("rows"), GP64())
 	to, from, ahead := Load(Param("to"), GP64()), Load(Param("from"), GP64()), GP64()
 	SHLQ(Imm(2), to)

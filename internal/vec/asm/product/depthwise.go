@@ -41,7 +41,8 @@ func (c columns) fma(m Mem, v int, x, acc reg.VecVirtual) {
 func (w width) depthwise(taps int) {
 	name := fmt.Sprintf("depthwise%d%s", taps, w.name)
 	kernel(name, "func(y, x, zero, w []float32, place, from, tap []int32, pixels, channels int, add bool)",
-		fmt.Sprintf("%s sets or adds to y[place[p]+c] the sum of x[from[%d·p+t]+c]·w[tap[t]+c] over the taps t, for at most %d channels; negative offsets are rows of zeros.", name, taps, w.channelVecs()*w.lanes))
+		fmt.Sprintf("%s sets or adds to y[place[p]+c] the sum of x[from[%d·p+t]+c]·w[tap[t]+c] over the taps t, for at "+
+			"most %d channels; negative offsets are rows of zeros.", name, taps, w.channelVecs()*w.lanes))
 	vecs := w.channelVecs()
 	zero, at := Load(Param("zero").Base(), GP64()), GP64()
 	c := w.loadColumns(Load(Param("channels"), GP64()), vecs)
@@ -94,7 +95,8 @@ func (w width) depthwise(taps int) {
 func (w width) depthwiseGradient(taps int) {
 	name := fmt.Sprintf("depthwiseGradient%d%s", taps, w.name)
 	kernel(name, "func(dw, x, zero, dy []float32, place, from []int32, stride, pixels, channels, rows int, add bool)",
-		fmt.Sprintf("%s sets or adds to dw[t·stride+c] the sum of x[from[%d·p+t]+c]·dy[place[p]+c] over the pixels p, for t < rows and at most %d channels; negative offsets are rows of zeros.", name, taps, w.channelVecs()*w.lanes))
+		fmt.Sprintf("%s sets or adds to dw[t·stride+c] the sum of x[from[%d·p+t]+c]·dy[place[p]+c] over the pixels p, "+
+			"for t < rows and at most %d channels; negative offsets are rows of zeros.", name, taps, w.channelVecs()*w.lanes))
 	vecs := w.channelVecs()
 	zero, at := Load(Param("zero").Base(), GP64()), GP64()
 	c := w.loadColumns(Load(Param("channels"), GP64()), vecs)

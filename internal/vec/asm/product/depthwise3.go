@@ -109,7 +109,9 @@ func (l *lines) storeY(src vectors) {
 func (w width) depthwiseLines(stride int) {
 	name := fmt.Sprintf("depthwiseLines%d%s", stride, w.name)
 	kernel(name, "func(y, x, zero, w []float32, from []int32, tap, lines, wide, step, channels int)",
-		fmt.Sprintf("%s sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride %d of the lines of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most %d channels.", name, stride, w.channelVecs()*w.lanes))
+		fmt.Sprintf("%s sets lines of y, of wide pixels step apart, to the 3×3 convolution with stride %d of the lines "+
+			"of x at the offsets from, three for each; the rows of w are tap apart, and it takes at most %d channels.", name,
+			stride, w.channelVecs()*w.lanes))
 	l := w.newLines("y")
 	weights := [3][3]vectors{}
 	at, tap := Load(Param("w").Base(), GP64()), Load(Param("tap"), GP64())
@@ -174,7 +176,8 @@ func (w width) depthwiseLines(stride int) {
 func (w width) depthwiseLinesGradient(stride int) {
 	name := fmt.Sprintf("depthwiseLinesGradient%d%s", stride, w.name)
 	kernel(name, "func(dw, x, zero, dy []float32, from []int32, tap, lines, wide, step, channels int, add bool)",
-		fmt.Sprintf("%s sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines%d%s does.", name, stride, w.name))
+		fmt.Sprintf("%s sets or adds to the rows of dw, tap apart, the gradient of what depthwiseLines%d%s does.", name,
+			stride, w.name))
 	l := w.newLines("dy")
 	var sum [3][3]vectors
 	for r := range 3 {
@@ -244,7 +247,9 @@ func (w width) depthwiseLinesGradient(stride int) {
 func (w width) depthwiseLinesBack() {
 	name := "depthwiseLinesBack" + w.name
 	kernel(name, "func(dx, dy, zero, w []float32, from, row []int32, lines, line, wide, step, channels int)",
-		fmt.Sprintf("%s sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most %d channels.", name, w.channelVecs()*w.lanes))
+		fmt.Sprintf("%s sets lines of dx, line apart and of 2·wide pixels step apart, from the lines of dy at the "+
+			"offsets from, two for each, with the rows of w at the six offsets row, three for each; it takes at most %d "+
+			"channels.", name, w.channelVecs()*w.lanes))
 	vecs := w.channelVecs()
 	c := w.loadColumns(Load(Param("channels"), GP64()), vecs)
 	zero, at := Load(Param("zero").Base(), GP64()), GP64()

@@ -12,8 +12,10 @@ const unroll = 4
 // one offset per tap and row.
 func (s shape) gather() {
 	name := s.kernelName("gather")
-	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, ahead, rows, columns int, add bool)",
-		name+" sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a negative from is a row of zeros. It fetches what lies ahead floats further in a.")
+	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, ahead, rows, columns int, "+
+		"add bool)",
+		name+" sets or adds to c[place[i]+j] the sum of a[from[t·stride+i]+k]·b[t][k][j] over taps t and k < depth; a "+
+			"negative from is a row of zeros. It fetches what lies ahead floats further in a.")
 	acc := s.accumulators()
 	b := Load(Param("b").Base(), GP64())
 	row := make([]reg.GPVirtual, s.rows)
@@ -72,7 +74,8 @@ func (s shape) gather() {
 	}
 	ADDQ(Imm(4*unroll), ahead)
 	for u := range unroll {
-		s.step(acc, Mem{Base: b, Disp: 4 * u * s.columns()}, func(i int) Mem { return Mem{Base: row[i], Index: k, Scale: 4, Disp: 4 * u} })
+		s.step(acc, Mem{Base: b, Disp: 4 * u * s.columns()},
+			func(i int) Mem { return Mem{Base: row[i], Index: k, Scale: 4, Disp: 4 * u} })
 	}
 	ADDQ(U32(uint32(4*unroll*s.columns())), b)
 	ADDQ(Imm(unroll), k)

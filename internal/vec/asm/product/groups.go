@@ -14,7 +14,8 @@ const mostTaps = 9
 func (s shape) groups() {
 	name := s.kernelName("groups")
 	kernel(name, "func(c, a, zero, b []float32, place, from []int32, stride, taps, depth, rows, groups, panel int)",
-		name+" does what "+s.kernelName("gather")+" does for each group: depth floats further in a, a tile's width in c, panel floats in b. There are 1 to 9 taps.")
+		name+" does what "+s.kernelName("gather")+" does for each group: depth floats further in a, a tile's width in c, "+
+			"panel floats in b. There are 1 to 9 taps.")
 	addresses := AllocLocal(8 * s.rows * mostTaps)
 	left, at, from := Load(Param("taps"), GP64()), GP64(), Load(Param("from").Base(), GP64())
 	a, zero, pixel := Load(Param("a").Base(), GP64()), Load(Param("zero").Base(), GP64()), GP64()
@@ -60,7 +61,8 @@ func (s shape) groups() {
 	CMPQ(k, end)
 	JG(LabelRef("rest"))
 	for u := range 4 {
-		s.step(acc, Mem{Base: b, Disp: 4 * u * s.columns()}, func(i int) Mem { return Mem{Base: row[i], Index: k, Scale: 4, Disp: 4 * (u - 4)} })
+		s.step(acc, Mem{Base: b, Disp: 4 * u * s.columns()},
+			func(i int) Mem { return Mem{Base: row[i], Index: k, Scale: 4, Disp: 4 * (u - 4)} })
 	}
 	ADDQ(U32(uint32(16*s.columns())), b)
 	JMP(LabelRef("fours"))
@@ -78,7 +80,8 @@ func (s shape) groups() {
 	CMPQ(at, paramBase("from"))
 	JL(LabelRef("tap"))
 
-	c, place, rows, to := Load(Param("c").Base(), GP64()), Load(Param("place").Base(), GP64()), Load(Param("rows"), GP64()), GP64()
+	c, place, rows, to := Load(Param("c").Base(), GP64()), Load(Param("place").Base(), GP64()),
+		Load(Param("rows"), GP64()), GP64()
 	for i := range acc {
 		MOVLQSX(Mem{Base: place, Disp: 4 * i}, to)
 		LEAQ(Mem{Base: c, Index: to, Scale: 4}, to)

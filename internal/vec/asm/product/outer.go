@@ -10,7 +10,8 @@ import (
 // that one tap of a kernel meets in images with borders; the right ones are a fixed distance apart.
 func (s shape) outer() {
 	name := s.kernelName("outer")
-	kernel(name, "func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, add bool)",
+	kernel(name, "func(c, a, b []float32, stride, images, high, wide, image, line, pixel, next, rows, columns int, "+
+		"add bool)",
 		name+" sets or adds to c[i·stride+j] the sum of a[n·image+y·line+x·pixel+i]·b[((n·high+y)·wide+x)·next+j].")
 	acc := s.accumulators()
 	a, b := Load(Param("a").Base(), GP64()), Load(Param("b").Base(), GP64())

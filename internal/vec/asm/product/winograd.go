@@ -117,7 +117,8 @@ var winograd = map[int]map[string]linear{
 			VFMADD231PS(w.number(a1*a2), x[3], odd)
 			even2, odd2 := plus(w, x[0], w.number(b2), x[2]), product(w, x[1], w.number(b1))
 			VFMADD231PS(w.number(b1*b2), x[3], odd2)
-			return vectors{x[0], sum(w, even, odd), difference(w, even, odd), sum(w, even2, odd2), difference(w, even2, odd2), x[3]}
+			return vectors{x[0], sum(w, even, odd), difference(w, even, odd), sum(w, even2, odd2), difference(w, even2, odd2),
+				x[3]}
 		}},
 		"kernel": {3, 6, func(w width, x vectors) vectors {
 			even, even2 := product(w, x[0], w.number(aScale)), product(w, x[0], w.number(bScale))
@@ -250,7 +251,8 @@ func (l *list) advance(bytes int) {
 // addresses makes a list from the offsets in a parameter; negative ones become the start of another slice.
 func addresses(offsets, base, outside string, count int) Mem {
 	m := AllocLocal(8 * count)
-	from, b, z, at := Load(Param(offsets).Base(), GP64()), Load(Param(base).Base(), GP64()), Load(Param(outside).Base(), GP64()), GP64()
+	from, b, z, at := Load(Param(offsets).Base(), GP64()), Load(Param(base).Base(), GP64()),
+		Load(Param(outside).Base(), GP64()), GP64()
 	for i := range count {
 		found(Mem{Base: from, Disp: 4 * i}, b, z, at)
 		MOVQ(at, m.Offset(8*i))
@@ -319,7 +321,9 @@ func (w width) spread(m int, what string) {
 	f := winograd[m][what]
 	name := fmt.Sprintf("%s%d%s", what, m, w.name)
 	kernel(name, "func(dst, src, zero, buffer []float32, from []int32, plane, channels, group, skip, ahead int)",
-		fmt.Sprintf("%s transforms the square of src at the offsets from, a negative one being zeros, into %d planes of dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.", name, f.out*f.out))
+		fmt.Sprintf("%s transforms the square of src at the offsets from, a negative one being zeros, into %d planes of "+
+			"dst; after each group of channels it skips some floats. It fetches what lies ahead floats further.", name,
+			f.out*f.out))
 	l := list{addresses: addresses("from", "src", "zero", f.in*f.in), offset: GP64(), side: f.in}
 	p := planes{Load(Param("dst").Base(), GP64()), Load(Param("plane"), GP64()), f.out}
 	SHLQ(Imm(2), p.distance)
@@ -349,7 +353,8 @@ func (w width) collect(m int, what string) {
 	f := winograd[m][what]
 	name := fmt.Sprintf("%s%d%s", what, m, w.name)
 	kernel(name, "func(dst, spill, src []float32, place []int32, plane, channels, ahead int)",
-		fmt.Sprintf("%s transforms %d planes of src, which it spoils, into the square of dst at the offsets place, a negative one being spill. It fetches what lies ahead floats further.", name, f.in*f.in))
+		fmt.Sprintf("%s transforms %d planes of src, which it spoils, into the square of dst at the offsets place, a "+
+			"negative one being spill. It fetches what lies ahead floats further.", name, f.in*f.in))
 	l := list{addresses: addresses("place", "dst", "spill", f.out*f.out), offset: GP64(), side: f.out}
 	p := planes{Load(Param("src").Base(), GP64()), Load(Param("plane"), GP64()), f.in}
 	SHLQ(Imm(2), p.distance)
@@ -373,7 +378,8 @@ func (w width) convert(m int, what string) {
 		spoils = ", which it spoils,"
 	}
 	kernel(name, "func(dst, src []float32, to, from, count int)",
-		fmt.Sprintf("%s transforms %d planes of count floats in src%s into %d in dst; to and from are the distances.", name, f.in*f.in, spoils, f.out*f.out))
+		fmt.Sprintf("%s transforms %d planes of count floats in src%s into %d in dst; to and from are the distances.", name,
+			f.in*f.in, spoils, f.out*f.out))
 	src := planes{Load(Param("src").Base(), GP64()), Load(Param("from"), GP64()), f.in}
 	dst := planes{Load(Param("dst").Base(), GP64()), Load(Param("to"), GP64()), f.out}
 	SHLQ(Imm(2), src.distance)
