@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const module = "github.com/bregman-ml/bregman"
@@ -110,6 +113,35 @@ func TestTheRootShowsTheLibrary(t *testing.T) {
 				t.Errorf("%s, of the library, imports %s, of the program", p.ImportPath, imp)
 			}
 		}
+	}
+}
+
+// Generated files are as their generator writes them.
+func TestLinesHaveAtMost120Characters(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || bytes.Contains(data[:min(len(data), 400)], []byte("DO NOT EDIT")) {
+			return err
+		}
+		raw := false // within a raw string that goes over lines
+		for n, line := range strings.Split(string(data), "\n") {
+			inside := raw
+			if strings.Count(line, "`")%2 == 1 {
+				raw = !raw
+			}
+			unbroken := strings.HasPrefix(line, "//go:") || // an instruction
+				strings.HasSuffix(path, "_test.go") && (inside || strings.Contains(line, "`")) // data
+			if utf8.RuneCountInString(line) > 120 && !unbroken {
+				t.Errorf("%s:%d has %d characters", path, n+1, utf8.RuneCountInString(line))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

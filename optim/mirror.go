@@ -49,7 +49,9 @@ const (
 )
 
 func init() {
-	optimizer.KnownOptimizers[Name] = func(scope *model.Scope) optimizer.Interface { return Mirror().FromScope(scope).Done() }
+	optimizer.KnownOptimizers[Name] = func(scope *model.Scope) optimizer.Interface {
+		return Mirror().FromScope(scope).Done()
+	}
 }
 
 // Config is the settings of the optimizer; see Mirror.
@@ -145,7 +147,8 @@ func (c *Config) ClipByNorm(norm float64) *Config {
 // Units measures the weights of each kernel, a tensor of two axes or more, in units of its root mean square u at the
 // first step: the potential is
 //
-//	ψ(w) = Σ u²/(p(p−1)) |w/u|ᵖ,   and the step   z = sign(w)|w/u|^(p−1),   z ← z − η·(p−1)/u·g,   w = u·sign(z)|z|^(1/(p−1)).
+//	ψ(w) = Σ u²/(p(p−1)) |w/u|ᵖ,   and the step
+//	z = sign(w)|w/u|^(p−1),   z ← z − η·(p−1)/u·g,   w = u·sign(z)|z|^(1/(p−1)).
 //
 // A weight of size u moves as in gradient descent whatever p is, for p > 2 larger ones slower and smaller ones faster,
 // for p < 2 the other way round. So one learning rate means much the same for every p. It does not without units, where

@@ -68,11 +68,11 @@ func (*Train) Texts() settings.Texts {
 
 // Help is shown by --help.
 func (*Train) Help() string {
-	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3, and with --python the same networks in
-PyTorch with its SGD, in turns on the same cores. CPU seconds are those of all threads. PyTorch's threads spin while
-they wait for each other: on a machine that others use, too, set GOMAXPROCS=1. Then the product of two matrices of
-1024 x 1024 on one core, and the update of 11 million weights beside the bare pass w -= eta*g. Peak memory is that of
-the whole process so far.
+	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3, and with --python
+the same networks in PyTorch with its SGD, in turns on the same cores. CPU seconds are those of all threads.
+PyTorch's threads spin while they wait for each other: on a machine that others use, too, set GOMAXPROCS=1.
+Then the product of two matrices of 1024 x 1024 on one core, and the update of 11 million weights beside the
+bare pass w -= eta*g. Peak memory is that of the whole process so far.
 
 Examples:
   bregman bench train

@@ -280,7 +280,8 @@ func (*DataGet) Help() string {
   bregman data get cifar10
   bregman data get fashion-sample:4,6 --out coats-and-shirts.svm
 
-Image sets are fetched, checked against their checksums and kept for train. With --out their pixels are written as svmlight text, as tables are.`
+Image sets are fetched, checked against their checksums and kept for train. With --out their pixels are written as
+svmlight text, as tables are.`
 }
 
 // Check finds nothing wrong: what is asked for decides what is needed.

@@ -99,7 +99,7 @@ func (*Train) Texts() settings.Texts {
 // Help is shown by --help.
 func (*Train) Help() string {
 	return `Examples:
-  bregman train                              the small network on the built-in images, with p = 2 and p = 3: half a minute on two cores
+  bregman train                              the small network on built-in images, p = 2 and 3: half a minute
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --epochs 60 --trials 3
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --unit init
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --lr auto
@@ -334,7 +334,8 @@ func (t *Train) schedule(perEpoch int) optim.Schedule {
 }
 
 func (t *Train) optimizer(perEpoch int) *optim.Config {
-	c := optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(t.Momentum).DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).Adaptive(t.Adaptive).
+	c := optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(t.Momentum).Adaptive(t.Adaptive).
+		DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).
 		Schedule(t.schedule(perEpoch))
 	if t.Unit == "init" {
 		c.Units()

@@ -53,7 +53,8 @@ func TestEveryReaderTellsThePsApart(t *testing.T) {
 func TestCurvesStandOutFromThePage(t *testing.T) {
 	luminance := func(c color.Color) float64 {
 		r, g, b, _ := c.RGBA()
-		return 0.2126*linearLight(float64(r)/0xffff) + 0.7152*linearLight(float64(g)/0xffff) + 0.0722*linearLight(float64(b)/0xffff)
+		return 0.2126*linearLight(float64(r)/0xffff) + 0.7152*linearLight(float64(g)/0xffff) +
+			0.0722*linearLight(float64(b)/0xffff)
 	}
 	contrast := func(a, b color.Color) float64 {
 		x, y := luminance(a), luminance(b)

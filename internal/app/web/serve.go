@@ -70,11 +70,11 @@ From another machine without a token: ssh -L 8420:localhost:8420 HOST, then http
 The page uses this JSON API. A run's id is its path below --runs. Numbers that are not finite are null.
   GET  /api/runs                             all runs: id, command, data, p, status, progress, last numbers
   GET  /api/run?id=ID                        settings, result, files, the runs inside it
-  GET  /api/metrics?id=ID&points=800         curves, down-sampled such that extremes stay, with histograms of a network's weights; results
-                                             that are not curves; an offset to continue from
+  GET  /api/metrics?id=ID&points=800         curves, down-sampled such that extremes stay, with histograms of a
+                                             network's weights; results that are not curves; an offset to continue from
   GET  /api/stream?id=ID&from=OFFSET         server-sent events: "rows" with what was appended since, "status", "reset"
   GET  /api/compare?run=ID&run=ID            groups by p: mean and band of each metric; settings that differ
-  GET  /api/weights?id=ID                    the trajectory of a fit's weights (built-in data), or histograms of them over time
+  GET  /api/weights?id=ID                    the trajectory of a fit's weights (built-in data), or histograms over time
   GET  /api/figure?run=ID&metric=M&to=svg    a figure for a paper, svg or png
   GET  /api/export?id=ID&to=csv              all metrics, csv or npz
   GET  /api/report?run=ID                    the page that bregman report writes
