@@ -31,8 +31,8 @@ var house = [][]string{
 	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"},
 
 	{"train"},
-	{"runlog"},
 	{"fit"},
+	{"runlog"},
 	{"margin"},
 	{"linear"},
 	{"dataset"},

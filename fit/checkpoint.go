@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/linear"
 )
@@ -28,6 +29,23 @@ type Checkpoint struct {
 	State     *linear.Checkpoint
 	Points    []linear.Point // of the vector that is continued, before the checkpoint; not in the file
 	Unchecked bool           // read from a file without a checksum, of version 2
+}
+
+// Check returns an error if the checkpoint is not one of this data and these settings.
+func (c *Checkpoint) Check(set *dataset.Set, s Settings) error {
+	if c.Data != "" && c.Data != set.Hash {
+		return errors.New("was made from other data")
+	}
+	_, d := set.X.Dims()
+	for _, r := range c.Finished {
+		if len(r.W) != d {
+			return fmt.Errorf("has %d weights for %d features", len(r.W), d)
+		}
+	}
+	if n := len(newTrainer(set, s).targets); len(c.Finished) > n {
+		return fmt.Errorf("has %d weight vectors, the data asks for %d", len(c.Finished), n)
+	}
+	return nil
 }
 
 // The tensors of the state have these prefixes before the names of their entries. A scalar is a tensor of shape [].

@@ -84,9 +84,6 @@ func (r *Result) Whole() bool {
 	return len(r.Fits) > 0 && len(r.Fits) == max(1, vectors(r.Model.Classes))
 }
 
-// Vectors is how many weight vectors a fit to the data has.
-func Vectors(set *dataset.Set, s Settings) int { return len(newTrainer(set, s).targets) }
-
 // vectors is how many weight vectors a model of these classes has.
 func vectors(classes []float64) int {
 	if len(classes) > 2 {

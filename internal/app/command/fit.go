@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -368,7 +367,7 @@ func (w *fitting) load(ctx context.Context) (err error) {
 // open makes the run folder, or takes that of the run to resume.
 func (w *fitting) open(old *stoppedFit) (err error) {
 	if old != nil {
-		err = w.takeUp(old)
+		err = w.resumeFrom(old)
 	} else if w.Runs != "" {
 		name := strings.TrimSuffix(filepath.Base(w.set.Name), filepath.Ext(w.set.Name))
 		if w.CV > 0 {
@@ -387,18 +386,19 @@ func (w *fitting) open(old *stoppedFit) (err error) {
 
 // hooks write the run folder and tell the user how the fit goes.
 func (w *fitting) hooks(bar *stages) fit.Hooks {
-	h := fit.Hooks{Say: func(r fit.Remark) { w.env.Say("%s%s", r.Text, advice[r.Kind]) }, Progress: bar.set}
-	if w.run == nil {
-		return h
-	}
-	h.Point = func(class *float64, pt linear.Point) error { return w.run.Append(metric{class, pt}) }
-	h.Score = func(s fit.CellScore) error {
-		if len(w.LP) == 0 {
-			s.Lambda = 0 // of --l2, which is not one of several
+	var h fit.Hooks
+	if w.run != nil {
+		h = fit.InFolder(w.run)
+		score := h.Score
+		h.Score = func(s fit.CellScore) error {
+			if len(w.LP) == 0 {
+				s.Lambda = 0 // of --l2, which is not one of several
+			}
+			return score(s)
 		}
-		return w.run.Append(cvLine{&s})
 	}
-	h.Save = func(c fit.Checkpoint) { w.run.Save(checkpointName, c.Encode()) }
+	h.Say = func(r fit.Remark) { w.env.Say("%s%s", r.Text, advice[r.Kind]) }
+	h.Progress = bar.set
 	return h
 }
 
@@ -448,25 +448,6 @@ func (s *stages) end() {
 	if s.bar != nil {
 		s.bar.End()
 	}
-}
-
-// metric is a line of metrics.jsonl.
-type metric struct {
-	class *float64
-	pt    linear.Point
-}
-
-func (m metric) MarshalJSON() ([]byte, error) {
-	b, err := m.pt.MarshalJSON()
-	if err != nil || m.class == nil {
-		return b, err
-	}
-	return append(fmt.Appendf(nil, `{"class":%v,`, *m.class), bytes.TrimPrefix(b, []byte("{"))...), nil
-}
-
-// cvLine is a line of metrics.jsonl about a cell of cross-validation; a resumed run reads it back.
-type cvLine struct {
-	CV *fit.CellScore `json:"cv"`
 }
 
 // startAt reads --init.

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -99,61 +98,21 @@ func list(values []float64) string {
 	return strings.Join(out, ", ")
 }
 
-// traced is the points of one weight vector.
-type traced struct {
-	class  *float64 // nil: there is one vector
-	points []linear.Point
-}
-
-// readTrace reads the points of a fit, by weight vector. An attempt that starts again, with a smaller step or a soft
-// margin, replaces the points before it.
-func readTrace(dir string, accelerated bool) ([]*traced, error) {
-	var out []*traced
-	// JSON has no infinity. To the accelerated method w = 0 has a margin of −∞, and a w without a positive one a gap of
-	// ∞; others do not measure what is missing.
-	margin, gap := math.NaN(), math.NaN()
-	if accelerated {
-		margin, gap = math.Inf(-1), math.Inf(1)
+// orInf is infinity for NaN.
+func orInf(v float64, sign int) float64 {
+	if math.IsNaN(v) {
+		return math.Inf(sign)
 	}
-	value := func(v *float64, otherwise float64) float64 {
-		if v == nil {
-			return otherwise
-		}
-		return *v
-	}
-	err := runlog.ReadMetrics(dir, func(line json.RawMessage) error {
-		var l struct {
-			Class                   *float64
-			Step                    *int
-			Loss, Margin, Norm, Gap *float64
-		}
-		if err := json.Unmarshal(line, &l); err != nil || l.Step == nil {
-			return err // a cell of cross-validation has no step
-		}
-		k := slices.IndexFunc(out, func(t *traced) bool {
-			return t.class == nil && l.Class == nil || t.class != nil && l.Class != nil && *t.class == *l.Class
-		})
-		if k < 0 {
-			k, out = len(out), append(out, &traced{class: l.Class})
-		}
-		t := out[k]
-		for n := len(t.points); n > 0 && t.points[n-1].Step >= *l.Step; n-- {
-			t.points = t.points[:n-1]
-		}
-		t.points = append(t.points, linear.Point{Step: *l.Step, Loss: value(l.Loss, math.Inf(1)),
-			Margin: value(l.Margin, margin),
-			Norm:   value(l.Norm, math.Inf(1)), Gap: value(l.Gap, gap)})
-		return nil
-	})
-	return out, err
+	return v
 }
 
 // addTrace shows loss, norm and margin along the run.
 func addTrace(doc *render.Document, f opened, s *command.Fit, r *command.FitResult) error {
-	all, err := readTrace(f.dir, strings.HasPrefix(r.Method, string(linear.MethodAccelerated)))
+	all, err := fit.ReadTraces(f.dir)
 	if err != nil {
 		return err
 	}
+	accelerated := strings.HasPrefix(r.Method, string(linear.MethodAccelerated))
 	doc.Section("Along the run")
 	trace := render.Table{Header: []string{"vector", "step", "loss", "margin", "norm", "gap"}}
 	loss := render.Figure{Title: "Loss", X: "step", Y: "mean loss", LogX: true, LogY: true}
@@ -161,16 +120,19 @@ func addTrace(doc *render.Document, f opened, s *command.Fit, r *command.FitResu
 	margin := render.Figure{Title: "Margin of the direction", X: "step", Y: "margin of w over its p-norm", LogX: true}
 	for k, t := range all {
 		var at, l, m, no []float64
-		for _, pt := range t.points {
+		for _, pt := range t.Points {
+			if accelerated { // to which w = 0 has a margin of −∞, and a w without a positive one a gap of ∞: JSON has neither
+				pt.Margin, pt.Gap = orInf(pt.Margin, -1), orInf(pt.Gap, 1)
+			}
 			at, l, m, no = append(at, float64(pt.Step)), append(l, pt.Loss), append(m, pt.Margin), append(no, pt.Norm)
 			trace.Rows = append(trace.Rows, []render.Cell{render.Text("%d", k), render.Text("%d", pt.Step),
 				render.Short(pt.Loss, 8),
 				render.Short(pt.Margin, 8), render.Short(pt.Norm, 8), render.Short(pt.Gap, 4)})
 		}
 		c, name := render.Color(r.P), ""
-		if t.class != nil { // one curve a class
+		if t.Class != nil { // one curve a class
 			c = render.Color(1.1 + 8.9*math.Pow(float64(k)/float64(max(1, len(all)-1)), 2))
-			name = fmt.Sprintf("class %v", *t.class)
+			name = fmt.Sprintf("class %v", *t.Class)
 		}
 		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c})
 		norm.Series = append(norm.Series, render.Series{X: at, Y: no, Color: c})
