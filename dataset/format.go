@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/npy"
@@ -13,55 +14,87 @@ import (
 
 type reader func(r io.Reader, name string, opt Options) (*Set, error)
 
-// format finds the reader for a stream: by its first bytes if they are unmistakable, else by the name's
-// ending, else by what the first line looks like.
+// Format is a kind of file that Read knows. It is told by its first bytes if it has magic ones, else by the name's
+// ending, else by what a line of text looks like.
+type Format struct {
+	Name, About string
+	magic       []string
+	endings     []string
+	looks       func(line []byte) bool // nil: it is not text
+	read        reader
+}
+
+// Formats are the kinds of files that are read.
+var Formats = []Format{
+	{Name: "svmlight", About: "label index:value …, a line per example", endings: []string{".svm", ".libsvm", ".svmlight"},
+		looks: looksSVM, read: readSVM},
+	{Name: "csv", About: "a header and a line per example, between commas, semicolons or tabs",
+		endings: []string{".csv", ".tsv"}, looks: looksCSV, read: readCSV},
+	{Name: "npy", About: "NumPy's array, the last column being the labels", magic: []string{npy.Magic},
+		endings: []string{".npy"}, read: readNPY},
+	{Name: "npz", About: "NumPy's arrays X and y", magic: []string{"PK\x03\x04", "PK\x05\x06"}, endings: []string{".npz"},
+		read: readNPZ},
+}
+
+// format finds the reader for a stream.
 func format(in *bufio.Reader, name string) (reader, error) {
 	head, err := in.Peek(peek)
 	if err != nil && err != io.EOF && len(head) == 0 {
 		return nil, err
 	}
 	start := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
+	for _, f := range Formats {
+		if slices.ContainsFunc(f.magic, start) {
+			return f.read, nil
+		}
+	}
 	switch {
-	case start(npy.Magic):
-		return readNPY, nil
-	case start("PK\x03\x04"), start("PK\x05\x06"):
-		return readNPZ, nil
 	case start("\xff\xfe"), start("\xfe\xff"):
 		return nil, errors.New("UTF-16 text: save the file as UTF-8")
 	case start("BZh"), start("\xfd7zXZ"), start("\x28\xb5\x2f\xfd"):
 		return nil, errors.New("compressed, but not with gzip: decompress it first")
 	}
-	switch strings.ToLower(path.Ext(name)) {
-	case ".svm", ".libsvm", ".svmlight":
-		return readSVM, nil
-	case ".csv", ".tsv":
-		return readCSV, nil
-	case ".npy", ".npz":
-		return nil, errors.New("not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez")
+	for _, f := range Formats {
+		switch {
+		case !slices.Contains(f.endings, strings.ToLower(path.Ext(name))):
+		case f.magic != nil:
+			return nil, errors.New("not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez")
+		default:
+			return f.read, nil
+		}
 	}
 	return looks(head)
 }
 
-// looks tells svmlight from CSV by the first line that says anything.
+// looks tells formats of text by the first line that says anything.
 func looks(head []byte) (reader, error) {
 	for line := range bytes.Lines(bytes.TrimPrefix(head, []byte(bom))) {
-		text, _, _ := bytes.Cut(line, []byte("#"))
-		tokens := bytes.Fields(text)
-		switch {
-		case len(tokens) == 0:
+		if text, _, _ := bytes.Cut(line, []byte("#")); len(bytes.Fields(text)) == 0 {
 			continue
-		case len(tokens) > 1 && bytes.ContainsRune(tokens[1], ':'):
-			return readSVM, nil
-		case bytes.ContainsAny(line, ",;\t"):
-			return readCSV, nil
-		case len(tokens) == 1 && isNumber(tokens[0]): // an example without features
-			return readSVM, nil
+		}
+		for _, f := range Formats {
+			if f.looks != nil && f.looks(line) {
+				return f.read, nil
+			}
 		}
 		return nil, errors.New("neither svmlight (label index:value …) nor CSV with a header: check the file, or name it " +
 			".svm or .csv")
 	}
 	return readSVM, nil // which finds no examples
 }
+
+// looksSVM reports whether a line is a label and indices with values, or a label without separators.
+func looksSVM(line []byte) bool {
+	text, _, _ := bytes.Cut(line, []byte("#"))
+	tokens := bytes.Fields(text)
+	if len(tokens) > 1 {
+		return bytes.ContainsRune(tokens[1], ':')
+	}
+	return !looksCSV(line) && isNumber(tokens[0]) // an example without features
+}
+
+// looksCSV reports whether a line has separators.
+func looksCSV(line []byte) bool { return bytes.ContainsAny(line, ",;\t") }
 
 func isNumber(tok []byte) bool {
 	_, n, ok := scanFloat(tok)

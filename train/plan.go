@@ -12,7 +12,7 @@ type Plan struct {
 	LR       float64
 	Seed     uint64
 	Epochs   int
-	Schedule optim.Schedule
+	Schedule optim.Schedule // of the shape that Settings.Optimizer has, which is compiled
 	Init     *Init // weights to start from; nil: drawn from the seed
 	Study    bool  // measure in the end what the weights allow
 

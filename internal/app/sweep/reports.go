@@ -9,6 +9,7 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -172,8 +173,10 @@ func (r *results) JSON(o Outcome) any {
 				vary[v.Key] = v.Value
 			}
 			m := map[string]any{"settings": vary, "trials": s.N, "failed": x.Failed, "diverged": x.Diverged,
-				"not_done": x.Missing,
-				"mean":     finite(s.Mean), "deviation": finite(s.Deviation)}
+				"not_done": x.Missing}
+			for _, stat := range trials.Statistics {
+				m[stat.Key] = finite(stat.Of(x.Each()))
+			}
 			if g.Comparable() {
 				m["best"] = s.Mean == g.Best(col)
 			}

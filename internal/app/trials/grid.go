@@ -121,6 +121,18 @@ func (c *Cell) Each() []float64 {
 	return all
 }
 
+// Statistic is a number of a cell that is not one of its counts.
+type Statistic struct {
+	Key string // in JSON
+	Of  func(values []float64) float64
+}
+
+// Statistics are those that a sweep's JSON has of every cell.
+var Statistics = []Statistic{
+	{"mean", func(v []float64) float64 { return SampleOf(v).Mean }},
+	{"deviation", func(v []float64) float64 { return SampleOf(v).Deviation }},
+}
+
 // Sample is the mean and the deviation of the values.
 func (c *Cell) Sample() Sample { return SampleOf(c.Each()) }
 

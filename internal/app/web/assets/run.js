@@ -8,6 +8,15 @@ import { showTables, showFigures, showInner, showResults } from './tables.js';
 const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
 const sample = 800, refetch = 4000; // points a curve gets from the server, and may have before it is asked again
 
+// panels are the parts of the page below the curves, in order. Each gets the run, its id, its summary, and whether its numbers are curves, and returns elements.
+const panels = [
+  ({ run, s }) => histograms(run, s),
+  ({ run, id, plain }) => showTables(run, id, !plain),
+  ({ run, id, plain }) => showFigures(run, id, !plain),
+  ({ run }) => [h('h2', {}, 'Settings'), settings(run)],
+  ({ run, id }) => [h('h2', {}, 'Files'), files(run, id)],
+];
+
 export async function showRun(params) {
   const id = params.get('id') || '', of = [['id', id]];
   document.title = name(id) + ' – bregman';
@@ -27,8 +36,7 @@ export async function showRun(params) {
       h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
       run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'The run’s report') : null),
     inner, legend, charts, weights, results,
-    ...histograms(run, s), ...showTables(run, id, !plain), ...showFigures(run, id, !plain),
-    h('h2', {}, 'Settings'), settings(run), h('h2', {}, 'Files'), files(run, id)].filter(Boolean));
+    ...panels.flatMap(panel => panel({ run, id, s, plain }))].filter(Boolean));
 
   const view = new Curves(id, charts, legend, note, numbers, s, run.result, run.files.some(f => f.name.endsWith('.md')) ? null : results);
   await view.load();
