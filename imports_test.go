@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
@@ -92,7 +94,7 @@ func TestPackagesImportOnlyFromBelow(t *testing.T) {
 
 // The root is the library. What the command needs and nobody else should import is in internal/app.
 func TestTheRootShowsTheLibrary(t *testing.T) {
-	besides := []string{"cmd", "internal", "docs", "scripts"}
+	besides := []string{"cmd", "internal", "docs", "scripts", "examples"}
 	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
@@ -142,6 +144,83 @@ func TestLinesHaveAtMost120Characters(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The examples are what an outsider can write: modules of their own, which use the library alone.
+func TestExamplesUseTheLibraryAlone(t *testing.T) {
+	entries, err := os.ReadDir("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		seen++
+		dir := filepath.Join("examples", e.Name())
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			t.Errorf("%s is no module: %v", dir, err)
+			continue
+		}
+		// The name of the module decides what it may import: below ours it could have what is internal.
+		if line, _, _ := strings.Cut(string(text), "\n"); !strings.HasPrefix(line, "module example.com/") {
+			t.Errorf("%s: %q should begin with module example.com/", dir, line)
+		}
+		used := ourImports(t, dir)
+		if len(used) == 0 {
+			t.Errorf("%s does not use the library", dir)
+		}
+		for _, name := range used {
+			if slices.Contains(strings.Split(name, "/"), "internal") {
+				t.Errorf("%s imports %s, which no outsider can", dir, name)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("there are no examples")
+	}
+}
+
+// ourImports returns the packages of this module that Go files under dir import, tests among them.
+func ourImports(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			if name, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "\"`"), module+"/"); ours {
+				out = append(out, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Who reads what the library is finds all of it.
+func TestTheRootDocumentsEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, packages := range house {
+		for _, p := range packages {
+			if !strings.Contains(p, "/") && !strings.Contains(string(text), "\n//   - "+p+": ") {
+				t.Errorf("doc.go has no line about %s", p)
+			}
+		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Schedule is how the learning rate changes over a run. Its numbers are variables of the store, so that runs of different
-// length share one compiled step. The zero value keeps the learning rate.
+// Schedule is how the learning rate changes over a run. Its numbers are variables of the store, so that runs of
+// different length share one compiled step. The zero value keeps the learning rate.
 type Schedule struct {
 	shape *shape
 	steps float64 // in all
@@ -56,7 +56,9 @@ func (s Schedule) factor(scope *model.Scope, g *Graph, step *Node) *Node {
 		return ConstAs(t, 1)
 	}
 	values := s.variables()
-	return s.shape.graph(t, func(name string) *Node { return scalar(scope, scheduleScope, name, values[name]).NodeValue(g) })
+	return s.shape.graph(t, func(name string) *Node {
+		return scalar(scope, scheduleScope, name, values[name]).NodeValue(g)
+	})
 }
 
 // Restart sets the step counter back to 0 and the length of the schedule, on the same store: the next run starts

@@ -13,8 +13,8 @@ type Plan struct {
 	Seed     uint64
 	Epochs   int
 	Schedule optim.Schedule // of the shape that Settings.Optimizer has, which is compiled
-	Init     *Init // weights to start from; nil: drawn from the seed
-	Study    bool  // measure in the end what the weights allow
+	Init     *Init          // weights to start from; nil: drawn from the seed
+	Study    bool           // measure in the end what the weights allow
 
 	// Fingerprint is what a checkpoint of the run depends on besides P, LR and Seed, in words: one of other settings is
 	// not resumed.

@@ -14,7 +14,7 @@ import (
 // document is a page of the documentation.
 type document struct{ path, text string }
 
-// documents returns README, CONTRIBUTING and everything in docs/.
+// documents returns README, CONTRIBUTING, the page of the examples and everything in docs/.
 func documents(t *testing.T) []document {
 	t.Helper()
 	var out []document
@@ -28,6 +28,7 @@ func documents(t *testing.T) []document {
 	root := filepath.Join("..", "..")
 	add(filepath.Join(root, "README.md"))
 	add(filepath.Join(root, "CONTRIBUTING.md"))
+	add(filepath.Join(root, "examples", "README.md"))
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			add(path)
