@@ -178,9 +178,9 @@ func (r *Run) unlock() error {
 	return held.Close()
 }
 
-// Take takes an existing run folder for this process and changes nothing in it. GoOn makes it a run again, Release
-// gives it back. Where another process is still writing it, Take returns a BusyError.
-func Take(dir string) (*Run, error) {
+// Lock locks an existing run folder for this process and changes nothing in it. Reopen continues the run, Release
+// unlocks the folder. If another process is writing it, Lock returns a BusyError.
+func Lock(dir string) (*Run, error) {
 	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
 		return nil, err
 	}
@@ -195,12 +195,12 @@ func Take(dir string) (*Run, error) {
 	return r, nil
 }
 
-// Release gives a folder back that was taken, where GoOn was not called or failed. After Finish it does nothing.
+// Release unlocks a folder if Reopen was not called or failed. After Finish it does nothing.
 func (r *Run) Release() error { return r.unlock() }
 
-// GoOn sets a folder that was taken back to running, with these lines as its metrics, and notes that it goes on, by
+// Reopen sets a locked folder back to running, with these lines as its metrics. It records that the run was resumed, by
 // which version and where.
-func (r *Run) GoOn(metrics []any, engine, version string) error {
+func (r *Run) Reopen(metrics []any, engine, version string) error {
 	info := r.Info
 	info.Status, info.Error, info.Warnings, info.Finished = Running, "", nil, time.Time{}
 	info.Resumed = append(info.Resumed, Leg{time.Now().Truncate(time.Millisecond), engine, version, thisMachine()})
@@ -221,13 +221,13 @@ func (r *Run) GoOn(metrics []any, engine, version string) error {
 	return err
 }
 
-// Resume is Take and GoOn, for a run that goes on as it began.
+// Resume is Lock and Reopen, for a run that is resumed by the engine and version it began with.
 func Resume(dir string, metrics []any) (*Run, error) {
-	r, err := Take(dir)
+	r, err := Lock(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.GoOn(metrics, r.Info.Engine, r.Info.Version); err != nil {
+	if err := r.Reopen(metrics, r.Info.Engine, r.Info.Version); err != nil {
 		return nil, errors.Join(err, r.Release())
 	}
 	return r, nil

@@ -247,12 +247,12 @@ func TestTakingAFolderChangesNothingAndGoingOnNotesWhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := Take(r.Dir)
+	taken, err := Lock(r.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var busy *BusyError
-	if _, err := Take(r.Dir); taken.lock != nil && !errors.As(err, &busy) {
+	if _, err := Lock(r.Dir); taken.lock != nil && !errors.As(err, &busy) {
 		t.Errorf("taken twice: %v", err)
 	}
 	if err := errors.Join(taken.Release(), taken.Release()); err != nil {
@@ -261,10 +261,10 @@ func TestTakingAFolderChangesNothingAndGoingOnNotesWhere(t *testing.T) {
 	if after, err := os.ReadFile(r.Path("run.json")); err != nil || string(after) != string(before) {
 		t.Errorf("run.json is %s, %v", after, err)
 	}
-	if taken, err = Take(r.Dir); err != nil {
+	if taken, err = Lock(r.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(taken.GoOn([]any{1}, "cuda", "2"), taken.Sync(), taken.Finish(nil, false)); err != nil {
+	if err := errors.Join(taken.Reopen([]any{1}, "cuda", "2"), taken.Sync(), taken.Finish(nil, false)); err != nil {
 		t.Fatal(err)
 	}
 	info, err := ReadInfo(r.Dir)

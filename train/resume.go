@@ -126,7 +126,7 @@ func (x *Session) Resume(ctx context.Context, p Plan, s *Stopped, o Observer) (R
 	for _, r := range records {
 		kept = append(kept, r)
 	}
-	if err := s.Folder.GoOn(kept, x.engine.Name, s.Version); err != nil {
+	if err := s.Folder.Reopen(kept, x.engine.Name, s.Version); err != nil {
 		return Result{}, err
 	}
 	if epoch == 0 {

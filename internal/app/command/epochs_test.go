@@ -22,7 +22,7 @@ func TestADivergedRunIsToldWhatElseToTry(t *testing.T) {
 			"further from 1"},
 		{Train{WeightDecay: 1}, 2, errors.New("disk full"), "p = 2, seed 7: disk full"},
 	} {
-		if got := (&Trainer{Train: &c.train}).named(c.err, c.p, 7); got.Error() != c.want {
+		if got := (&Trainer{Train: &c.train}).describeError(c.err, c.p, 7); got.Error() != c.want {
 			t.Errorf("%v, want %s", got, c.want)
 		}
 	}

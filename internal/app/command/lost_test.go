@@ -24,7 +24,7 @@ func blocked(t *testing.T, name string) *runlog.Run {
 func TestNumbersThatCannotBeWrittenFailARunOfASweepOnly(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		run := blocked(t, "tables")
-		err := run.Finish((&Trainer{whole: whole}).keep(run, ResultFile, 1), false)
+		err := run.Finish((&Trainer{mustStore: whole}).store(run, ResultFile, 1), false)
 		info, _ := runlog.ReadInfo(run.Dir)
 		if (err != nil) != whole || (info.Status == runlog.Failed) != whole || (len(info.Warnings) == 1) == whole {
 			t.Errorf("whole %v: %v, %+v", whole, err, info)

@@ -14,19 +14,19 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// stopped is a run folder to resume. It is this process's until run is released.
-type stopped struct {
-	run   *runlog.Run
-	train Train
+// stoppedTrain is a run folder to resume. It is this process's until run is released.
+type stoppedTrain struct {
+	run      *runlog.Run
+	recorded Train
 }
 
-// findStopped takes a run folder that is not done and reads its settings.
-func findStopped(dir string) (*stopped, error) {
-	run, err := runlog.Take(dir)
+// findStoppedTrain takes a run folder that is not done and reads its settings.
+func findStoppedTrain(dir string) (*stoppedTrain, error) {
+	run, err := runlog.Lock(dir)
 	if err != nil {
 		return nil, fmt.Errorf("--resume: %w", noRun(dir, err))
 	}
-	s := &stopped{run: run}
+	s := &stoppedTrain{run: run}
 	if err := s.read(); err != nil {
 		run.Release()
 		return nil, fmt.Errorf("--resume %s: %w", dir, err)
@@ -42,7 +42,7 @@ func noRun(dir string, err error) error {
 	return err
 }
 
-func (s *stopped) read() error {
+func (s *stoppedTrain) read() error {
 	info := s.run.Info
 	if info.Command != "train" {
 		return fmt.Errorf("a run of %q, not of train", info.Command)
@@ -50,13 +50,13 @@ func (s *stopped) read() error {
 	if info.Status == runlog.Done {
 		return errors.New("this run is done")
 	}
-	settings.Defaults(&s.train) // of what an older program did not write
+	settings.Defaults(&s.recorded) // of what an older program did not write
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
-		err = json.Unmarshal(data, &s.train)
+		err = json.Unmarshal(data, &s.recorded)
 	}
-	if err == nil && len(s.train.P) != 1 {
-		err = fmt.Errorf("%d values of p: a run has one", len(s.train.P))
+	if err == nil && len(s.recorded.P) != 1 {
+		err = fmt.Errorf("%d values of p: a run has one", len(s.recorded.P))
 	}
 	if err != nil {
 		return fmt.Errorf("its settings: %w", err)
@@ -65,7 +65,7 @@ func (s *stopped) read() error {
 }
 
 // checkData returns an error if the images are not those that the run began with.
-func (s *stopped) checkData(set *images.Set) error {
+func (s *stoppedTrain) checkData(set *images.Set) error {
 	if h := s.run.Info.DataHash; h != "" && h != set.Hash {
 		return fmt.Errorf("--resume %s: the data have changed: %s has the hash %.12s…, the run started with %.12s…: "+
 			"restore the old data, or start a new run", s.run.Dir, set.Name, set.Hash, h)
@@ -74,8 +74,8 @@ func (s *stopped) checkData(set *images.Set) error {
 }
 
 // settings are those of the run, with the engine and output of this command, and its folder of data if it names one.
-func (s *stopped) settings(now *Train) (*Train, error) {
-	t := s.train
+func (s *stoppedTrain) settings(now *Train) (*Train, error) {
+	t := s.recorded
 	settings.Resume(&t, now)
 	t.Runs = filepath.Dir(s.run.Dir)
 	one, err := Ready(&t)
@@ -86,10 +86,10 @@ func (s *stopped) settings(now *Train) (*Train, error) {
 }
 
 // resume continues a run from its newest checkpoint that can be used to its end.
-func (w *Trainer) resume(ctx context.Context, s *stopped) (r TrainResult, err error) {
+func (w *Trainer) resume(ctx context.Context, s *stoppedTrain) (r TrainResult, err error) {
 	plan := w.plan(w.P[0], w.Seed, float64(w.LR))
 	r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Run: s.run.Dir}
-	defer func() { err = w.named(err, plan.P, plan.Seed) }()
+	defer func() { err = w.describeError(err, plan.P, plan.Seed) }()
 	old := train.ReadStopped(s.run)
 	old.Version = w.env.Version
 	if w.Init != "" && plan.Init == nil {

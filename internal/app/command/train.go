@@ -224,10 +224,10 @@ type TrainResult struct {
 
 // Do trains.
 func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
-	var old *stopped
+	var old *stoppedTrain
 	if t.Resume != "" {
 		var err error
-		if old, err = findStopped(t.Resume); err != nil {
+		if old, err = findStoppedTrain(t.Resume); err != nil {
 			return nil, err
 		}
 		defer old.run.Release()
@@ -244,11 +244,11 @@ func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
 	}
 	defer w.Close()
 	if old != nil {
-		err = w.again(ctx, old)
+		err = w.resumeRun(ctx, old)
 	} else {
 		err = w.all(ctx)
 	}
-	for k, line := range w.left {
+	for k, line := range w.remaining {
 		if k == 0 {
 			env.Say("not finished:")
 		}
@@ -262,7 +262,7 @@ func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
 func NewTrainer(env *Env, t *Train) (*Trainer, error) { return newTrainer(env, t, nil) }
 
 // newTrainer is NewTrainer for a run that may be resumed.
-func newTrainer(env *Env, t *Train, old *stopped) (*Trainer, error) {
+func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 	eng, err := OpenEngine(env, t.Engine)
 	if err != nil {
 		return nil, err
@@ -356,7 +356,7 @@ var _ Result = (*Trained)(nil)
 
 func (w *Trainer) trained() *Trained {
 	return &Trained{Model: w.Model, Data: w.set.Name, Engine: w.engine.Name, Precision: w.Precision,
-		Parameters: w.session.Params, Epochs: w.Epochs, Runs: w.results, Left: w.left, means: w.RunningMean()}
+		Parameters: w.session.Params, Epochs: w.Epochs, Runs: w.results, Left: w.remaining, means: w.RunningMean()}
 }
 
 // JSON has every run.

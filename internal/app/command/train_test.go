@@ -456,14 +456,14 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
 	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, Epochs: 9, LR: settings.Auto, Runs: "my runs"},
 		rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
-	w.leave(TrainResult{Run: "my runs/a"}, 0, 1) // interrupted in p = 3 of the first trial
+	w.noteRemaining(TrainResult{Run: "my runs/a"}, 0, 1) // interrupted in p = 3 of the first trial
 	want := []string{"--resume 'my runs/a'", "--p 7 --epochs", "--p 2 --epochs", "--p 3 --epochs", "--p 7 --epochs"}
 	rates := []string{"", "--lr auto", "--lr 0.25", "--lr 0.5", "--lr auto"}
 	seeds := []string{"", "--seed 5 --precision", "--seed 6 --trials 2", "--seed 6 --trials 2", "--seed 6 --trials 2"}
-	if len(w.left) != len(want) {
-		t.Fatalf("%q", w.left)
+	if len(w.remaining) != len(want) {
+		t.Fatalf("%q", w.remaining)
 	}
-	for k, l := range w.left {
+	for k, l := range w.remaining {
 		if !strings.Contains(l, want[k]) || !strings.Contains(l, rates[k]) || !strings.Contains(l, seeds[k]) {
 			t.Errorf("%s\nwant %s %s %s", l, want[k], rates[k], seeds[k])
 		}
@@ -473,7 +473,7 @@ func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
 // The folder is taken before anything is compiled.
 func TestABusyRunIsRefusedBeforeCompiling(t *testing.T) {
 	dir := broken(t, tiny(t))
-	taken, err := runlog.Take(dir)
+	taken, err := runlog.Lock(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,15 +491,15 @@ func TestARunKeepsAbsolutePathsAndItsFolderOfData(t *testing.T) {
 	settings.Data, settings.DataDir = "pictures", "sets"
 	dir := broken(t, settings)
 	t.Chdir(t.TempDir())
-	old, err := findStopped(dir)
+	old, err := findStoppedTrain(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer old.run.Release()
-	if !filepath.IsAbs(old.train.Data) || !filepath.IsAbs(old.train.DataDir) {
-		t.Errorf("data %s, folder %s", old.train.Data, old.train.DataDir)
+	if !filepath.IsAbs(old.recorded.Data) || !filepath.IsAbs(old.recorded.DataDir) {
+		t.Errorf("data %s, folder %s", old.recorded.Data, old.recorded.DataDir)
 	}
-	if got := must(old.settings(&Train{})); got.DataDir != old.train.DataDir {
+	if got := must(old.settings(&Train{})); got.DataDir != old.recorded.DataDir {
 		t.Errorf("the folder of the data is %q", got.DataDir)
 	}
 	if got := must(old.settings(&Train{DataDir: "other"})); got.DataDir != "other" {

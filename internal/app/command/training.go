@@ -21,15 +21,15 @@ import (
 // Trainer is a network compiled for the runs of a Train.
 type Trainer struct {
 	*Train
-	env     *Env
-	set     *images.Set
-	engine  *engine.Engine
-	session *train.Session
-	init    *train.Init
-	rates   map[float64]train.RateSearch // by p
-	whole   bool                         // a run whose numbers cannot be written fails
-	results []TrainResult
-	left    []string // commands that make what an interrupt or a full disk left
+	env       *Env
+	set       *images.Set
+	engine    *engine.Engine
+	session   *train.Session
+	init      *train.Init
+	rates     map[float64]train.RateSearch // by p
+	mustStore bool                         // a run fails if its numbers cannot be written
+	results   []TrainResult
+	remaining []string // commands for what an interrupt or a full disk prevented
 }
 
 // Close frees the engine's memory.
@@ -49,12 +49,12 @@ func (w *Trainer) Serves(t *Train) bool {
 func (w *Trainer) Reuse(t *Train) *Trainer {
 	other, one := *w, *t
 	one.Precision = w.Precision
-	other.Train, other.rates, other.results, other.left = &one, map[float64]train.RateSearch{}, nil, nil
+	other.Train, other.rates, other.results, other.remaining = &one, map[float64]train.RateSearch{}, nil, nil
 	return &other
 }
 
-// all runs every p and seed. One that fails does not keep the others from their turn; an interrupt does, and what it
-// leaves is in w.left.
+// all runs every p and seed. If one fails, the others still run. After an interrupt w.remaining has the commands for the
+// rest.
 func (w *Trainer) all(ctx context.Context) error {
 	var failed []error
 	for trial := range w.Trials {
@@ -64,7 +64,7 @@ func (w *Trainer) all(ctx context.Context) error {
 				return runlog.Create(w.Runs, fmt.Sprintf("train-%s-p%v-s%d", w.Model, p, seed), info)
 			})
 			if err != nil && ctx.Err() != nil {
-				w.leave(r, trial, k)
+				w.noteRemaining(r, trial, k)
 				return errors.Join(append(failed, err)...)
 			}
 			if err != nil {
@@ -77,11 +77,11 @@ func (w *Trainer) all(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// again goes on with a run that was stopped.
-func (w *Trainer) again(ctx context.Context, old *stopped) error {
+// resumeRun resumes a stopped run.
+func (w *Trainer) resumeRun(ctx context.Context, old *stoppedTrain) error {
 	r, err := w.resume(ctx, old)
 	if err != nil && ctx.Err() != nil {
-		w.left = []string{"bregman train --resume " + settings.Quote(r.Run)}
+		w.remaining = []string{"bregman train --resume " + settings.Quote(r.Run)}
 		return err
 	}
 	if err != nil {
@@ -95,23 +95,23 @@ func (w *Trainer) again(ctx context.Context, old *stopped) error {
 func (w *Trainer) fail(r *TrainResult, err error) {
 	r.Error = err.Error()
 	if r.Run != "" && notWritten(err) {
-		w.left = append(w.left, "bregman train --resume "+settings.Quote(r.Run))
+		w.remaining = append(w.remaining, "bregman train --resume "+settings.Quote(r.Run))
 	}
 }
 
-// leave notes what an interrupt in the k-th p of a trial leaves to do.
-func (w *Trainer) leave(r TrainResult, trial, k int) {
+// noteRemaining notes the commands for what remains to do after an interrupt in the k-th p of a trial.
+func (w *Trainer) noteRemaining(r TrainResult, trial, k int) {
 	if r.Run != "" {
-		w.left = append(w.left, "bregman train --resume "+settings.Quote(r.Run))
+		w.remaining = append(w.remaining, "bregman train --resume "+settings.Quote(r.Run))
 		k++
 	}
-	w.leaveRuns(w.P[k:], 1, w.Seed+uint64(trial))
-	w.leaveRuns(w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1)
+	w.noteRuns(w.P[k:], 1, w.Seed+uint64(trial))
+	w.noteRuns(w.P, w.Trials-trial-1, w.Seed+uint64(trial)+1)
 }
 
-// leaveRuns notes the commands for runs that were not begun. Where a learning rate was found, which the first seed
-// decides, it stays.
-func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
+// noteRuns notes the commands for runs that have not started. A learning rate that was found is part of them: the first
+// seed decides it.
+func (w *Trainer) noteRuns(ps []float64, trials int, seed uint64) {
 	rest := *w.Train
 	rest.P, rest.Trials, rest.Seed = nil, trials, seed
 	for _, p := range ps {
@@ -123,11 +123,11 @@ func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
 		one := rest
 		one.P, one.LR = []float64{p}, settings.Rate(found.Rate)
 		if trials > 0 {
-			w.left = append(w.left, settings.CommandLine("train", one))
+			w.remaining = append(w.remaining, settings.CommandLine("train", one))
 		}
 	}
 	if len(rest.P) > 0 && trials > 0 {
-		w.left = append(w.left, settings.CommandLine("train", rest))
+		w.remaining = append(w.remaining, settings.CommandLine("train", rest))
 	}
 }
 
@@ -135,7 +135,7 @@ func (w *Trainer) leaveRuns(ps []float64, trials int, seed uint64) {
 func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func(runlog.Info) (*runlog.Run,
 	error)) (r TrainResult, err error) {
 	r = TrainResult{P: p, Seed: seed, LR: float64(w.LR)}
-	defer func() { err = w.named(err, p, seed) }()
+	defer func() { err = w.describeError(err, p, seed) }()
 	one := *w.Train
 	one.P, one.Trials, one.Seed = []float64{p}, 1, seed
 	one.Data, one.DataDir, one.Init = AbsoluteData(one.Data), Absolute(one.DataDir), Absolute(one.Init)
@@ -165,8 +165,9 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 	return r, w.finished(run, err, ctx.Err() != nil)
 }
 
-// named says in an error which run it is of, and where it diverged what else than the learning rate may be the reason.
-func (w *Trainer) named(err error, p float64, seed uint64) error {
+// describeError adds p and the seed to the error of a run. If the run diverged, it also names other reasons than the
+// learning rate.
+func (w *Trainer) describeError(err error, p float64, seed uint64) error {
 	if err == nil {
 		return nil
 	}
@@ -283,7 +284,7 @@ func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 // keeps its weights and no checkpoints: many runs of a large network would fill a disk.
 func (w *Trainer) RunIn(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
 	whole := *w
-	whole.whole = true
+	whole.mustStore = true
 	r, err := whole.in(ctx, dir, p, seed)
 	if err == nil {
 		err = os.RemoveAll(filepath.Join(dir, "checkpoints"))
@@ -292,7 +293,7 @@ func (w *Trainer) RunIn(ctx context.Context, dir string, p float64, seed uint64)
 }
 
 func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (TrainResult, error) {
-	old, err := findStopped(dir)
+	old, err := findStoppedTrain(dir)
 	if busy := (*runlog.BusyError)(nil); errors.As(err, &busy) {
 		return TrainResult{}, err
 	}
@@ -360,13 +361,13 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 		TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
 		Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning}
 	if out.Study != nil {
-		if err := w.keep(run, StudyFile, out.Study); err != nil {
+		if err := w.store(run, StudyFile, out.Study); err != nil {
 			return err
 		}
 	}
 	stored := *r
 	stored.Run = "" // the folder may be moved
-	return w.keep(run, ResultFile, stored)
+	return w.store(run, ResultFile, stored)
 }
 
 // finished ends a run, and says so if it is done.
@@ -423,10 +424,10 @@ func (b *trainBars) end() {
 	}
 }
 
-// keep writes numbers that others read. A run of a sweep fails without them, and is made again; another is done.
-func (w *Trainer) keep(run *runlog.Run, name string, v any) error {
+// store writes numbers that others read. A run of a sweep fails without them, and is made again; another is done.
+func (w *Trainer) store(run *runlog.Run, name string, v any) error {
 	err := run.WriteJSON(name, v)
-	if err != nil && !w.whole {
+	if err != nil && !w.mustStore {
 		run.Lost(name, err)
 		return nil
 	}
