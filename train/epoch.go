@@ -192,7 +192,7 @@ func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Sc
 			begin := min(first, n-x.test)
 			for i := first; i < min(first+x.test, n); i++ {
 				row, label := logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i])
-				loss, right := judge(row, label)
+				loss, right := exampleLoss(row, label)
 				s.Loss += loss
 				s.Accuracy += right
 				margins = append(margins, outputMargin(row, label))
@@ -218,8 +218,8 @@ func (x *Session) answers(first int, flip bool) ([]float32, error) {
 	return tensors.CopyFlatData[float32](out)
 }
 
-// judge returns the cross entropy of one example's answers, and 1 if the label's is the largest.
-func judge(logits []float32, label int) (loss, right float64) {
+// exampleLoss returns the cross entropy of one example's answers, and 1 if the label's is the largest.
+func exampleLoss(logits []float32, label int) (loss, right float64) {
 	top, best := math.Inf(-1), 0
 	for k, v := range logits {
 		if float64(v) > top {

@@ -74,7 +74,7 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 			"augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
 	}
 	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(),
-		PerEpoch: set.Train.Len() / s.Batch, test: min(evaluated(e.Name), set.Test.Len())}
+		PerEpoch: set.Train.Len() / s.Batch, test: min(evalBatch(e.Name), set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
 		x.dtype = dtypes.BFloat16
@@ -101,9 +101,9 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	return x, err
 }
 
-// evaluated is how many images an evaluation takes at a time. A thousand fill a GPU; on a CPU they only take memory,
+// evalBatch is how many images an evaluation takes at a time. A thousand fill a GPU; on a CPU they only take memory,
 // gigabytes for ResNet-18.
-func evaluated(engine string) int {
+func evalBatch(engine string) int {
 	if engine == "cuda" {
 		return 1000
 	}
@@ -193,7 +193,7 @@ func (x *Session) featureGraph(scope *model.Scope, first *Node) (logits, feature
 }
 
 // trainBatch is how many training images an evaluation takes at a time.
-func (x *Session) trainBatch() int { return min(evaluated(x.engine.Name), x.set.Train.Len()) }
+func (x *Session) trainBatch() int { return min(evalBatch(x.engine.Name), x.set.Train.Len()) }
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {

@@ -450,7 +450,7 @@ func TestCheckpointsWithOtherTypesOrShapesAreRefused(t *testing.T) {
 }
 
 func TestFlipAveragingIsAnAverage(t *testing.T) {
-	loss, right := judge([]float32{1, 3, 2}, 1)
+	loss, right := exampleLoss([]float32{1, 3, 2}, 1)
 	if want := math.Log(math.Exp(-2) + 1 + math.Exp(-1)); right != 1 || math.Abs(loss-want) > 1e-12 {
 		t.Errorf("loss %v, want %v, right %v", loss, want, right)
 	}
