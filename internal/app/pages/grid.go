@@ -203,7 +203,7 @@ func (g Grid) Pairs() render.Table {
 			if se := d.Error(); !math.IsNaN(se) {
 				c.Text += fmt.Sprintf(" ± %.2g (%s)", se, trials.Probability(d.Chance))
 			}
-			c.Best = d.Chance < trials.Sure
+			c.Best = d.Chance < trials.Significant
 			t.Rows[k] = append(t.Rows[k], c)
 		}
 	}

@@ -128,10 +128,10 @@ type compared struct {
 }
 
 // significantHere says whether our difference is more than chance.
-func (c compared) significantHere() bool { return c.ours.Chance < trials.Sure }
+func (c compared) significantHere() bool { return c.ours.Chance < trials.Significant }
 
 // significantInPaper says the same of the difference in the paper.
-func (c compared) significantInPaper() bool { return c.paperChance < trials.Sure }
+func (c compared) significantInPaper() bool { return c.paperChance < trials.Significant }
 
 // compare says for all pairs of p how they are ordered here and, if it has both, in the paper. Ours are paired by seed:
 // Student's t. Of the paper's only means and deviations are known: Welch's t. Both are corrected by Holm's method over

@@ -120,5 +120,5 @@ func Holm(ps []float64) []float64 {
 	return out
 }
 
-// Sure is the corrected probability below which a difference counts.
-const Sure = 0.05
+// Significant is the corrected probability below which a difference counts.
+const Significant = 0.05

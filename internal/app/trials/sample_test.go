@@ -63,7 +63,7 @@ func TestEqualDifferencesAreNotSure(t *testing.T) {
 					values[i][uint64(s)] = 90 + math.Round(rng.NormFloat64()*4)
 				}
 			}
-			if slices.ContainsFunc(Pairs(values), func(p Pair) bool { return p.Chance < Sure }) {
+			if slices.ContainsFunc(Pairs(values), func(p Pair) bool { return p.Chance < Significant }) {
 				sure++
 			}
 		}
