@@ -230,7 +230,7 @@ func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Op
 	env.Say("%d of %s done, in %.1f s", out.Done, render.Count(out.Runs, "run"), out.Seconds)
 	if n := len(out.Failed); err == nil && n > 0 {
 		err = fmt.Errorf("%d of %s failed, the first (%s): %s. When that is fixed: bregman sweep retry %s",
-			n, render.Count(out.Runs, "run"), out.Failed[0].Run, out.Failed[0].Error, o.again(dir))
+			n, render.Count(out.Runs, "run"), out.Failed[0].Run, out.Failed[0].Error, o.resumeArgs(dir))
 	}
 	return swept{view, out}, err
 }
@@ -355,7 +355,8 @@ func (s *Stop) stop(ctx context.Context, env *command.Env) error {
 			return err
 		}
 	}
-	env.Say("%s: stopped; resume with: bregman sweep resume %s", s.Dir, Options{Connection: s.Connection}.again(s.Dir))
+	env.Say("%s: stopped; resume with: bregman sweep resume %s", s.Dir,
+		Options{Connection: s.Connection}.resumeArgs(s.Dir))
 	return nil
 }
 
@@ -412,14 +413,15 @@ func (r *Retry) Do(ctx context.Context, env *command.Env) (command.Result, error
 	if err := os.RemoveAll(f.path("failed")); err != nil {
 		return nil, err
 	}
-	if err := forgive(ctx, env, f, plan, failed, r.Options); err != nil {
+	if err := resetAttempts(ctx, env, f, plan, failed, r.Options); err != nil {
 		return nil, err
 	}
 	return r.Resume.Do(ctx, env)
 }
 
-// forgive makes the server forget how often runs failed.
-func forgive(ctx context.Context, env *command.Env, f Folder, plan *Plan, failed map[string]failure, o Options) error {
+// resetAttempts makes the server forget how often runs failed.
+func resetAttempts(ctx context.Context, env *command.Env, f Folder, plan *Plan, failed map[string]failure,
+	o Options) error {
 	if o.NATS == "" {
 		return os.RemoveAll(f.path("queue")) // of this machine alone: nothing there is needed
 	}

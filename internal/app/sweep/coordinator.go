@@ -34,7 +34,7 @@ type coordinator struct {
 	unwatch context.CancelFunc // of the watch under way
 	open    map[string]bool    // runs neither done nor given up
 	done    int
-	given   int      // given up
+	failed  int      // given up
 	corrupt sync.Map // names of results that did not arrive whole: which version of them
 	coming  sync.Map // runs whose results are being fetched
 	bar     command.Bar
@@ -94,9 +94,9 @@ type Outcome struct {
 	Seconds float64
 }
 
-// again is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not
+// resumeArgs is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not
 // repeated.
-func (o Options) again(dir string) string {
+func (o Options) resumeArgs(dir string) string {
 	line := settings.Quote(dir)
 	switch {
 	case strings.Contains(o.NATS, "@"):
@@ -122,7 +122,7 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 			return Outcome{}, err
 		}
 	}
-	if err := c.take(); err != nil {
+	if err := c.lockFolder(); err != nil {
 		return Outcome{}, err
 	}
 	os.Remove(c.path("stop"))
@@ -132,10 +132,10 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	err := c.work(ctx)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
-		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.again(dir))
+		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.resumeArgs(dir))
 	// not wrapped: this says more than the program would say of an interruption
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.again(dir))
+		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.resumeArgs(dir))
 	}
 	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
 	for id, f := range c.failures(plan) {
@@ -194,8 +194,8 @@ func (c *coordinator) report() error {
 // errStopped is how a sweep ends that `bregman sweep stop` ended.
 var errStopped = errors.New("stopped")
 
-// take locks the folder and finds what is done.
-func (c *coordinator) take() (err error) {
+// lockFolder locks the folder and finds what is done.
+func (c *coordinator) lockFolder() (err error) {
 	info := runlog.Info{Command: "sweep", Settings: c.plan.File, Seed: c.plan.File.Seed, Engine: c.Engine,
 		Version: c.plan.Version}
 	old, err := c.readPlan()
@@ -251,14 +251,14 @@ func (c *coordinator) take() (err error) {
 		return errors.Join(err, c.run.Finish(err, false))
 	}
 	for _, s := range without {
-		if err := c.mend(s); err != nil {
+		if err := c.removeTorn(s); err != nil {
 			return errors.Join(err, c.run.Finish(err, false))
 		}
 	}
 	failed := c.failures(c.plan)
 	for _, s := range c.plan.Runs {
 		if _, bad := failed[s.ID]; bad && !c.has(s) {
-			c.given++
+			c.failed++
 		} else if !c.has(s) {
 			c.open[s.ID] = true
 		}

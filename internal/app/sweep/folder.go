@@ -56,7 +56,7 @@ func (f Folder) Result(s *Spec) (Result, bool) {
 	return r, err == nil
 }
 
-// errTorn is that of a result that is no JSON.
+// errTorn is the error of a result that is not JSON.
 var errTorn = errors.New("not a result")
 
 func (f Folder) read(s *Spec) (r Result, err error) {
@@ -67,9 +67,9 @@ func (f Folder) read(s *Spec) (r Result, err error) {
 	return r, err
 }
 
-// mend removes the folder of a run that has no result, or half of one, as a power cut may leave it: the run is made
-// again. A result that is there and cannot be read is an error and stays. Only who holds the folder's lock may mend it.
-func (f Folder) mend(s *Spec) error {
+// removeTorn removes the folder of a run without a result, or with half of one after a power cut, so that the run is
+// repeated. A complete result that cannot be read is an error and stays. The caller must hold the lock of the folder.
+func (f Folder) removeTorn(s *Spec) error {
 	_, err := f.read(s)
 	if err == nil || !errors.Is(err, errTorn) && !errors.Is(err, fs.ErrNotExist) {
 		return err

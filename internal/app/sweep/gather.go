@@ -30,13 +30,13 @@ const lookEvery = 5 * time.Second
 // gather takes in what ends until nothing is open. Now and then it looks whether something was lost on the way, and
 // refreshes the report.
 func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
-	c.bar = c.env.Bar("sweep "+c.plan.File.Name, int64(c.done+c.given), int64(len(c.plan.Runs)))
+	c.bar = c.env.Bar("sweep "+c.plan.File.Name, int64(c.done+c.failed), int64(len(c.plan.Runs)))
 	defer c.bar.End()
 	check := time.NewTicker(lookEvery)
 	defer check.Stop()
-	reported, at, again := c.done, time.Now(), false
+	reported, at, reconnected := c.done, time.Now(), false
 	for len(c.open) > 0 {
-		c.bar.Set(int64(c.done+c.given), "")
+		c.bar.Set(int64(c.done+c.failed), "")
 		select {
 		case e := <-c.events:
 			if err := c.ended(e); err != nil {
@@ -44,7 +44,7 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 			}
 		case <-c.q.back:
 			check.Reset(500 * time.Millisecond) // it may have forgotten everything
-			again = true
+			reconnected = true
 		case <-check.C:
 			check.Reset(lookEvery)
 			if c.q.server != nil && !c.q.server.JetStreamEnabled() {
@@ -52,9 +52,9 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 			}
 			if err := c.reconcile(ctx); err != nil && ctx.Err() == nil {
 				c.env.Say("the queue: %v", err)
-			} else if again {
+			} else if reconnected {
 				watchAgain()
-				again = false
+				reconnected = false
 			}
 			if c.done > reported && time.Since(at) > 30*time.Second {
 				reported, at = c.done, time.Now()
@@ -85,13 +85,13 @@ func (c *coordinator) ended(e event) error {
 			return err
 		}
 		delete(c.open, e.run.ID)
-		c.given++
+		c.failed++
 		c.env.Say("%v: failed after %s: %s", e.run, render.Count(e.failure.Attempts, "attempt"), e.failure.Error)
 		return nil
 	}
 	r, ok := c.Result(e.run)
 	if !ok {
-		return c.mend(e.run) // it is still open, and reconcile queues it again
+		return c.removeTorn(e.run) // it is still open, and reconcile queues it again
 	}
 	delete(c.open, e.run.ID)
 	c.done++
@@ -279,7 +279,7 @@ func (c *coordinator) watchStates(ctx context.Context) {
 		return
 	}
 	defer watch.Stop()
-	under := map[string]active{}
+	running := map[string]active{}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	changed := true
@@ -293,7 +293,7 @@ func (c *coordinator) watchStates(ctx context.Context) {
 			}
 			changed = false
 			list := []active{}
-			for _, a := range under {
+			for _, a := range running {
 				list = append(list, a)
 			}
 			slices.SortFunc(list, func(a, b active) int { return a.Since.Compare(b.Since) })
@@ -314,10 +314,10 @@ func (c *coordinator) watchStates(ctx context.Context) {
 				continue
 			}
 			changed = true
-			delete(under, s.ID)
+			delete(running, s.ID)
 			switch p.State {
 			case "running":
-				under[s.ID] = active{s.ID, s.String(), p.Worker, p.Since}
+				running[s.ID] = active{s.ID, s.String(), p.Worker, p.Since}
 			case "failed":
 				c.tell(ctx, event{s, c.failure(s, p)})
 			}

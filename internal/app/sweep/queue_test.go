@@ -363,11 +363,11 @@ func TestTheNewerCheckpointCounts(t *testing.T) {
 func TestGoingOnRepeatsTheServerAndNoPassword(t *testing.T) {
 	for url, want := range map[string]string{"": "a", "nats://q:4222": "a --nats nats://q:4222",
 		"nats://me:secret@q:4222": "a --nats URL"} {
-		if got := (Options{Connection: Connection{NATS: url}}).again("a"); got != want {
+		if got := (Options{Connection: Connection{NATS: url}}).resumeArgs("a"); got != want {
 			t.Errorf("%s: %q, want %q", url, got, want)
 		}
 	}
-	if got := (Options{Listen: "0.0.0.0:4333"}).again("a b"); got != "'a b' --listen 0.0.0.0:4333" {
+	if got := (Options{Listen: "0.0.0.0:4333"}).resumeArgs("a b"); got != "'a b' --listen 0.0.0.0:4333" {
 		t.Errorf("%q", got)
 	}
 }

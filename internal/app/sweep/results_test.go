@@ -274,7 +274,7 @@ func TestOnlyWhoHoldsTheFolderRemovesATornResult(t *testing.T) {
 		t.Errorf("a view: %d done, %d missing, folders %q", r.done, len(r.missing), f.names("trials"))
 	}
 	for i, s := range p.Runs {
-		if err := f.mend(s); (err != nil) != (s == unreadable) {
+		if err := f.removeTorn(s); (err != nil) != (s == unreadable) {
 			t.Errorf("%v: %v", s, err)
 		}
 		if _, err := os.Stat(f.Trial(s)); (err == nil) != (i == 0 || s == unreadable) {

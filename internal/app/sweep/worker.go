@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	attempts  = 3        // a run that fails is tried so often: once, and retried twice
-	deaths    = 20       // a run that was handed out so often kills its workers
-	freeSpace = 32 << 20 // bytes a disk must have left for a run to start
+	maxAttempts   = 3        // a run that fails is tried so often: once, and retried twice
+	maxDeliveries = 20       // a run that was handed out so often kills its workers
+	freeSpace     = 32 << 20 // bytes a disk must have left for a run to start
 )
 
 // store is where a worker brings its results: the sweep's folder, or the object store.
@@ -42,13 +42,13 @@ type worker struct {
 	jobs  int
 	env   *command.Env
 
-	mu    sync.Mutex
-	under map[string]context.CancelFunc // the runs under way, by plan and run
+	mu      sync.Mutex
+	running map[string]context.CancelFunc // the runs under way, by plan and run
 }
 
 // run works until the context ends, or for a worker told so, until the queue is empty for idle.
 func (w *worker) run(ctx context.Context, idle time.Duration) error {
-	w.under = map[string]context.CancelFunc{}
+	w.running = map[string]context.CancelFunc{}
 	var wg sync.WaitGroup
 	errs := make(chan error, w.jobs)
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,21 +124,21 @@ func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 		msg.Ack()
 		return
 	}
-	if meta.NumDelivered > deaths {
-		w.giveUp(ctx, t, msg, fmt.Errorf("%d workers took it and stopped answering", deaths), attempts)
+	if meta.NumDelivered > maxDeliveries {
+		w.reportFailure(ctx, t, msg, fmt.Errorf("%d workers took it and stopped answering", maxDeliveries), maxAttempts)
 		return
 	}
 	key := t.Plan + "." + t.Run.ID
 	run, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
-	w.under[key] = cancel
+	w.running[key] = cancel
 	w.mu.Unlock()
 	announced := w.beat(run, t, msg)
 	err = w.make(run, r, t)
 	cancel()
 	<-announced
 	w.mu.Lock()
-	delete(w.under, key)
+	delete(w.running, key)
 	w.mu.Unlock()
 	if err == nil {
 		w.answer(msg.Ack)
@@ -243,23 +243,23 @@ func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err erro
 		msg.NakWithDelay(5 * time.Second)
 		return
 	case errors.As(err, &final):
-		w.giveUp(ctx, t, msg, err, 1)
+		w.reportFailure(ctx, t, msg, err, 1)
 		return
 	}
 	p := w.q.progress(ctx, t.Plan, t.Run.ID)
 	p.Attempts++
-	if p.Attempts >= attempts {
-		w.giveUp(ctx, t, msg, err, p.Attempts)
+	if p.Attempts >= maxAttempts {
+		w.reportFailure(ctx, t, msg, err, p.Attempts)
 		return
 	}
-	w.env.Say("%v: attempt %d of %d failed: %v", t.Run, p.Attempts, attempts, err)
+	w.env.Say("%v: attempt %d of %d failed: %v", t.Run, p.Attempts, maxAttempts, err)
 	p.State, p.Worker, p.Error, p.Since = "waiting", w.name, err.Error(), time.Now()
 	w.q.report(ctx, t.Plan, t.Run.ID, p)
 	msg.NakWithDelay(200 * time.Millisecond)
 }
 
-// giveUp reports a run as failed. It leaves the queue only once that is known.
-func (w *worker) giveUp(ctx context.Context, t task, msg jetstream.Msg, err error, n int) {
+// reportFailure reports a run as failed. It leaves the queue only once that is known.
+func (w *worker) reportFailure(ctx context.Context, t task, msg jetstream.Msg, err error, n int) {
 	if late := w.q.report(ctx, t.Plan, t.Run.ID, progress{State: "failed", Worker: w.name, Since: time.Now(), Attempts: n,
 		Error: err.Error()}); late != nil {
 		msg.Nak()
@@ -295,7 +295,7 @@ func (w *worker) watchStops(ctx context.Context) {
 			}
 			plan := strings.TrimSuffix(e.Key(), ".stop")
 			w.mu.Lock()
-			for key, cancel := range w.under {
+			for key, cancel := range w.running {
 				if strings.HasPrefix(key, plan+".") {
 					cancel()
 				}
