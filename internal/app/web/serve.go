@@ -4,11 +4,11 @@
 //	safety.go   who may ask, and what answers may do in a browser
 //	list.go     the list of runs
 //	watch.go    metrics that are read as they grow; stream.go sends them to pages
-//	sample.go   fewer points that look the same
+//	thin.go     fewer points that look the same
 //	overlay.go  several runs; figures and reports of them
-//	plane.go    the way of a fit's weights
+//	replay.go   the trajectory of a fit's weights
 //	files.go    a run's page and its files
-//	form.go     forms from settings; run.go starts commands
+//	form.go     forms from settings; jobs.go starts commands
 //	assets/     the page: HTML, CSS and JavaScript without a build step
 package web
 

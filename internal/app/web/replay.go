@@ -106,14 +106,14 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 		if err != nil {
 			out["note"] = err.Error()
 		} else {
-			way(out, replay, fit.P[0])
+			addTrajectory(out, replay, fit.P[0])
 		}
 	}
 	return out, nil
 }
 
-// way puts a replay into an answer.
-func way(out map[string]any, r *fit.Trajectory, p float64) {
+// addTrajectory puts a replay into an answer.
+func addTrajectory(out map[string]any, r *fit.Trajectory, p float64) {
 	var step, margin, divergence, angle numbers
 	for _, pt := range r.Points {
 		step, margin = append(step, float64(pt.Step)), append(margin, pt.Margin)
