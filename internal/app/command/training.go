@@ -53,8 +53,8 @@ func (w *Trainer) Reuse(t *Train) *Trainer {
 	return &other
 }
 
-// all runs every p and seed. If one fails, the others still run. After an interrupt w.remaining has the commands for the
-// rest.
+// all runs every p and seed. If one fails, the others still run. After an interrupt w.remaining has the commands for
+// the rest.
 func (w *Trainer) all(ctx context.Context) error {
 	var failed []error
 	for trial := range w.Trials {
