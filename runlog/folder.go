@@ -100,8 +100,8 @@ func (f *Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return d.ReadDir(-1)
 }
 
-// Busy says whether a process is writing the run in this folder: it holds the lock. Where that cannot be known it is
-// true.
+// Busy reports whether a process is writing the run in this folder: it holds the lock. If that cannot be known, it
+// returns true.
 func (f *Folder) Busy() bool {
 	file, _, err := f.Open(".lock")
 	if err != nil {
@@ -111,7 +111,7 @@ func (f *Folder) Busy() bool {
 	return locked(file)
 }
 
-// Status is how the run in this folder stands, whose run.json says info.
+// Status is the state of the run in this folder, whose run.json is info.
 func (f *Folder) Status(info Info) string {
 	if info.Status == Running && !f.Busy() {
 		return Killed

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock takes the run folder for this process, until the file is closed or the process ends, however it does. A file
-// system without locks gives none.
+// lock locks the run folder for this process, until the file is closed or the process ends, in whatever way. On a file
+// system without locks it locks nothing.
 func lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
@@ -22,7 +22,7 @@ func lock(dir string) (*os.File, error) {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
-		case errors.Is(err, syscall.EWOULDBLOCK) && try < 5: // somebody may only be looking whether it is taken
+		case errors.Is(err, syscall.EWOULDBLOCK) && try < 5: // another process may only be testing the lock
 			try++
 			time.Sleep(10 * time.Millisecond)
 			continue
@@ -34,7 +34,7 @@ func lock(dir string) (*os.File, error) {
 	}
 }
 
-// locked says whether a process holds the lock. To know, it takes the lock for a moment.
+// locked reports whether a process holds the lock. To find out, it takes the lock for a moment.
 func locked(f *os.File) bool {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if err == nil {

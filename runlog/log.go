@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// Log holds the metrics of a run as curves of numbers. It reads a metrics.jsonl piece by piece as it grows, and takes
-// whatever is in it: a line that is no JSON object, or too long, is counted and passed over.
+// Log holds the metrics of a run as curves of numbers. It reads a metrics.jsonl piece by piece as it grows, and accepts
+// any content: a line that is not a JSON object, or too long, is counted and skipped.
 type Log struct {
 	Curves []*Curve
-	Offset int64  // of the first byte that was not read yet, at the start of a line
-	Bad    int    // lines that were passed over
+	Offset int64  // of the first byte not read yet, at the start of a line
+	Bad    int    // lines that were skipped
 	Why    string // what was wrong with the first of them
 
 	lines    int
 	skipping bool // inside a line that is too long
 	rows     []rowAt
-	counts   int // kept of histograms
+	counts   int // stored, of all histograms
 	byKey    map[string]int
 	scratch  point
 }
@@ -33,17 +33,17 @@ type Log struct {
 // lacks a number.
 type Curve struct {
 	Name   string  // what tells it from the other curves of the run, such as "p = 3" or "class 7"; may be empty
-	P      float64 // NaN where the lines do not say
+	P      float64 // NaN if the lines do not have it
 	Names  []string
 	Values map[string][]float64
 	Rows   int
 	Sizes  []SizesAt // of the points that have a histogram, in their order
-	Old    bool      // another with its name took its place: it began again at an earlier step
+	Old    bool      // another curve replaced it: the run started again at an earlier step
 
-	columns [][]float64 // by the place of their names: Values, which Read brings up to date at its end
+	columns [][]float64 // in the order of Names; Read copies them to Values at its end
 }
 
-// goesBack says whether a point lies before the curve's last.
+// goesBack reports whether a point lies before the curve's last.
 func (c *Curve) goesBack(names []string, values []float64) bool {
 	for k, name := range names {
 		if name == "step" || name == "epoch" {
@@ -95,7 +95,7 @@ func (l *Log) Read(f io.ReaderAt, size int64) error {
 			l.line(data[used:used+k], l.Offset+int64(used+k+1))
 			used += k + 1
 		}
-		if used == 0 && n >= maxLine { // an endless line: forget what there is of it
+		if used == 0 && n >= maxLine { // a line that is too long: drop what was read of it
 			if !l.skipping {
 				l.bad("is longer than 1 MiB")
 			}
@@ -183,8 +183,8 @@ func (pt *point) label(name, text string) {
 	}
 }
 
-// scan reads the common line, an object of numbers, several times faster than encoding/json; false: it is something
-// else.
+// scan reads the common line, an object of numbers, several times faster than encoding/json. It returns false for
+// anything else.
 func (pt *point) scan(line []byte) bool {
 	*pt = point{p: math.NaN(), names: pt.names[:0], values: pt.values[:0], labels: pt.labels[:0]}
 	if len(line) < 2 || line[0] != '{' || line[len(line)-1] != '}' {
@@ -208,7 +208,7 @@ func (pt *point) scan(line []byte) bool {
 		if end == 0 || rest[0] != '-' && (rest[0] < '0' || rest[0] > '9') {
 			return false
 		}
-		for _, c := range rest[1:end] { // what a JSON number is made of; ParseFloat takes more
+		for _, c := range rest[1:end] { // the characters of a JSON number; ParseFloat accepts more
 			if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
 				return false
 			}
@@ -229,7 +229,7 @@ func (pt *point) scan(line []byte) bool {
 	return true
 }
 
-// intern spares an allocation for the names that lines have.
+// intern saves an allocation for the common names.
 func intern(name []byte) string {
 	switch string(name) {
 	case "step":
@@ -325,8 +325,8 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// add appends a point to its curve. A step that goes back begins another: fit tries again with a softer margin where
-// the classes are not separated.
+// add appends a point to its curve. A step that goes back begins another curve: fit tries again with a softer margin if
+// the classes are not separable.
 func (l *Log) add(pt *point, names []string, values []float64, end int64) {
 	key := ""
 	if len(pt.labels) > 0 {
@@ -396,7 +396,7 @@ func curveName(pairs []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Column returns a column at its full length, NaN where lines lack it.
+// Column returns a column at its full length, NaN for lines without it.
 func (c *Curve) Column(name string) []float64 {
 	col := c.Values[name]
 	for len(col) < c.Rows {
@@ -405,7 +405,7 @@ func (c *Curve) Column(name string) []float64 {
 	return col
 }
 
-// At returns one number of a point, NaN where its line lacks it.
+// At returns one number of a point, NaN if its line lacks it.
 func (c *Curve) At(name string, index int) float64 {
 	if col := c.Values[name]; index < len(col) {
 		return col[index]

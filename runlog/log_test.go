@@ -43,7 +43,7 @@ func TestALogGrowsWithItsFile(t *testing.T) {
 	}
 }
 
-// Where the line is JSON, the quick reader must find the numbers that encoding/json finds. (It also takes 01 and 1.,
+// If the line is JSON, the quick reader must find the numbers that encoding/json finds. (It also accepts 01 and 1.,
 // which do no harm.)
 func FuzzLines(f *testing.F) {
 	for _, s := range []string{`{"step":1,"loss":-0.5e-3}`, `{"a":1,}`, `{"a":01}`, `{"a":1e999}`, `{"a":+1}`,

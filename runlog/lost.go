@@ -44,7 +44,7 @@ func (r *Run) Save(name string, data []byte) {
 	}
 }
 
-// warnings are the losses, in words.
+// warnings describe the files that could not be written.
 func (r *Run) warnings() []string {
 	var out []string
 	for _, l := range r.lost {
@@ -56,7 +56,7 @@ func (r *Run) warnings() []string {
 	return out
 }
 
-// flush writes what is missing of metrics.jsonl. The file is always a beginning of what was appended.
+// flush writes what is missing from metrics.jsonl. The file is always a prefix of what was appended.
 func (r *Run) flush() error {
 	if len(r.unwritten) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (r *Run) flush() error {
 	return nil
 }
 
-// writeInfo writes run.json. If a full disk takes no new file, it writes over the old one, which has its place there.
+// writeInfo writes run.json. If a full disk takes no new file, it overwrites the old one, whose blocks are allocated.
 func (r *Run) writeInfo() error {
 	err := r.WriteJSON("run.json", r.Info)
 	if err == nil {

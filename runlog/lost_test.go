@@ -21,7 +21,7 @@ func full(t *testing.T) *os.File {
 	return w
 }
 
-// heard is a run whose warnings are kept.
+// heard is a run whose warnings are recorded.
 func heard(t *testing.T) (*Run, *[]string) {
 	t.Helper()
 	r, said := create(t), new([]string)
@@ -42,7 +42,7 @@ func TestMetricsThatADiskDoesNotTakeAreWrittenLater(t *testing.T) {
 		if err := r.Append(map[string]int{"step": step}); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Sync(); (err != nil) != (step >= 1 && step < 4) { // a checkpoint must not presume what is missing
+		if err := r.Sync(); (err != nil) != (step >= 1 && step < 4) { // a checkpoint must not depend on missing metrics
 			t.Errorf("step %d: %v", step, err)
 		}
 	}

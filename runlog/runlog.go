@@ -1,4 +1,4 @@
-// Package runlog writes and reads run folders: what was asked, what happened, and what came of it.
+// Package runlog writes and reads run folders: the settings of a run, its metrics and its results.
 //
 //	runs/<yyyymmdd-hhmmss>-<name>/
 //	  run.json        the settings, by which version, on which machine, and how it ended
@@ -28,13 +28,13 @@ import (
 // metricsFile is the name of the metrics in a run folder.
 const metricsFile = "metrics.jsonl"
 
-// How a run stands, in Info.Status.
+// The states of a run, in Info.Status.
 const (
-	Running     = "running" // or killed: nobody wrote that it ended
+	Running     = "running" // or killed, before it could write another state
 	Done        = "done"
 	Failed      = "failed"
 	Interrupted = "interrupted"
-	Killed      = "killed" // what Folder.Status says of one that is "running" while nobody writes it
+	Killed      = "killed" // what Folder.Status returns for "running" if no process holds the lock
 )
 
 // Info is the content of run.json.
@@ -70,7 +70,7 @@ func thisMachine() Machine {
 	return Machine{host, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), os.Getpid()}
 }
 
-// Leg is a run that went on after it was stopped, perhaps elsewhere.
+// Leg is one continuation of a run that was stopped, perhaps on another machine.
 type Leg struct {
 	Started time.Time `json:"started"`
 	Engine  string    `json:"engine"`
@@ -82,15 +82,15 @@ type Leg struct {
 type Run struct {
 	Dir  string
 	Info Info
-	Say  func(format string, args ...any) // is told once of each kind of file that could not be written; nil: nobody
+	Say  func(format string, args ...any) // called once for each kind of file that could not be written; may be nil
 
 	metrics   *os.File
-	unwritten []byte // the rest of metrics.jsonl, which the disk did not take
+	unwritten []byte // the end of metrics.jsonl, which could not be written yet
 	lost      []loss
 	lock      *os.File // nil if the system has no locks
 }
 
-// BusyError says that a run folder is being written by somebody else.
+// BusyError says that another process is writing a run folder.
 type BusyError struct{ Dir string }
 
 // Error is one line.
@@ -118,7 +118,7 @@ func Create(root, name string, info Info) (*Run, error) {
 	return begin(dir, info)
 }
 
-// CreateAt makes exactly this run folder, which must not be there: one of many inside another run, say.
+// CreateAt makes exactly this run folder, which must not exist yet: one of many inside another run, say.
 func CreateAt(dir string, info Info) (*Run, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
@@ -147,16 +147,16 @@ func begin(dir string, info Info) (*Run, error) {
 	return r, nil
 }
 
-// NewInfo adds to info that the run starts now, on this machine.
+// NewInfo returns info of a run that starts now, on this machine.
 func NewInfo(info Info) Info {
 	info.Started, info.Status = time.Now().Truncate(time.Millisecond), Running
 	info.Machine = thisMachine()
 	return info
 }
 
-// Busy says whether a process is writing the run folder. It is always false where the system has no locks.
+// Busy reports whether a process is writing the run folder. It is always false if the system has no locks.
 func Busy(dir string) (bool, error) {
-	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
+	if _, err := ReadInfo(dir); err != nil { // only a run folder gets a lock file
 		return false, err
 	}
 	held, err := lock(dir)
@@ -181,7 +181,7 @@ func (r *Run) unlock() error {
 // Lock locks an existing run folder for this process and changes nothing in it. Reopen continues the run, Release
 // unlocks the folder. If another process is writing it, Lock returns a BusyError.
 func Lock(dir string) (*Run, error) {
-	if _, err := ReadInfo(dir); err != nil { // a folder that is no run gets no lock file
+	if _, err := ReadInfo(dir); err != nil { // only a run folder gets a lock file
 		return nil, err
 	}
 	held, err := lock(dir)
@@ -189,7 +189,7 @@ func Lock(dir string) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Dir: dir, lock: held}
-	if r.Info, err = ReadInfo(dir); err != nil { // as it is now that nobody else writes it
+	if r.Info, err = ReadInfo(dir); err != nil { // read again, now that no other process writes it
 		return nil, errors.Join(err, r.Release())
 	}
 	return r, nil
@@ -262,8 +262,8 @@ func (r *Run) WriteJSON(name string, v any) error {
 }
 
 // Append adds v as one line to metrics.jsonl, in one write, so that a reader sees whole lines but for the last. A line
-// that the disk does not take is written with the next one; if it never is, that is a loss and not an error. An error
-// is that of v.
+// that the disk does not take is written with the next one; if it never is, that is a warning and not an error. An
+// error is about v.
 func (r *Run) Append(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -274,7 +274,7 @@ func (r *Run) Append(v any) error {
 	return nil
 }
 
-// Sync puts the metrics on the disk, before a file that presumes them.
+// Sync writes the metrics to disk, before a file that depends on them.
 func (r *Run) Sync() error {
 	if err := r.flush(); err != nil {
 		return err
@@ -356,8 +356,8 @@ func ReadInfo(dir string) (Info, error) {
 	return info, nil
 }
 
-// ReadMetrics calls each for every whole line of metrics.jsonl. A last line without its newline, which a
-// killed run may leave, is passed over.
+// ReadMetrics calls each for every whole line of metrics.jsonl. A last line without its newline, which a killed run may
+// leave, is skipped.
 func ReadMetrics(dir string, each func(line json.RawMessage) error) error {
 	path := filepath.Join(dir, metricsFile)
 	f, err := os.Open(path)

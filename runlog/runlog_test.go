@@ -132,7 +132,7 @@ func TestWriteFileReplacesWholeAndLeavesNothingBeside(t *testing.T) {
 	}
 }
 
-// holdRun makes a run in a process of its own, which goes on until it is killed.
+// holdRun writes a run in a process of its own, which continues until it is killed.
 func holdRun(t *testing.T) (dir string, kill func()) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTwoProcessesCannotWriteOneRun$")

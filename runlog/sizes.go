@@ -5,14 +5,14 @@ import (
 )
 
 // Sizes is a histogram of |w| in bins of half an octave: Counts[k] weights have 2^(From + k/2) ≤ |w| < 2^(From +
-// (k+1)/2). Bins without weights at both ends are left out.
+// (k+1)/2). Empty bins at both ends are omitted.
 type Sizes struct {
-	Below  int     `json:"below"` // weights smaller than the smallest bin that is kept, 2⁻¹⁸ in a run of train, and zeros
+	Below  int     `json:"below"` // weights smaller than the smallest bin, 2⁻¹⁸ in a run of train, and zeros
 	From   float64 `json:"from"`
 	Counts []int   `json:"counts"`
 }
 
-// NewSizes makes a histogram of counts: the first of what lies below 2^from, then one for each half octave.
+// NewSizes makes a histogram of counts: the first is of sizes below 2^from, then one for each half octave.
 func NewSizes(counts []int, from float64) *Sizes {
 	s := &Sizes{Below: counts[0], From: from, Counts: counts[1:]}
 	for len(s.Counts) > 0 && s.Counts[len(s.Counts)-1] == 0 {
@@ -51,7 +51,7 @@ type SizesAt struct {
 	*Sizes
 }
 
-// sizesOf takes the "sizes" of a line for what they should be, or returns nil.
+// sizesOf reads the "sizes" of a line. It returns nil if they are malformed.
 func sizesOf(v any) *Sizes {
 	m, _ := v.(map[string]any)
 	below, isBelow := m["below"].(float64)
