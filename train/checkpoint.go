@@ -63,7 +63,7 @@ func (x *Session) Save(path string, all bool, metadata map[string]string) error 
 	return runlog.WriteFile(path, b.Bytes())
 }
 
-// stored says which variables a file holds.
+// stored reports whether a file holds the variable.
 func stored(v *model.Variable, all bool) bool {
 	switch {
 	case strings.HasPrefix(v.Path(), "/data/") || strings.HasPrefix(v.Path(), "/stats/") ||
@@ -109,8 +109,8 @@ func Metadata(path string) (metadata map[string]string, checked bool, err error)
 	return f.Metadata, checked, err
 }
 
-// readCheckpoint reads and verifies a checkpoint. One with a format must have a checksum: a damaged name of the
-// checksum does not make it a file of an older version.
+// readCheckpoint reads and verifies a checkpoint. A file with a format must have a checksum: otherwise damage to the
+// checksum's name would make it look like a file of an older version.
 func readCheckpoint(path string) (f safetensors.File, checked bool, err error) {
 	f, err = safetensors.Read(path)
 	if err != nil {
@@ -126,8 +126,8 @@ func readCheckpoint(path string) (f safetensors.File, checked bool, err error) {
 	return f, true, nil
 }
 
-// Load sets the session to a state that Save wrote with all. Every variable must be there, in its shape. It refuses a
-// damaged checkpoint and another network's, and then changes nothing.
+// Load sets the session to a state that Save wrote with all. The file must have every variable, in its shape. Load
+// refuses a damaged checkpoint and another network's, and then changes nothing.
 func (x *Session) Load(path string) (metadata map[string]string, err error) {
 	f, _, err := readCheckpoint(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/optim"
 )
 
-// Epoch is what came of one epoch.
+// Epoch is the result of one epoch.
 type Epoch struct {
 	Epoch    int     `json:"epoch"` // counted from 1
 	Loss     float64 `json:"loss"`  // mean over the epoch's batches, as they were trained
@@ -62,7 +62,7 @@ func (x *Session) Start(r Plan) error {
 	})
 }
 
-// clearStatistics sets what the steps count back to nothing.
+// clearStatistics resets what the steps count.
 func (x *Session) clearStatistics() error {
 	return errors.Join(x.store.GetVariable(lossVar).SetValue(tensors.FromScalar(float32(0))),
 		x.store.GetVariable(correctVar).SetValue(tensors.FromScalar(float32(0))),
@@ -118,7 +118,7 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 
 func finite(v float64) bool { return v-v == 0 }
 
-// diverged is the error of a loss that is no finite number. The weights are those that made it.
+// diverged is the error of a loss that is not finite. The weights are those that gave this loss.
 func (x *Session) diverged(loss float64, where string) error {
 	why := fmt.Errorf("the loss is %v %s", loss, where)
 	if bad := optim.FirstNotFinite(x.modelScope()); bad != nil {
@@ -127,7 +127,7 @@ func (x *Session) diverged(loss float64, where string) error {
 	return &Diverged{fmt.Errorf("%w: try a smaller learning rate", why)}
 }
 
-// firstBad is the first step of the epoch, counted from 0, whose loss was no finite number, or −1.
+// firstBad is the first step of the epoch, counted from 0, whose loss was not finite, or −1.
 func (x *Session) firstBad() (int, error) {
 	t, err := x.store.GetVariable(firstBadVar).Value()
 	if err != nil {

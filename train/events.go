@@ -12,7 +12,7 @@ import (
 type Events struct {
 	Silent
 	run    *runlog.Run
-	events *tfevents.Writer // nil: it cannot be written
+	events *tfevents.Writer // nil: the file cannot be written
 }
 
 // NewEvents starts the file in a run folder.

@@ -25,8 +25,8 @@ type Geometry struct {
 	NormP   float64 `json:"norm"` // of the run's own p
 	NormInf float64 `json:"norm_inf"`
 
-	// Divergence is D_ψ(w, w₀) to the weights that the run began with, for ψ(w) = (1/p)‖w‖ₚᵖ, also where the optimizer
-	// measures in other units. Nil where they are not known, or where it overflows.
+	// Divergence is D_ψ(w, w₀) to the weights that the run began with, for ψ(w) = (1/p)‖w‖ₚᵖ, also if the optimizer
+	// measures in other units. It is nil if they are not known, or if it overflows.
 	Divergence *float64 `json:"divergence_start,omitempty"`
 
 	// Quantiles of logit_y − max other on the test images, over ‖W‖ₚ of the last layer.
@@ -39,8 +39,8 @@ type Geometry struct {
 // LowMargin is the share of the test images whose margin is at most Geometry.MarginLow.
 const LowMargin = 0.1
 
-// Measure tests the network and measures its weights. The two go on beside each other: on a GPU the host has nothing
-// else to do.
+// Measure tests the network and measures its weights. The two run at the same time: on a GPU the host has nothing else
+// to do.
 func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, error) {
 	layers, err := x.Weights()
 	if err != nil {
@@ -71,10 +71,10 @@ func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, erro
 	return score, g, nil
 }
 
-// StartHash tells the weights that the run began with from others.
+// StartHash identifies the weights that the run began with.
 func (x *Session) StartHash() string { return hashOf(x.start) }
 
-// hashOf tells weights from others.
+// hashOf is a hash of weights.
 func hashOf(layers []Layer) string {
 	h := sha256.New()
 	var buf []byte
@@ -89,7 +89,7 @@ func hashOf(layers []Layer) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// StartLargest is the largest of the weights that the run began with; 0 where they are not known.
+// StartLargest is the largest of the weights that the run began with; 0 if they are not known.
 func (x *Session) StartLargest() float64 {
 	var most float32
 	for _, l := range x.start {
@@ -100,7 +100,7 @@ func (x *Session) StartLargest() float64 {
 	return float64(most)
 }
 
-// ForgetStart leaves out the divergence from now on: the weights that the run began with are gone.
+// ForgetStart omits the divergence from now on: the weights that the run began with are lost.
 func (x *Session) ForgetStart() { x.start = nil }
 
 // block is how many weights are measured at a time. Sums over blocks are added in their order, so that the number of
@@ -149,7 +149,7 @@ func measure(layers, start []Layer, p float64) Geometry {
 		g.NormP = scaledNorm(layers, sum.most, p)
 	}
 	if start != nil && finite(sum.divergence) {
-		d := max(sum.divergence, 0) // rounding, where nothing moved
+		d := max(sum.divergence, 0) // it may be negative by rounding, if nothing moved
 		g.Divergence = &d
 	}
 	var all counter
@@ -216,8 +216,8 @@ func newMeter(p float64) *meter {
 		make([]float64, block), make([]float64, block)}
 }
 
-// measure sums |w|, w², |w|ᵖ and |w|ᵖ/p − |w₀|ᵖ/p − sign(w₀)|w₀|^(p−1)(w − w₀). The last is taken as it is written:
-// where w = (1+δ)w₀ its terms, of float32 that became float64, cancel to a relative 1e-16/δ²; weights that did not move
+// measure sums |w|, w², |w|ᵖ and |w|ᵖ/p − |w₀|ᵖ/p − sign(w₀)|w₀|^(p−1)(w − w₀). The last is computed as it is written:
+// for w = (1+δ)w₀ its terms, of float32 that became float64, cancel to a relative 1e-16/δ²; weights that did not move
 // add nothing.
 func (m *meter) measure(w, from []float32, c *counter) (s partial) {
 	n := len(w)

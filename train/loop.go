@@ -11,7 +11,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Records []Record
 	Flip    Score   // answers averaged with those to the mirror image
@@ -125,13 +125,13 @@ func uninterruptedIfShort(ctx context.Context, records []Record) context.Context
 	return ctx
 }
 
-// savePoint writes a checkpoint after an epoch, with what it belongs to, and keeps the newest two. Training continues
-// without one that cannot be written: those before it stay.
+// savePoint writes a checkpoint after an epoch, with its fingerprint, and keeps the newest two. If it cannot be
+// written, training continues and the older ones stay.
 func (x *Session) savePoint(folder *runlog.Run, p Plan, epoch int) {
 	about := p.fingerprint()
 	about["epoch"], about["start"] = strconv.Itoa(epoch), x.began
 	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
-	err := folder.Sync() // a checkpoint presumes its metrics
+	err := folder.Sync() // a checkpoint depends on its metrics
 	if err == nil {
 		err = x.saveIn(folder, name, true, about)
 	}

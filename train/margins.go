@@ -45,13 +45,13 @@ type Pair struct {
 	A        string  `json:"a"`
 	B        string  `json:"b"`
 	Examples int     `json:"examples"`
-	Network  float64 `json:"network"` // its ℓₚ margin: min y⟨w, f⟩/‖w‖ₚ, negative where it does not separate them
+	Network  float64 `json:"network"` // its ℓₚ margin: min y⟨w, f⟩/‖w‖ₚ, negative if it does not separate them
 	Lower    float64 `json:"lower"`   // ≤ the largest possible one
 	Upper    float64 `json:"upper"`   // ≥ it
 	Answer   string  `json:"answer"`  // "separable", "not separable" or why it is open
 }
 
-// Share is how much of the best possible margin the network's has; NaN where one of them separates nothing.
+// Share is how much of the best possible margin the network's has; NaN if one of them does not separate the classes.
 func (p Pair) Share() float64 {
 	if p.Answer != separable || p.Network <= 0 {
 		return math.NaN()
@@ -61,14 +61,14 @@ func (p Pair) Share() float64 {
 
 const separable = "separable"
 
-// Pairs that are solved, examples of each class that a problem begins with and how many it may grow by, the gap that is
-// asked for.
+// How many pairs are solved, how many examples of each class a problem begins with and how many it may add, and the
+// required gap.
 const (
 	hardestPairs = 3
 	nearest      = 200
 	pairGap      = 3e-4
 	pairRounds   = 20
-	pairSteps    = 100 // of the solver: data that it does not settle in so many are left open
+	pairSteps    = 100 // of the solver: a problem that is not decided in so many stays open
 )
 
 // outputs are the answers to all training images, and the features behind them.
@@ -105,7 +105,7 @@ func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err e
 				return err
 			}
 			o.d = len(features) / b
-			again := first - min(first, o.n-b) // the last batch begins further in front
+			again := first - min(first, o.n-b) // the last batch begins earlier, so that it is full
 			o.logits = append(o.logits, logits[again*o.classes:]...)
 			o.features = append(o.features, features[again*o.d:]...)
 			for _, t := range out {
@@ -227,7 +227,7 @@ func (x *Session) bias(l Layer) (out []float32, err error) {
 	return out, err
 }
 
-// example is one of a pair, with what the network says: positive is right.
+// example is an example of a pair of classes, with its margin: positive if the network is right.
 type example struct {
 	i      int
 	sign   float64 // +1 for class a

@@ -22,7 +22,7 @@ type Plan struct {
 	SaveEvery   time.Duration // how much work a killed run may lose, beside the epoch that runs; 0: every epoch
 }
 
-// Observer hears how a run goes. It is called from the goroutine of the run.
+// Observer follows the progress of a run. It is called from the goroutine of the run.
 type Observer interface {
 	Step(epoch, step int)   // of an epoch counted from 1, so many steps are done
 	Epoch(Record)           // an epoch is done
@@ -30,7 +30,7 @@ type Observer interface {
 	Say(text string)        // what the user should know
 }
 
-// Silent is an observer that does nothing. Embed it to hear a part.
+// Silent is an observer that does nothing. Embed it to observe only some events.
 type Silent struct{}
 
 // Step does nothing.
@@ -47,33 +47,33 @@ func (Silent) Say(string) {}
 
 var _ Observer = Silent{}
 
-// Observers tells several.
+// Observers passes everything to several observers.
 type Observers []Observer
 
 var _ Observer = Observers(nil)
 
-// Step tells all.
+// Step passes it to all.
 func (o Observers) Step(epoch, step int) {
 	for _, one := range o {
 		one.Step(epoch, step)
 	}
 }
 
-// Epoch tells all.
+// Epoch passes it to all.
 func (o Observers) Epoch(r Record) {
 	for _, one := range o {
 		one.Epoch(r)
 	}
 }
 
-// Studying tells all.
+// Studying passes it to all.
 func (o Observers) Studying(share float64) {
 	for _, one := range o {
 		one.Studying(share)
 	}
 }
 
-// Say tells all.
+// Say passes it to all.
 func (o Observers) Say(text string) {
 	for _, one := range o {
 		one.Say(text)

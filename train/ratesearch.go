@@ -17,7 +17,7 @@ import (
 // by half decades, with longer runs, and takes the lowest point of the parabola through the best and its neighbours,
 // over the logarithm of the rate, but after longer runs none below the best. The loss is the mean over the batches of
 // the last epoch: of training images, augmented, most of which a short run has seen a few times, so that no test image
-// has a say.
+// has an influence.
 //
 // The rate that is best grows with the length of a run, and a large one starts slowly: very short runs tell the decade,
 // and longer ones move up from there.
@@ -36,24 +36,24 @@ type RateSearch struct {
 // TriedRate is one short run.
 type TriedRate struct {
 	Rate     float64 `json:"lr"`
-	Epochs   int     `json:"epochs,omitempty"` // those of the search where there is none: files of older versions
-	Loss     float64 `json:"loss"`             // 0 where it diverged
+	Epochs   int     `json:"epochs,omitempty"` // 0 in files of older versions: those of the search
+	Loss     float64 `json:"loss"`             // 0 if it diverged
 	Diverged bool    `json:"diverged,omitempty"`
 }
 
-// The rates that are looked at.
+// The range of the search.
 const (
 	lowestRate  = 1e-7
 	highestRate = 1e4
 )
 
-// SearchRate makes runs with learning rates around first and chooses: of the kind of coarse, whose epochs and schedule
-// are short, for the decade, and of fine for the rest. show is called after each. The session is left in disorder:
-// Start comes next.
+// SearchRate runs with learning rates around first and chooses one: with the plan coarse, whose schedule is short, the
+// decade, and with fine the rest. It calls show after each run. The state of the session is undefined afterwards: call
+// Start next.
 func (x *Session) SearchRate(ctx context.Context, coarse, fine Plan, first float64, show func(TriedRate)) (RateSearch,
 	error) {
 	s := RateSearch{P: fine.P, Epochs: fine.Epochs}
-	look := func(r Plan) func(rate float64) (float64, error) {
+	measure := func(r Plan) func(rate float64) (float64, error) {
 		return func(rate float64) (float64, error) {
 			r.LR = rate
 			loss, err := x.short(ctx, r)
@@ -69,11 +69,11 @@ func (x *Session) SearchRate(ctx context.Context, coarse, fine Plan, first float
 			return loss, err
 		}
 	}
-	longer := look(fine)
+	longer := measure(fine)
 	if fine.Epochs == coarse.Epochs {
 		longer = nil
 	}
-	err := s.search(first, look(coarse), longer)
+	err := s.search(first, measure(coarse), longer)
 	slices.SortFunc(s.Tried, func(a, b TriedRate) int { return cmp.Or(a.Epochs-b.Epochs, cmp.Compare(a.Rate, b.Rate)) })
 	return s, err
 }
@@ -97,8 +97,8 @@ func (x *Session) short(ctx context.Context, r Plan) (float64, error) {
 // mostMoves bounds how far the longer runs move: with large p the loss can be as good as flat over decades.
 const mostMoves = 4
 
-// search sets the rate from the loss that each has, +Inf where there is none: by decades in short runs, then by half
-// decades in longer ones. Where longer is nil the short ones serve for both, and none is made twice.
+// search sets the rate from the loss of each, +Inf if it diverged: by decades in short runs, then by half decades in
+// longer ones. If longer is nil, the short ones serve for both, and none runs twice.
 func (s *RateSearch) search(first float64, short, longer func(rate float64) (float64, error)) error {
 	seen := map[int]float64{} // by half decades from first
 	at := func(k int) float64 { return first * math.Pow(10, float64(k)/2) }
@@ -114,7 +114,7 @@ func (s *RateSearch) search(first float64, short, longer func(rate float64) (flo
 		seen[k] = l
 		return err
 	}
-	walk := func(step, most int) error { // until both neighbours are worse
+	descend := func(step, most int) error { // until both neighbours are worse
 		if err := look(best); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *RateSearch) search(first float64, short, longer func(rate float64) (flo
 		}
 		return nil
 	}
-	if err := walk(2, math.MaxInt); err != nil {
+	if err := descend(2, math.MaxInt); err != nil {
 		return err
 	}
 	most := math.MaxInt
@@ -142,7 +142,7 @@ func (s *RateSearch) search(first float64, short, longer func(rate float64) (flo
 		loss, most = longer, mostMoves
 		clear(seen)
 	}
-	if err := walk(1, most); err != nil {
+	if err := descend(1, most); err != nil {
 		return err
 	}
 	if math.IsInf(seen[best], 1) {
@@ -158,7 +158,7 @@ func (s *RateSearch) search(first float64, short, longer func(rate float64) (flo
 }
 
 // vertex is where the parabola through the loss at k and at its neighbours is lowest, as seen from k, from −½ to ½; 0
-// where one of them is missing or not finite.
+// if one of them is missing or not finite.
 func vertex(loss map[int]float64, k int) float64 {
 	a, okA := loss[k-1]
 	c, okC := loss[k+1]

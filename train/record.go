@@ -14,7 +14,7 @@ type Record struct {
 	Unevaluated bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: a resume evaluates
 }
 
-// MarshalJSON leaves out what was not evaluated.
+// MarshalJSON omits what was not evaluated.
 func (r Record) MarshalJSON() ([]byte, error) {
 	if r.Unevaluated {
 		return json.Marshal(struct {
@@ -34,7 +34,7 @@ const (
 	laterGrowth = 10
 )
 
-// jump tells of the first epoch in which the largest weight grew out of all proportion, as after a step with a broken
+// jump describes the first epoch in which the largest weight grew out of all proportion, as after a step with a broken
 // gradient; before is the largest ahead of these records, 0 if it is not known. Batch norm makes up for the size of a
 // layer, so that loss and accuracy need not show it.
 func jump(before float64, records []Record) string {

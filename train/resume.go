@@ -18,8 +18,8 @@ import (
 type Stopped struct {
 	Folder  *runlog.Run
 	Version string   // of the program that resumes
-	InitErr error    // why the initial weights of the run are gone: the divergence from them is left out then
-	records []Record // with whole text, in order
+	InitErr error    // why the initial weights of the run are gone: the divergence from them is omitted then
+	records []Record // with their text, in order
 	skipped []string // what could not be used, and why
 	notes   []string // what the user should know of what is used
 }
@@ -43,7 +43,7 @@ func ReadStopped(folder *runlog.Run) *Stopped {
 	return s
 }
 
-// until returns the records up to an epoch, which has one; ok is false if it has not.
+// until returns the records up to an epoch; ok is false if that epoch has none.
 func (s *Stopped) until(epoch int) (records []Record, ok bool) {
 	for _, r := range s.records {
 		if r.Epoch.Epoch <= epoch {
@@ -176,7 +176,7 @@ func (x *Session) resumeFrom(s *Stopped, p Plan) (epoch int, records []Record, e
 }
 
 // restart sets the session to the weights that the run began with, whose hash the checkpoint has: the divergence is
-// measured from there. If they came from a file that is gone or has changed, the run continues without.
+// measured from there. If they came from a file that is gone or has changed, the run continues without the divergence.
 func (x *Session) restart(s *Stopped, p Plan, hash string) error {
 	gone := s.InitErr
 	if p.Init != nil {

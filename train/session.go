@@ -31,7 +31,7 @@ type Settings struct {
 	Optimizer *optim.Config
 }
 
-// Session is a network on an engine with its data, compiled once, for as many runs as wanted.
+// Session is a network on an engine with its data, compiled once, for any number of runs.
 type Session struct {
 	set      *images.Set
 	settings Settings
@@ -40,7 +40,7 @@ type Session struct {
 	store    *model.Store
 	step     *model.Exec
 	eval     *model.Exec
-	features *model.Exec // of the training images; compiled when first asked for
+	features *model.Exec // of the training images; compiled when first needed
 	engine   *engine.Engine
 	dtype    dtypes.DType
 	start    []Layer // the weights that the run began with; nil: not known
@@ -135,8 +135,8 @@ func (x *Session) add(g *Graph, path string, v *Node) {
 	variable.SetNodeValue(Add(variable.NodeValue(g), ConvertDType(v, dtypes.Float32)))
 }
 
-// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step. From a loss that is
-// no finite number on the weights stay as they are, so that who looks finds the weights that made it.
+// stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step. After a loss that is
+// not finite the weights do not change, so that the caller finds the weights that gave it.
 func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	step := optimizer.GetGlobalStepVar(scope).NodeValue(g) // before it is counted up
 	k := ConvertDType(Mod(step, ConstAs(step, x.PerEpoch)), dtypes.Int32)
@@ -153,7 +153,7 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	none := LessThan(first.NodeValue(g), ScalarZero(g, dtypes.Int32))
 	first.SetNodeValue(Where(LogicalAnd(none, LogicalNot(finite)), k, first.NodeValue(g)))
 
-	// No gradient and no rate: nothing moves, with decay and momentum, too. The variable itself keeps its value.
+	// Gradient and rate are 0: nothing moves, not by decay or momentum either. The variable itself keeps its value.
 	sound := LogicalAnd(none, finite)
 	grads := scope.BuildTrainableVariablesGradientsGraph(loss)
 	for i, d := range grads {
@@ -167,7 +167,7 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 }
 
 // evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A
-// batch that would pass the end is taken from further in front.
+// batch that would pass the end begins earlier.
 func (x *Session) evalGraph(scope *model.Scope, first, flip *Node) *Node {
 	pictures := x.normalized(x.inOrder(first, testImages, x.test))
 	pictures = Where(flip, Reverse(pictures, 2), pictures)
@@ -182,7 +182,8 @@ func (x *Session) inOrder(first *Node, path string, b int) *Node {
 	return Reshape(GatherSlices(all, []int{0}, begin, []int{b}, true), b, d[1], d[2], d[3])
 }
 
-// featureGraph returns the answers to a batch of training images as they are, and what the last layer makes them of.
+// featureGraph returns the answers to a batch of training images as they are, and the features that the last layer
+// computes them from.
 func (x *Session) featureGraph(scope *model.Scope, first *Node) (logits, features *Node) {
 	s := x.set
 	pictures := x.inOrder(first, trainImages, x.trainBatch())

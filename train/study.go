@@ -26,8 +26,8 @@ type Study struct {
 	Histogram       Histogram     `json:"histogram"`
 	ScaledHistogram Histogram     `json:"scaled_histogram"`
 
-	// Accuracies on the test images without any training after the change, and with the batch-norm statistics of
-	// before.
+	// Accuracies on the test images without any training after the change, and with the batch-norm statistics from before
+	// it.
 	Accuracy    float64 `json:"accuracy"`    // untouched
 	PrunedEach  []Level `json:"pruned_each"` // the smallest weights of each layer set to 0, the same share everywhere
 	PrunedAll   []Level `json:"pruned_all"`  // the smallest of all layers together
@@ -49,7 +49,7 @@ type Level struct {
 	Accuracy float64 `json:"accuracy"`
 }
 
-// Study measures the weights, tests the network with pruned and with rounded ones, puts them back, and measures the
+// Study measures the weights, tests the network with pruned and with rounded ones, restores them, and measures the
 // margins in the geometry p. accuracy is the network's on the test images, which the caller knows. A network that two
 // levels share is tested once. progress is called with the share of the work that is done, the last time with 1.
 func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(share float64)) (s Study, err error) {

@@ -93,7 +93,7 @@ func TestPruningAndRoundingByHand(t *testing.T) {
 	}
 }
 
-// Testing changed weights must leave no trace, and pruning nothing must change nothing.
+// Testing changed weights must not change the network, and pruning nothing must change nothing.
 func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	x := session(t, small(t, 200, 60), quick)
 	r := quickRun(x, 3)
@@ -179,7 +179,7 @@ func TestAStudyTestsEachNetworkOnce(t *testing.T) {
 	}
 }
 
-// The pair solver's answer is that of the whole problem, also where it begins with a part of the examples.
+// The pair solver's answer is that of the whole problem, also if it begins with a part of the examples.
 func TestPairsOfTheSmallestKind(t *testing.T) {
 	// One feature; class 0 at 3 and 5, class 1 at −1 and −2: the best ℓ₂ classifier on (f, 1) puts 3w + b = 1, −w + b =
 	// −1: w = ½, b = −½.
@@ -339,7 +339,7 @@ func TestTheSearchEndsAtTheLowestLoss(t *testing.T) {
 		{"a decade above", bowl(1.2, 1e9), 1.1, 1.3, 5},
 		{"a decade below", bowl(0.011, 1e9), 0.0105, 0.0115, 5},
 		{"a little below", bowl(0.07, 1e9), 0.1, 0.1, 3}, // not below the best
-		{"too far to walk", bowl(1e4, 1e9), 25, 32, 7},
+		{"too far to move", bowl(1e4, 1e9), 25, 32, 7},
 		{"flat", func(float64) (float64, error) { return 1, nil }, 0.1, 0.1, 3},
 		{"diverges for three decades", bowl(1e-4, 1.5e-4), 0.9e-4, 1.1e-4, 9},
 	} {

@@ -18,7 +18,7 @@ import (
 // where the networks here have [height, width, in, out] and [in, out]. Only the last axis moves to the front and, in
 // kernels, the one before it after that.
 
-// Init is the weights of a network in PyTorch's names and layouts, to go on from.
+// Init is the weights of a network in PyTorch's names and layouts, to start from.
 type Init struct {
 	path   string
 	tensor map[string]safetensors.Tensor
@@ -37,7 +37,7 @@ func ReadInit(path string) (*Init, error) {
 	return in, nil
 }
 
-// CheckInit says whether the weights fit the session's network.
+// CheckInit returns an error if the weights do not fit the session's network.
 func (x *Session) CheckInit(in *Init) error {
 	_, err := x.initValues(in)
 	return err
@@ -111,7 +111,7 @@ func torchShape(d []int) []int {
 // toTorch moves the values of weights of dimensions d from [height, width, in, out] or [in, out] to PyTorch's layout.
 func toTorch(w []float32, d []int) []float32 { return moved(w, d, true) }
 
-// fromTorch is the way back.
+// fromTorch is the inverse of toTorch.
 func fromTorch(w []float32, d []int) []float32 { return moved(w, d, false) }
 
 func moved(w []float32, d []int, to bool) []float32 {

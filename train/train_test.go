@@ -107,9 +107,9 @@ func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {
 	}
 }
 
-// One rate serves every p where weights are measured in their initial size: the small network learns from p = 1.1 to
-// 10, from the first epoch on. Without units p = 10 overwrites its initial weights and has a loss of 3.7 there;
-// guessing has 2.3.
+// One rate serves every p if weights are measured in their initial size: the small network learns from p = 1.1 to 10,
+// from the first epoch on. Without units p = 10 overwrites its initial weights and has a loss of 3.7 there; guessing
+// has 2.3.
 func TestInUnitsOneRateServesEveryP(t *testing.T) {
 	s := quick
 	s.Optimizer = optim.Mirror().Units().Schedule(optim.Triangular(1, 1))
@@ -280,12 +280,12 @@ func TestThePlanIsAnOrderOfAllExamplesAndStaysInside(t *testing.T) {
 	}
 }
 
-// The step that is named is the first whose loss is no finite number, counted by hand: a session that stops after each
-// step sees the same. The place that is named is in the weights that made that loss, and not wherever a NaN has spread
-// to by the end of the epoch.
+// The reported step is the first whose loss is not finite, counted by hand: a session that stops after each step sees
+// the same. The reported place is in the weights that gave that loss, and not wherever a NaN has spread to by the end
+// of the epoch.
 func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 	s := quick
-	s.Optimizer = optim.Mirror().Momentum(0.5).Schedule(optim.Triangular(1, 1)) // what could go on moving the weights
+	s.Optimizer = optim.Mirror().Momentum(0.5).Schedule(optim.Triangular(1, 1)) // what could still move the weights
 	x := session(t, small(t, 120, 40), s)
 	r := quickRun(x, 1.1)
 	r.LR = 1e4
@@ -319,7 +319,7 @@ func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 		x.PerEpoch)) {
 		t.Errorf("error %v, want step %d", err, want+1)
 	}
-	// The step counter went on; the network did not.
+	// The step counter continued; the network did not change.
 	if a, b := network(t, weightsThen), network(t, weights(t, x)); a != b {
 		t.Error("the weights at the end are not those that made the loss")
 	}
@@ -347,7 +347,7 @@ func network(t *testing.T, checkpoint string) string {
 	return b.String()
 }
 
-// An overflow that only the test images see, in the last step of an epoch, is said in the same words.
+// An overflow that only the test images see, in the last step of an epoch, is reported in the same words.
 func TestAnEvaluationThatOverflowsSaysSo(t *testing.T) {
 	s := quick
 	s.Batch = 120
@@ -379,8 +379,8 @@ func TestPicturesTooSmallToCutAreRefusedWithWhatToDo(t *testing.T) {
 	}
 }
 
-// The last batch of an evaluation begins further in front where the images are no multiple: none counts twice, and none
-// is left out.
+// The last batch of an evaluation begins earlier if the images are not a multiple of the batch: none counts twice, and
+// none is skipped.
 func TestEvaluationCountsEveryImageOnce(t *testing.T) {
 	set := small(t, 120, 47)
 	var scores []Score

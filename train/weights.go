@@ -12,8 +12,8 @@ import (
 	"github.com/bregman-ml/bregman/nets"
 )
 
-// Layer is the weights of one convolution or linear layer, on the host. Biases and batch-norm parameters are no layers
-// here: they are few, and nobody prunes or rounds them.
+// Layer is the weights of one convolution or linear layer, on the host. Biases and batch-norm parameters are not
+// included: they are few, and are not pruned or rounded.
 type Layer struct {
 	Name   string // as PyTorch has it: layer1.0.conv1
 	Dims   []int
@@ -66,8 +66,8 @@ type Spread struct {
 	RMS    float64 `json:"rms"`
 	// Shares of the weights with |w| below 0.001, below 0.01, below a hundredth of the RMS and below a tenth of it.
 	Below [4]float64 `json:"below"`
-	// Sparsity is the effective one, 1 − ‖w‖₁²/(n‖w‖₂²): 0 where all have one size, 0.36 for a normal distribution,
-	// near 1 where few count.
+	// Sparsity is the effective one, 1 − ‖w‖₁²/(n‖w‖₂²): 0 if all have one size, 0.36 for a normal distribution, near 1 if
+	// few count.
 	Sparsity float64 `json:"sparsity"`
 }
 
@@ -112,7 +112,7 @@ const (
 	cropped = 0.995
 )
 
-// Histogram counts sizes in equal bins from 0 to Limit; what is beyond is counted apart.
+// Histogram counts sizes in equal bins from 0 to Limit; larger ones are counted separately.
 type Histogram struct {
 	Limit  float64   `json:"limit"`
 	Share  []float64 `json:"share"` // of all, in each bin
@@ -163,7 +163,8 @@ func pruned(w []float32, limit float32) []float32 {
 	return out
 }
 
-// prunedAt is the size up to which weights go when a share of them, whose sizes are sorted, is pruned: −1 for none.
+// prunedAt is the size up to which weights are set to 0 if a share of them, whose sizes are sorted, is pruned: −1 for
+// none.
 func prunedAt(sizes []float32, share float64) float32 {
 	k := int(math.Round(share * float64(len(sizes))))
 	if k == 0 {
