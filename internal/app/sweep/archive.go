@@ -53,7 +53,7 @@ func pack(w io.Writer, dir string) error {
 	return errors.Join(err, t.Close())
 }
 
-// unpack reads a tar into a folder that it makes, and nothing outside it.
+// unpack extracts a tar into a new folder, and nothing outside it.
 func unpack(r io.Reader, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// bare makes the runs of a plan in a plain loop on two cores, with nothing around them.
+// bare runs a plan in a plain loop on two cores, with nothing around them.
 func bare(tb testing.TB, p *Plan) time.Duration {
 	tb.Helper()
 	begin := time.Now()
@@ -50,12 +50,12 @@ func bare(tb testing.TB, p *Plan) time.Duration {
 	return time.Since(begin)
 }
 
-// quiet is an environment that nobody listens to.
+// quiet is an environment without output.
 func quiet() *command.Env {
 	return &command.Env{Observer: command.Quiet(), Version: "test", Engines: new(engine.Pool)}
 }
 
-// bySweep makes them by a sweep.
+// bySweep runs the plan by a sweep.
 func bySweep(tb testing.TB, p *Plan) time.Duration {
 	tb.Helper()
 	o := Options{Place: Place{Engine: "auto"}, Connection: Connection{Replicas: 1}, Jobs: 2, LostAfter: 30 * time.Second}
@@ -67,8 +67,8 @@ func bySweep(tb testing.TB, p *Plan) time.Duration {
 	return time.Since(begin)
 }
 
-// Sixty exact margins of half a millisecond: what is left is overhead. It is 1 to 5 ms; the bound is that of the issue
-// that asked for sweeps.
+// Sixty exact margins of half a millisecond: the rest is overhead. It is 1 to 5 ms; the bound is that of the issue that
+// asked for sweeps.
 func TestTheOverheadOfARunIsSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time, which the race detector multiplies")

@@ -21,7 +21,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// NewCommands returns the commands, which know this library.
+// NewCommands returns the commands, which use this library.
 func NewCommands(lib Library) Commands {
 	return Commands{Start: Start{Library: lib}, Resume: Resume{Library: lib}, Retry: Retry{Resume{Library: lib}}}
 }
@@ -117,17 +117,17 @@ func (s *Start) Do(ctx context.Context, env *command.Env) (command.Result, error
 	return RunPlan(ctx, env, plan, dir, s.Options, s.Library)
 }
 
-// dryRun is the result of --dry-run: what the sweep would do was said.
+// dryRun is the result of --dry-run: the plan has been printed.
 type dryRun struct{ plan *Plan }
 
 func (d dryRun) Print(io.Writer) {}
 func (d dryRun) JSON() any       { return d.plan }
 
-// Announce says what the plan is and how long what is left of it will take.
+// Announce prints the plan and how long the rest of it will take.
 func Announce(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, runs string) {
 	var takes string
 	if left := (Folder{dir}).left(plan); len(left) > 0 {
-		takes = estimate(ctx, env, plan, left, o, runs) // before a word is said: a GPU's engine may start the process again
+		takes = estimate(ctx, env, plan, left, o, runs) // before anything is printed: a GPU's engine may restart the process
 	}
 	plan.Describe(env, dir)
 	if takes != "" {
@@ -144,7 +144,7 @@ func (s *Start) command() string {
 	return line
 }
 
-// Plan reads the file and makes the plan.
+// Plan reads the file and returns its plan.
 func (s *Start) Plan(version string) (*Plan, error) {
 	lib := s.Library
 	data, err := os.ReadFile(s.File)
@@ -169,7 +169,7 @@ func (s *Start) Plan(version string) (*Plan, error) {
 	return NewPlan(f, version)
 }
 
-// left are the runs that are not done.
+// left returns the runs that are not done.
 func (f Folder) left(p *Plan) []*Spec {
 	done := map[string]bool{}
 	for _, name := range f.names("trials") {
@@ -178,7 +178,7 @@ func (f Folder) left(p *Plan) []*Spec {
 	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return done[s.Folder()] })
 }
 
-// Describe says what the sweep will do, and in which folder.
+// Describe prints what the sweep will do, and in which folder.
 func (p *Plan) Describe(env command.Observer, dir string) {
 	f := Folder{dir}
 	keys, values := p.varying()
@@ -213,7 +213,7 @@ func (p *Plan) Describe(env command.Observer, dir string) {
 	env.Say("  folder     %s", f.Dir)
 }
 
-// RunPlan runs a plan in a folder. If runs failed, the result comes with an error.
+// RunPlan runs a plan in a folder. If runs failed, it returns the result and an error.
 func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (command.Result,
 	error) {
 	if err := lib.check(plan.File); err != nil {
@@ -266,7 +266,7 @@ func (*Show) Texts() settings.Texts {
 	}
 }
 
-// Check finds nothing wrong: the folder says the rest.
+// Check finds nothing wrong: Do reads the folder.
 func (*Show) Check() error { return nil }
 
 // Do reads the status.
@@ -309,7 +309,7 @@ func (*Stop) Texts() settings.Texts {
 	}
 }
 
-// Check finds nothing wrong: the folder says the rest.
+// Check finds nothing wrong: Do reads the folder.
 func (*Stop) Check() error { return nil }
 
 // Do asks the process of the sweep to stop and waits for it. If that process is gone, --nats takes the sweep off the
@@ -398,7 +398,7 @@ func (*Retry) Texts() settings.Texts {
 	return settings.Texts{About: "Resume a sweep, and run again what failed."}
 }
 
-// Do forgets what failed and resumes the sweep.
+// Do forgets the failures and resumes the sweep.
 func (r *Retry) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	f := Folder{r.Dir}
 	plan, err := ReadPlan(r.Dir)
@@ -430,7 +430,7 @@ func resetAttempts(ctx context.Context, env *command.Env, f Folder, plan *Plan, 
 		return err
 	}
 	defer q.close()
-	if err := q.make(ctx, o.Replicas, o.LostAfter); err != nil {
+	if err := q.create(ctx, o.Replicas, o.LostAfter); err != nil {
 		return err
 	}
 	for id := range failed {
@@ -497,7 +497,7 @@ func (w *Worker) work(ctx context.Context, env *command.Env) error {
 	if err := q.find(ctx, env.Say); err != nil {
 		return err
 	}
-	// Two workers on one machine must not meet in a folder: a run that went from one to the other may be in both.
+	// Two workers on one machine must not share a folder: a run that moved from one to the other may be in both.
 	scratch, free, err := ownScratch(w.Scratch)
 	if err != nil {
 		return err
@@ -508,7 +508,7 @@ func (w *Worker) work(ctx context.Context, env *command.Env) error {
 	return me.run(ctx, w.Idle)
 }
 
-// ownScratch takes the first numbered folder under root that no living worker has, with what a dead one left there.
+// ownScratch locks the first numbered folder under root that no running worker uses, with what a dead one left there.
 func ownScratch(root string) (string, func() error, error) {
 	for n := 1; n < 1000; n++ {
 		dir := filepath.Join(root, fmt.Sprintf("worker-%d", n))
@@ -530,7 +530,7 @@ func openScratch(dir string) (*runlog.Run, error) {
 	}
 	run, err := runlog.CreateAt(dir, runlog.Info{Command: "worker"})
 	if errors.Is(err, fs.ErrExist) {
-		return nil, &runlog.BusyError{Dir: dir} // another is making it right now
+		return nil, &runlog.BusyError{Dir: dir} // another process is creating it right now
 	}
 	return run, err
 }

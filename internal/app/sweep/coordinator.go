@@ -19,7 +19,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// coordinator sees a sweep through: it queues what is not done, gathers what comes back, and writes the report.
+// coordinator runs a sweep to its end: it queues the runs that are not done, gathers their results, and writes the
+// report.
 type coordinator struct {
 	Options
 	Folder
@@ -31,16 +32,16 @@ type coordinator struct {
 	byID map[string]*Spec
 
 	events  chan event
-	unwatch context.CancelFunc // of the watch under way
-	open    map[string]bool    // runs neither done nor given up
+	unwatch context.CancelFunc // ends the current watch
+	open    map[string]bool    // runs neither done nor failed
 	done    int
-	failed  int      // given up
-	corrupt sync.Map // names of results that did not arrive whole: which version of them
+	failed  int
+	corrupt sync.Map // versions of results that did not arrive complete, by name
 	coming  sync.Map // runs whose results are being fetched
 	bar     command.Bar
 }
 
-// Options are how a sweep is run, which is no part of what it is.
+// Options are how a sweep is run. They are not part of its identity.
 type Options struct {
 	Place
 	Connection
@@ -79,7 +80,7 @@ func (o *Options) Check() error {
 	return err
 }
 
-// event is a run that came to its end.
+// event is a run that has ended.
 type event struct {
 	run     *Spec
 	failure *failure // nil: done
@@ -94,8 +95,8 @@ type Outcome struct {
 	Seconds float64
 }
 
-// resumeArgs is what to say after "sweep resume" or "sweep retry" for the same place. A password in an address is not
-// repeated.
+// resumeArgs are the arguments of "sweep resume" or "sweep retry" for the same folder and server. A password in an
+// address is not repeated.
 func (o Options) resumeArgs(dir string) string {
 	line := settings.Quote(dir)
 	switch {
@@ -109,7 +110,7 @@ func (o Options) resumeArgs(dir string) string {
 	return line
 }
 
-// sweep runs a plan in a folder, which is locked for this process, until every run is done or given up.
+// sweep runs a plan in a folder, which is locked for this process, until every run is done or has failed.
 func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, lib Library) (Outcome, error) {
 	c := &coordinator{Options: o, lib: lib, Folder: Folder{dir}, plan: plan, env: env, byID: map[string]*Spec{},
 		events: make(chan event, 256), open: map[string]bool{}}
@@ -133,7 +134,7 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
 		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.resumeArgs(dir))
-	// not wrapped: this says more than the program would say of an interruption
+	// not wrapped: this says more than the program's own message about an interrupt
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.resumeArgs(dir))
 	}
@@ -151,8 +152,8 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	return out, c.run.Finish(err, ctx.Err() != nil)
 }
 
-// ready looks before networks are trained here whether the engine starts and the images are there, and still those of
-// the runs that are done.
+// ready checks, before networks are trained here, that the engine starts and that the images exist and are still those
+// of the finished runs.
 func (c *coordinator) ready() error {
 	left := c.left(c.plan)
 	if c.plan.File.Job != "train" || len(left) == 0 {
@@ -191,7 +192,7 @@ func (c *coordinator) report() error {
 	return v.Write(c.run)
 }
 
-// errStopped is how a sweep ends that `bregman sweep stop` ended.
+// errStopped is the error of a sweep that `bregman sweep stop` ended.
 var errStopped = errors.New("stopped")
 
 // lockFolder locks the folder and finds what is done.
@@ -216,12 +217,12 @@ func (c *coordinator) lockFolder() (err error) {
 			without = append(without, s)
 		}
 	}
-	for try := 0; ; try++ { // somebody may be looking at the lock for an instant
+	for try := 0; ; try++ { // another process may be testing the lock
 		if _, err = os.Stat(c.path("run.json")); err == nil {
 			c.run, err = runlog.Resume(c.Dir, lines)
 		} else {
 			if st, err := os.Lstat(c.Dir); err == nil && st.IsDir() {
-				os.Remove(c.Dir) // an empty folder may be used; another stays
+				os.Remove(c.Dir) // an empty folder may be used; others are not removed
 			}
 			if c.run, err = runlog.CreateAt(c.Dir, info); errors.Is(err, fs.ErrExist) {
 				err = fmt.Errorf("%s exists and is not the folder of a sweep: choose another with --out", c.Dir)
@@ -241,7 +242,7 @@ func (c *coordinator) lockFolder() (err error) {
 			os.RemoveAll(dir)
 		}
 	}
-	if old != nil && old.Results == 0 { // an older program made the queue, and nothing in it is needed
+	if old != nil && old.Results == 0 { // an older program wrote the queue, and nothing in it is needed
 		if err := os.RemoveAll(c.path("queue")); err != nil {
 			return errors.Join(err, c.run.Finish(err, false))
 		}
@@ -270,7 +271,7 @@ func metricLine(s *Spec, r Result) map[string]any {
 	return map[string]any{"run": s.Folder(), "settings": s.Settings, "seed": s.Seed, "result": r}
 }
 
-// watchStop ends the sweep when somebody asks for it.
+// watchStop ends the sweep on request.
 func (c *coordinator) watchStop(ctx context.Context, cancel context.CancelCauseFunc) {
 	for sleep(ctx, 200*time.Millisecond) == nil {
 		if _, err := os.Stat(c.path("stop")); err == nil {
@@ -280,7 +281,7 @@ func (c *coordinator) watchStop(ctx context.Context, cancel context.CancelCauseF
 	}
 }
 
-// jobs is how many runs are made here at a time: networks use the whole of a GPU, or of the processor, one by one.
+// jobs is how many runs this process runs at a time: one for networks, which use a whole GPU or processor.
 func (c *coordinator) jobs() int {
 	switch {
 	case c.Jobs >= 0:
@@ -293,7 +294,7 @@ func (c *coordinator) jobs() int {
 	return cores()
 }
 
-// work makes the open runs.
+// work runs the open runs.
 func (c *coordinator) work(ctx context.Context) (err error) {
 	if len(c.open) == 0 {
 		return nil
@@ -303,8 +304,7 @@ func (c *coordinator) work(ctx context.Context) (err error) {
 		if ctx.Err() != nil || !errors.Is(err, errQueueLost) {
 			return err
 		}
-		// The embedded server gives up its files when the disk is full. Nothing in them is needed: the folder says what
-		// is done.
+		// The embedded server loses its files when the disk is full. Nothing in them is needed: the folder says what is done.
 		for ctx.Err() == nil && room(c.Dir) != nil {
 			c.env.Say("%v: waiting for disk space", room(c.Dir))
 			sleep(ctx, 5*time.Second)
@@ -325,7 +325,7 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 	defer c.q.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := c.q.make(ctx, c.Replicas, c.LostAfter); err != nil {
+	if err := c.q.create(ctx, c.Replicas, c.LostAfter); err != nil {
 		return err
 	}
 	if c.q.server != nil && c.Listen == "" {
@@ -369,7 +369,7 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 	return c.gather(ctx, func() { c.watch(ctx, &wg) })
 }
 
-// watch follows results and states, in place of an earlier watch: one from before the server went takes long to notice.
+// watch follows results and states, in place of an earlier watch: one from before the server restarted notices late.
 func (c *coordinator) watch(ctx context.Context, wg *sync.WaitGroup) {
 	if c.unwatch != nil {
 		c.unwatch()
@@ -381,7 +381,7 @@ func (c *coordinator) watch(ctx context.Context, wg *sync.WaitGroup) {
 	wg.Go(func() { c.watchStates(ctx) })
 }
 
-// shared says whether other machines take part.
+// shared reports whether other machines take part.
 func (c *coordinator) shared() bool { return c.NATS != "" || c.Listen != "" }
 
 func (c *coordinator) connect(ctx context.Context) (*queue, error) {
@@ -392,7 +392,7 @@ func (c *coordinator) connect(ctx context.Context) (*queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Listen != "" && c.jobs() > 0 { // else it is said with the waiting
+	if c.Listen != "" && c.jobs() > 0 { // else the message about waiting has the address
 		c.env.Say("workers join with: bregman worker --nats %s", s.ClientURL())
 	}
 	return connect(ctx, s, &c.Connection, c.plan.results(), c.env.Say)

@@ -4,5 +4,5 @@ package sweep
 
 import "math"
 
-// freeBytes does not know: a full disk is met when it is.
+// freeBytes does not know: a full disk is noticed when a write fails.
 func freeBytes(string) (uint64, bool) { return math.MaxUint64, true }

@@ -4,7 +4,7 @@ package sweep
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is what the disk that holds dir has left for us.
+// freeBytes is the free space of the disk that holds dir.
 func freeBytes(dir string) (uint64, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// estimate says how long the runs that are left will take on this machine.
+// estimate describes how long the remaining runs will take on this machine.
 func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Options, runs string) string {
 	jobs := max(1, (&coordinator{Options: o, plan: p}).jobs())
 	if p.File.Job == "train" {
@@ -41,7 +41,7 @@ func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Op
 		render.Count(len(left), "run"), brief(one), jobs)
 }
 
-// brief is a time in a word.
+// brief formats a duration with one unit.
 func brief(d time.Duration) string {
 	switch {
 	case d > time.Minute:
@@ -159,7 +159,7 @@ func imageRate(runs, model string) (rate float64, from string) {
 	return 0, ""
 }
 
-// onGPU says whether networks are trained on one here; workers elsewhere are taken to have one.
+// onGPU reports whether networks are trained on a GPU; workers elsewhere are assumed to have one.
 func (o Options) onGPU(env *command.Env) bool {
 	if o.NATS != "" {
 		return true

@@ -107,7 +107,7 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 	if !strings.Contains(out, ": failed, 12 of 24 done, 0 running, 0 queued, 12 failed") {
 		t.Error(out)
 	}
-	// Asked again, it leaves alone what was given up; told to retry, it does.
+	// Started again, it skips the runs that failed; retry repeats them.
 	if again := start(t, dir, "sweep", file); again.wait() != 1 || strings.Contains(again.err.String(), "attempt") {
 		t.Errorf("%s", again.err.String())
 	}
@@ -145,7 +145,7 @@ func TestTwoCoordinatorsShareEveryRun(t *testing.T) {
 		a, err := os.ReadFile(filepath.Join(dir, "runs", "sweep-s", "trials", name, "run.json"))
 		b, err2 := os.ReadFile(filepath.Join(other, "runs", "sweep-s", "trials", name, "run.json"))
 		if err != nil || err2 != nil || !bytes.Equal(a, b) {
-			t.Errorf("%s was made twice: %v, %v", name, err, err2)
+			t.Errorf("%s was run twice: %v, %v", name, err, err2)
 		}
 	}
 }
@@ -272,8 +272,8 @@ no_study = true
 p = [2, 3]
 `
 
-// A worker that gets SIGTERM leaves a checkpoint; one that is killed has left those it sent meanwhile. Another goes on
-// from there, and the result is that of an unbroken run, weights and all, bit for bit.
+// A worker that gets SIGTERM leaves a checkpoint; one that is killed has sent some before. Another resumes from there,
+// and the result is that of an unbroken run, weights and all, bit for bit.
 func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 	notShort(t)
 	t.Parallel()
@@ -303,12 +303,12 @@ func TestANetworkGoesOnElsewhereFromItsCheckpoint(t *testing.T) {
 		s.done()
 		same(t, outcome(t, dir), outcome(t, whole))
 		if n := inLogs(dir, "resuming after epoch"); n != 1 {
-			t.Errorf("%v: %d runs went on from a checkpoint, want 1", sig, n)
+			t.Errorf("%v: %d runs resumed from a checkpoint, want 1", sig, n)
 		}
 	}
 }
 
-// A network whose loss is no longer a number has given its answer: it is not tried again, and the sweep ends well.
+// A network whose loss is not finite has a result: it is not retried, and the sweep succeeds.
 func TestANetworkThatDivergesIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -326,7 +326,7 @@ func TestANetworkThatDivergesIsAnAnswer(t *testing.T) {
 	}
 	if again := start(t, dir, "sweep", "retry", "runs/sweep-s", "--engine", "cpu"); again.wait() != 0 ||
 		strings.Contains(again.err.String(), "of 4: ") {
-		t.Errorf("made again: %s", again.err.String())
+		t.Errorf("repeated: %s", again.err.String())
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "runs", "sweep-s", "trials", "*", "checkpoints")); len(left) != 0 {
 		t.Errorf("checkpoints of runs that are done: %q", left)
@@ -346,7 +346,7 @@ func anEpoch(t *testing.T, scratch string) {
 	})
 }
 
-// halfDone asks over one connection whether the server has the checkpoint of a run whose result it has not.
+// halfDone reports whether the server has the checkpoint of a run without its result. It uses one connection.
 func halfDone(t *testing.T, addr string) func() bool {
 	t.Helper()
 	q, err := connect(t.Context(), nil, &Connection{NATS: addr}, ResultsVersion, t.Logf)
@@ -358,7 +358,7 @@ func halfDone(t *testing.T, addr string) func() bool {
 		if q.results == nil {
 			if q.results, err = q.js.ObjectStore(t.Context(), resultBucket); err != nil {
 				q.results = nil
-				return false // the sweep makes it
+				return false // the sweep creates it
 			}
 		}
 		all, _ := q.results.List(t.Context())

@@ -1,9 +1,8 @@
 // Package sweep runs grids of jobs, on this machine or on many, through NATS JetStream.
 //
 // A File describes the grid, a Plan is the list of its runs. Each run has an identity, the hash of its settings, and a
-// folder of that name which is renamed into place when the run is done: a run that is there is not run again, whoever
-// asks, and whatever was killed before. The queue only spreads the work. It may deliver a run twice, or be lost: the
-// folder decides.
+// folder of that name which is renamed into place when the run is done: a run that is there is never repeated, whatever
+// was killed before. The queue only distributes the work. It may deliver a run twice, or be lost: the folder decides.
 package sweep
 
 import (
@@ -86,7 +85,7 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 var topKeys = []string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed", "settings",
 	"grid", "zip", "random", "published", "published_title"}
 
-// locate says in which line of the file the decoder stopped.
+// locate adds the line of the file at which the decoder stopped.
 func locate(path string, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
@@ -106,7 +105,7 @@ func locate(path string, err error) error {
 
 var wrongType = regexp.MustCompile(`cannot (?:decode|store) .* (?:of|into) type (.*)$`)
 
-// plainly says what is wrong without the names of Go's types.
+// plainly describes the error without the names of Go's types.
 func plainly(err error) string {
 	text := strings.TrimPrefix(err.Error(), "toml: ")
 	m := wrongType.FindStringSubmatch(text)
@@ -123,7 +122,7 @@ func plainly(err error) string {
 	return "want a whole number"
 }
 
-// index remembers the order and the lines of the keys, which a decoded map has lost.
+// index records the order and the lines of the keys, which a decoded map does not have.
 func (f *File) index(data []byte) {
 	var p unstable.Parser
 	p.Reset(data)
@@ -161,7 +160,7 @@ func (f *File) at(key string) string {
 	return f.path + ": " + key
 }
 
-// override takes key=value or key=value,value,… from the command line.
+// override applies key=value or key=value,value,… from the command line.
 func (f *File) override(text string) error {
 	if printable(text) != text {
 		return fmt.Errorf("on the command line: %q: a value is one line of text", text)
@@ -211,7 +210,7 @@ func (f *File) Set(table, key string, value any) {
 	f.order = append(f.order, table+"."+key)
 }
 
-// scalar reads a value of the command line as TOML would, or takes it as text.
+// scalar reads a value of the command line as TOML would, or else as text.
 func scalar(text string) any {
 	var v struct{ X any }
 	if toml.Unmarshal([]byte("X = "+text), &v) == nil {
@@ -283,7 +282,7 @@ func (f *File) combinations() ([][]pair, error) {
 	return f.product(all, drawn, "draws")
 }
 
-// maxRuns is more than anybody means to start.
+// maxRuns is more than any reasonable sweep has.
 const maxRuns = 200_000
 
 // product is every combination of a and b; key is what b comes from.
@@ -318,7 +317,7 @@ func (f *File) keys(table string) []string {
 			add(k)
 		}
 	}
-	rest := []string{} // written in another way, such as grid = { p = [2, 3] }
+	rest := []string{} // written inline, such as grid = { p = [2, 3] }
 	for k := range tables[table] {
 		rest = append(rest, k)
 	}
@@ -486,7 +485,7 @@ func (f *File) span(key string, m map[string]any) (s span, err error) {
 	return s, nil
 }
 
-// value is at the share x of the range: a whole number where both ends are, else of six digits.
+// value is the value at the share x of the range: a whole number if both ends are, else with six digits.
 func (s span) value(x float64) string {
 	v := s.from + x*(s.to-s.from)
 	if s.log {
@@ -499,7 +498,7 @@ func (s span) value(x float64) string {
 	return number(v)
 }
 
-// number is a float as short as it goes.
+// number formats a float with as few digits as possible.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // text is a single value as a flag of the command line takes it.

@@ -14,37 +14,36 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Folder is a sweep's folder. It alone says what is done: the queue can be lost without loss.
+// Folder is a sweep's folder. It alone decides what is done: nothing is lost with the queue.
 //
 //	run.json metrics.jsonl tables/ figures/ report.html   as in every run folder
 //	plan.json        the runs
 //	trials/NAME/     the runs that are done, renamed into place whole
-//	work/NAME/       those under way, with their checkpoints
-//	failed/ID.json   those that were given up
-//	running.json     who is at work on what
+//	work/NAME/       the runs that are running, with their checkpoints
+//	failed/ID.json   the runs that failed
+//	running.json     which worker runs what
 //	queue/           JetStream's files, of a sweep on one machine
-//	stop             somebody asks the sweep to stop
+//	stop             a request to stop the sweep
 type Folder struct{ Dir string }
 
 func (f Folder) path(parts ...string) string {
 	return filepath.Join(append([]string{f.Dir}, parts...)...)
 }
 
-// Trial is where a run is once it is done, and work where it is before.
+// Trial is the folder of a finished run, work that of an unfinished one.
 func (f Folder) Trial(s *Spec) string { return f.path("trials", s.Folder()) }
 func (f Folder) work(s *Spec) string  { return f.path("work", s.Folder()) }
 
-// Result is what tables/result.json of a run says.
+// Result is the content of tables/result.json of a run.
 type Result map[string]any
 
-// Diverged says whether the loss of the run was no longer a number, and where: an answer, too, which has no other
-// numbers.
+// Diverged reports whether the loss of the run was not finite, and where. That is a result, too, without other numbers.
 func (r Result) Diverged() (why string, ok bool) {
 	why, ok = r["diverged"].(string)
 	return why, ok
 }
 
-// number returns a number of the result; ok is false where it is missing or null.
+// number returns a number of the result; ok is false if it is missing or null.
 func (r Result) number(key string) (float64, bool) {
 	v, ok := r[key].(float64)
 	return v, ok
@@ -77,13 +76,13 @@ func (f Folder) removeTorn(s *Spec) error {
 	return os.RemoveAll(f.Trial(s))
 }
 
-// has says whether a run is done.
+// has reports whether a run is done.
 func (f Folder) has(s *Spec) bool {
 	_, err := os.Stat(filepath.Join(f.Trial(s), "tables", "result.json"))
 	return err == nil
 }
 
-// place renames a finished run into place. Where it is there already this one is dropped: they are the same.
+// place renames a finished run into place. If it is there already, this one is removed: they are the same.
 func (f Folder) place(s *Spec, dir string) error {
 	if err := os.MkdirAll(f.path("trials"), 0o777); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (f Folder) place(s *Spec, dir string) error {
 	return err
 }
 
-// failure is why a run was given up.
+// failure is why a run failed.
 type failure struct {
 	ID       string    `json:"id"`
 	Run      string    `json:"run"`
@@ -180,11 +179,11 @@ func ReadPlan(dir string) (*Plan, error) {
 	if n := plan.results(); n != ResultsVersion {
 		return nil, fmt.Errorf("%s: %w", dir, otherResults(n, plan.Version))
 	}
-	plan.Results, plan.ID = ResultsVersion, plan.identity() // an older program named it after its own version
+	plan.Results, plan.ID = ResultsVersion, plan.identity() // an older program derived it from its own version
 	return plan, nil
 }
 
-// otherResults is the error of a sweep whose runs cannot be set beside those of this program.
+// otherResults is the error of a sweep whose runs cannot be compared with those of this program.
 func otherResults(n int, version string) error {
 	return fmt.Errorf("its runs are by bregman %s, whose numbers are of version %d, and this program's of version %d: "+
 		"finish it with that program, or choose another folder with --out", version, n, ResultsVersion)
@@ -198,7 +197,7 @@ func (f Folder) writePlan(p *Plan) error {
 	return runlog.WriteFile(f.path("plan.json"), append(data, '\n'))
 }
 
-// active is a run under way, as running.json has it.
+// active is a running run, as in running.json.
 type active struct {
 	ID     string    `json:"id"`
 	Run    string    `json:"run"`
@@ -206,10 +205,10 @@ type active struct {
 	Since  time.Time `json:"since"`
 }
 
-// Status is what `bregman sweep status` prints. It is read from the folder alone, so that it answers whoever is alive.
+// Status is what `bregman sweep status` prints. It is read from the folder alone, so that it needs no running process.
 type Status struct {
 	Sweep   string    `json:"sweep"`
-	State   string    `json:"state"` // running, stopped, done, or failed: nobody at work and runs given up
+	State   string    `json:"state"` // running, stopped, done, or failed: nothing runs, and runs failed
 	Runs    int       `json:"runs"`
 	Done    int       `json:"done"`
 	Failed  []failure `json:"failed,omitempty"`
@@ -243,7 +242,7 @@ func (f Folder) Status() (Status, error) {
 		if data, err := os.ReadFile(f.path("running.json")); err == nil {
 			json.Unmarshal(data, &s.Running) // whole or absent
 		}
-		// it is older than the folder: runs have ended since
+		// the file may be older than the folder: runs have ended since
 		s.Running = slices.DeleteFunc(s.Running, func(a active) bool { return !open[a.ID] })
 	} else if s.Done == s.Runs {
 		s.State = "done"

@@ -16,7 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// tell passes on that a run has ended.
+// tell reports that a run has ended.
 func (c *coordinator) tell(ctx context.Context, e event) {
 	select {
 	case c.events <- e:
@@ -24,11 +24,10 @@ func (c *coordinator) tell(ctx context.Context, e event) {
 	}
 }
 
-// lookEvery is how often the coordinator looks for what was lost on the way.
+// lookEvery is how often the coordinator looks for lost messages.
 const lookEvery = 5 * time.Second
 
-// gather takes in what ends until nothing is open. Now and then it looks whether something was lost on the way, and
-// refreshes the report.
+// gather collects results until no run is open. Now and then it looks for lost messages and refreshes the report.
 func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 	c.bar = c.env.Bar("sweep "+c.plan.File.Name, int64(c.done+c.failed), int64(len(c.plan.Runs)))
 	defer c.bar.End()
@@ -43,7 +42,7 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 				return err
 			}
 		case <-c.q.back:
-			check.Reset(500 * time.Millisecond) // it may have forgotten everything
+			check.Reset(500 * time.Millisecond) // the server may have lost everything
 			reconnected = true
 		case <-check.C:
 			check.Reset(lookEvery)
@@ -72,7 +71,7 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 	return nil
 }
 
-// ended counts a run that is done or given up, once.
+// ended counts a run that is done or has failed, once.
 func (c *coordinator) ended(e event) error {
 	if !c.open[e.run.ID] {
 		return nil
@@ -80,7 +79,7 @@ func (c *coordinator) ended(e event) error {
 	if e.failure != nil {
 		if err := c.writeFailure(*e.failure); isFull(err) {
 			c.env.Say("%v", err)
-			return nil // it is still open, and reconcile comes back to it
+			return nil // it is still open: reconcile handles it later
 		} else if err != nil {
 			return err
 		}
@@ -91,7 +90,7 @@ func (c *coordinator) ended(e event) error {
 	}
 	r, ok := c.Result(e.run)
 	if !ok {
-		return c.removeTorn(e.run) // it is still open, and reconcile queues it again
+		return c.removeTorn(e.run) // it is still open: reconcile queues it again
 	}
 	delete(c.open, e.run.ID)
 	c.done++
@@ -103,15 +102,15 @@ func (c *coordinator) ended(e event) error {
 	return c.run.Append(metricLine(e.run, r))
 }
 
-// reconcile queues every open run that is not queued. What is neither open nor queued nor here was lost with the
-// server, or is on its way.
+// reconcile queues every open run that is not queued. A run that is neither queued nor here was lost with the server,
+// or its result is on its way.
 func (c *coordinator) reconcile(ctx context.Context) error {
 	if len(c.open) == 0 {
 		return nil
 	}
 	queued, err := c.q.queued(ctx, c.plan)
 	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-		if err = c.q.make(ctx, c.Replicas, c.LostAfter); err == nil {
+		if err = c.q.create(ctx, c.Replicas, c.LostAfter); err == nil {
 			queued, err = c.q.queued(ctx, c.plan)
 		}
 	}
@@ -135,9 +134,9 @@ func (c *coordinator) reconcile(ctx context.Context) error {
 	return c.q.publish(ctx, c.plan, missing)
 }
 
-// unknown leaves those of the runs that the server knows no end of.
+// unknown returns those of the runs that have not ended as far as the server knows.
 func (c *coordinator) unknown(ctx context.Context, runs []*Spec) ([]*Spec, error) {
-	if len(runs) > 1000 { // the first time, of a large sweep: gatherAll and the watch of the states see to them
+	if len(runs) > 1000 { // the first time, of a large sweep: gatherAll and the watch of the states handle them
 		return runs, nil
 	}
 	var out []*Spec
@@ -168,7 +167,7 @@ func (c *coordinator) failure(s *Spec, p progress) *failure {
 	return &failure{ID: s.ID, Run: s.String(), Error: p.Error, Attempts: p.Attempts, Worker: p.Worker, When: p.Since}
 }
 
-// fetch brings a run of another machine here, unless that is under way.
+// fetch copies a run from another machine, unless it is being copied already.
 func (c *coordinator) fetch(ctx context.Context, s *Spec) {
 	if _, busy := c.coming.LoadOrStore(s.ID, true); busy {
 		return
@@ -195,7 +194,7 @@ func (c *coordinator) fetch(ctx context.Context, s *Spec) {
 	c.tell(ctx, event{run: s})
 }
 
-// discard removes a result that is corrupt for the second time, so that the run is made again. Its worker may see to it
+// discard removes a result that is corrupt for the second time, so that the run is repeated. Its worker may do so
 // first.
 func (c *coordinator) discard(ctx context.Context, bad *corrupt) {
 	if before, again := c.corrupt.Swap(bad.name, bad.id); !again || before != bad.id {
@@ -206,7 +205,7 @@ func (c *coordinator) discard(ctx context.Context, bad *corrupt) {
 	}
 }
 
-// gatherAll fetches what the server has from before.
+// gatherAll fetches the results that the server already has.
 func (c *coordinator) gatherAll(ctx context.Context) error {
 	all, err := c.q.results.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
@@ -271,7 +270,7 @@ func (c *coordinator) watchResults(ctx context.Context) {
 	}
 }
 
-// watchStates follows what workers say of runs: who is at work, for running.json, and what was given up.
+// watchStates follows what workers report: which runs are running, for running.json, and which failed.
 func (c *coordinator) watchStates(ctx context.Context) {
 	watch, err := c.q.state.Watch(ctx, c.plan.ID+".*")
 	if err != nil {
@@ -325,13 +324,14 @@ func (c *coordinator) watchStates(ctx context.Context) {
 	}
 }
 
-// sharedStore is that of workers in the process of a sweep that others take part in: they must see that a run is done.
+// sharedStore is the store of workers in the process of a sweep that other machines take part in: they must see that a
+// run is done.
 type sharedStore struct {
 	local
 	q *queue
 }
 
-// Checkpoints go to and fro, too: whoever takes a run next goes on with it.
+// Checkpoints are exchanged, too: the next worker resumes the run from its checkpoint.
 func (s sharedStore) fetch(ctx context.Context, t task, work string) error {
 	return remote{q: s.q}.fetch(ctx, t, work)
 }
@@ -347,7 +347,7 @@ func (s sharedStore) has(ctx context.Context, t task) (bool, error) {
 	return s.q.has(ctx, object(t.Plan, t.Run.ID))
 }
 
-// stopPlan takes a sweep off the queue and tells workers to leave its runs.
+// stopPlan removes a sweep from the queue and tells workers to stop its runs.
 func stopPlan(q *queue, plan string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

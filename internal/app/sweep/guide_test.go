@@ -34,7 +34,7 @@ func block(t *testing.T, heading, language string) string {
 }
 
 // The guide's job for Slurm, as a task of its array: it serves a sweep through a server in operator mode, and when
-// Slurm sends SIGTERM before the time is up, its worker leaves a checkpoint that another goes on from.
+// Slurm sends SIGTERM before the time is up, its worker saves a checkpoint that another resumes from.
 func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	notShort(t)
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestTheGuidesSlurmJobServesASweepAndHandsOver(t *testing.T) {
 	task(2)
 	s.done()
 	if n := inLogs(dir, "resuming after epoch"); inPlace(dir) != 2 || n != 1 {
-		t.Errorf("%d runs, %d went on from a checkpoint", inPlace(dir), n)
+		t.Errorf("%d runs, %d resumed from a checkpoint", inPlace(dir), n)
 	}
 }
 

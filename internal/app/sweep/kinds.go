@@ -19,7 +19,7 @@ func keys(k command.Kind) []string {
 	return out
 }
 
-// instead says what to do about a setting that a sweep may not set; "": it may.
+// instead returns what to do about a setting that a sweep may not set; "" if it may.
 func instead(k command.Kind, key string) string {
 	f, ok := settings.Find(k.New(), key)
 	if !ok || !f.Stored {

@@ -112,7 +112,7 @@ func launch(t *testing.T, dir, env string, args ...string) *proc {
 	go func() { p.cmd.Wait(); close(p.exited) }()
 	t.Cleanup(func() {
 		p.kill()
-		if s := p.err.String(); strings.Contains(s, "DATA RACE") { // what a killed process says is heard nowhere else
+		if s := p.err.String(); strings.Contains(s, "DATA RACE") { // the output of a killed process is checked only here
 			t.Errorf("%v:\n%s", args, s)
 		}
 	})
@@ -168,7 +168,7 @@ func natsServer(t *testing.T, dir, addr string) (*proc, string) {
 	return p, addr
 }
 
-// patience is how long a test waits for what must come: long, for it says that something hangs, not that it is slow.
+// patience is how long a test waits for an event: long, since it is to detect what hangs, not what is slow.
 const patience = time.Minute
 
 func eventually(t *testing.T, what string, ok func() bool) {

@@ -16,12 +16,12 @@ import (
 func object(plan, run string) string     { return plan + "/" + run }
 func checkpoint(plan, run string) string { return plan + "/" + run + "/checkpoint" }
 
-// stall is how long no byte may come before a transfer is given up.
+// stall is how long a transfer may go without a byte before it fails.
 var stall = 20 * time.Second
 
-// transfer is the context of an object that comes or goes. Without a deadline nats.go allows 5 s for the whole of it,
-// which a large result on a slow line does not make; with one it is bound by that. So this one's moves on: what ends a
-// transfer is that no byte comes for as long as stall.
+// transfer is the context of an object that is sent or received. Without a deadline nats.go allows 5 s for the whole
+// object, too little for a large result on a slow line. So the deadline of this context moves: a transfer ends if no
+// byte comes for as long as stall.
 type transfer struct {
 	context.Context
 	timer *time.Timer
@@ -35,7 +35,7 @@ func newTransfer(ctx context.Context) (*transfer, func()) {
 	return t, func() { t.timer.Stop(); cancel(nil) }
 }
 
-// Deadline is how long one read may wait, so that the end of the context is seen soon.
+// Deadline limits how long one read may wait, so that the end of the context is noticed soon.
 func (t *transfer) Deadline() (time.Time, bool) { return time.Now().Add(min(time.Second, stall)), true }
 
 // reader tells the transfer of the bytes that it reads.
@@ -61,7 +61,7 @@ func (m moving) Read(b []byte) (int, error) {
 	}
 }
 
-// why names the stall where that ended the transfer: nats.go speaks of a context.
+// why names the stall if that ended the transfer: the error of nats.go is about a context.
 func (t *transfer) why(err error) error {
 	if cause := context.Cause(t); err != nil && errors.Is(cause, errStalled) {
 		return cause
@@ -69,9 +69,9 @@ func (t *transfer) why(err error) error {
 	return err
 }
 
-// send puts a folder into the object store; latest names the newest checkpoint in it, where it has one. It is read
-// back: a cluster that loses its leader meanwhile may keep a piece twice, or not at all. What did not arrive is
-// removed: else the next attempt would take it for delivered.
+// send puts a folder into the object store; latest names the newest checkpoint in it, if it has one. send reads the
+// object back: a cluster that loses its leader meanwhile may store a piece twice, or not at all. An incomplete object
+// is removed: else the next attempt would take it for delivered.
 func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	t, end := newTransfer(ctx)
 	defer end()
@@ -96,8 +96,8 @@ func (q *queue) send(ctx context.Context, name, dir, latest string) error {
 	return err
 }
 
-// settle waits until what this connection has sent before lies on the server: a message that is acknowledged comes
-// after it.
+// settle waits until the server has everything that this connection sent: it sends one more message and waits for its
+// acknowledgement.
 func (q *queue) settle(ctx context.Context, mark string) error {
 	_, err := q.js.Publish(ctx, piecesOf(mark), nil)
 	return errors.Join(err, q.pieces.Purge(ctx, jetstream.WithPurgeSubject(piecesOf(mark))))
@@ -106,7 +106,7 @@ func (q *queue) settle(ctx context.Context, mark string) error {
 // piecesOf is the subject of an object's pieces, by its identity.
 func piecesOf(id string) string { return "$O." + resultBucket + ".C." + id }
 
-// remove deletes an object if it is the one that is meant, and not a later one of its name.
+// remove deletes this version of an object, and not a later one of the same name.
 func (q *queue) remove(ctx context.Context, name string, meant func(*jetstream.ObjectInfo) bool) error {
 	info, err := q.results.GetInfo(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) || err == nil && !meant(info) {
@@ -118,7 +118,7 @@ func (q *queue) remove(ctx context.Context, name string, meant func(*jetstream.O
 	return q.results.Delete(ctx, name)
 }
 
-// receive gets a folder from the object store; it is whole or not there.
+// receive gets a folder from the object store; it is complete or absent.
 func (q *queue) receive(ctx context.Context, name, dir string) error {
 	err := q.read(ctx, name, func(r io.Reader) error { return unpack(r, dir) })
 	if err != nil {
@@ -138,7 +138,7 @@ func (q *queue) read(ctx context.Context, name string, use func(io.Reader) error
 	switch whole, err := q.whole(t, info); {
 	case err != nil:
 		return t.why(err)
-	case !whole: // it would be waited for in vain
+	case !whole: // reading it would never end
 		return &corrupt{name, info.NUID}
 	}
 	o, err := q.results.Get(t, name)
@@ -153,10 +153,10 @@ func (q *queue) read(ctx context.Context, name string, use func(io.Reader) error
 		late = o.Error()
 	}
 	info, _ = o.Info()
-	if errors.Is(late, jetstream.ErrDigestMismatch) { // whatever else is wrong comes from that
+	if errors.Is(late, jetstream.ErrDigestMismatch) { // the cause of any other error
 		return &corrupt{name, info.NUID}
 	}
-	if late != nil && ctx.Err() == nil { // its pieces may have gone meanwhile
+	if late != nil && ctx.Err() == nil { // its pieces may have been removed meanwhile
 		if whole, err := q.whole(ctx, info); err == nil && !whole {
 			return &corrupt{name, info.NUID}
 		}
@@ -172,7 +172,7 @@ type corrupt struct{ name, id string }
 
 func (c *corrupt) Error() string { return c.name + ": it did not arrive complete on the server" }
 
-// whole says whether the server has all pieces of an object: a delivery that failed may leave its name without them.
+// whole reports whether the server has all pieces of an object: a delivery that failed may leave its name without them.
 func (q *queue) whole(ctx context.Context, o *jetstream.ObjectInfo) (bool, error) {
 	info, err := q.pieces.Info(ctx, jetstream.WithSubjectFilter(piecesOf(o.NUID)))
 	if err != nil {
@@ -181,7 +181,7 @@ func (q *queue) whole(ctx context.Context, o *jetstream.ObjectInfo) (bool, error
 	return info.State.Subjects[piecesOf(o.NUID)] >= uint64(o.Chunks), nil
 }
 
-// latest names the newest checkpoint in an object; it is empty where there is none.
+// latest names the newest checkpoint in an object; it is empty if there is none.
 func (q *queue) latest(ctx context.Context, name string) (string, error) {
 	info, err := q.info(ctx, name)
 	if err != nil || info == nil {
@@ -190,13 +190,13 @@ func (q *queue) latest(ctx context.Context, name string) (string, error) {
 	return info.Metadata["checkpoint"], nil
 }
 
-// has says whether an object is there.
+// has reports whether an object is there.
 func (q *queue) has(ctx context.Context, name string) (bool, error) {
 	info, err := q.info(ctx, name)
 	return info != nil, err
 }
 
-// info is that of an object with all its pieces; nil where there is none.
+// info describes an object with all its pieces; nil if there is none.
 func (q *queue) info(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
 	info, err := q.results.GetInfo(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {

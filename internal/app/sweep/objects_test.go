@@ -28,7 +28,7 @@ func ownQueue(t *testing.T) *queue {
 		t.Fatal(err)
 	}
 	t.Cleanup(q.close)
-	if err := q.make(t.Context(), 1, time.Second); err != nil {
+	if err := q.create(t.Context(), 1, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	return q
@@ -39,7 +39,7 @@ func gatherer(t *testing.T, q *queue, p *Plan) *coordinator {
 	return &coordinator{Folder: Folder{t.TempDir()}, plan: p, q: q, env: quiet(), events: make(chan event, 4)}
 }
 
-// finished is the folder of a run, with so many bytes that cannot be made fewer.
+// finished is the folder of a run, with so many bytes that cannot be compressed.
 func finished(t *testing.T, bytes int) string {
 	t.Helper()
 	dir, noise := t.TempDir(), make([]byte, bytes)
@@ -53,7 +53,7 @@ func finished(t *testing.T, bytes int) string {
 	return dir
 }
 
-// line is a slow way to a server: so many bytes per second in each direction.
+// line is a slow connection to a server: so many bytes per second in each direction.
 type line struct {
 	addr string
 	rate int
@@ -170,7 +170,8 @@ type counted struct {
 
 func (c *counted) InProgress() error { c.beats.Add(1); return nil }
 
-// While a checkpoint is on its way the queue must hear that the run is: it would give it to another.
+// While a checkpoint is being sent, the queue must learn that the run is running: else it delivers the run to another
+// worker.
 func TestAWorkerIsHeardWhileItSends(t *testing.T) {
 	q := ownQueue(t)
 	q.wait = 60 * time.Millisecond
@@ -189,8 +190,7 @@ func TestAWorkerIsHeardWhileItSends(t *testing.T) {
 	<-done
 }
 
-// A result that lies on the server with a piece too many is not had, and not for ever: it goes, and the run is made
-// again.
+// A result with a piece too many on the server does not count as there: it is removed, and the run is repeated.
 func TestACorruptResultIsDiscarded(t *testing.T) {
 	q := ownQueue(t)
 	p := planOf(t, quick)
@@ -221,7 +221,7 @@ func TestACorruptResultIsDiscarded(t *testing.T) {
 }
 
 // A delivery that failed may leave a result's name on the server without its pieces. It does not count as delivered,
-// nor is it waited for.
+// and nothing waits for it.
 func TestAResultWithoutItsPiecesIsNotThere(t *testing.T) {
 	q := ownQueue(t)
 	p := planOf(t, quick)
@@ -262,8 +262,7 @@ func TestAResultWithoutItsPiecesIsNotThere(t *testing.T) {
 	}
 }
 
-// A delivery that was given up may arrive all the same, or in part, when what lies in buffers gets through: it goes,
-// and only it.
+// A delivery that failed may still arrive, or a part of it, from a buffer: it is removed, and nothing else.
 func TestADeliveryThatFailedLeavesNothing(t *testing.T) {
 	_, q := slowly(t, 1<<20)
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -22,7 +22,7 @@ type Spec struct {
 	ID       string            `json:"id"` // the hash of all below but Vary: see identity
 	Job      string            `json:"job"`
 	Settings map[string]string `json:"settings"` // all that make the result, by key
-	// where the learning rate is found by short runs: the seed that decides for all trials
+	// if the learning rate is found by short runs: the seed that decides it for all trials
 	First uint64 `json:"first,omitempty"`
 	Seed  uint64 `json:"seed"`
 	Vary  []pair `json:"vary"` // what is different from run to run, but the seed
@@ -43,7 +43,7 @@ func (s *Spec) Folder() string {
 	return fmt.Sprintf("%ss%d-%s", name, s.Seed, s.ID)
 }
 
-// String says which run it is.
+// String describes the run by what varies.
 func (s *Spec) String() string {
 	var parts []string
 	for _, v := range s.Vary {
@@ -52,7 +52,7 @@ func (s *Spec) String() string {
 	return strings.Join(append(parts, fmt.Sprintf("seed %d", s.Seed)), ", ")
 }
 
-// printable is a text as it is, or quoted where it has a line break or the like.
+// printable returns a text as it is, or quoted if it has a line break or the like.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return strconv.Quote(text)
@@ -112,17 +112,17 @@ type Plan struct {
 	File    *File   `json:"file"`
 	Runs    []*Spec `json:"runs"`
 	Command string  `json:"command,omitempty"`  // what was typed for it
-	DataDir string  `json:"data_dir,omitempty"` // where the data were: who goes on with the sweep looks there, too
+	DataDir string  `json:"data_dir,omitempty"` // where the data were: the sweep is resumed with the same folder
 }
 
 // ResultsVersion is raised when an algorithm changes its numbers. What two programs must share to work on one sweep is
 // this, not the commit that they were built from. Other rounding on a GPU is not a new version.
 const ResultsVersion = 1
 
-// results is the results version of a plan. A plan without one is from a time when there was one version.
+// results is the results version of a plan: 1 for older plans, which do not record it.
 func (p *Plan) results() int { return max(p.Results, 1) }
 
-// NewPlan makes the runs of a file and checks the settings of each.
+// NewPlan lists the runs of a file and checks the settings of each.
 func NewPlan(f *File, version string) (*Plan, error) {
 	k, err := command.KindByName(f.Job)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *Plan) identity() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// check looks at all that is said once.
+// check checks everything but the settings of single runs.
 func (f *File) check(k command.Kind) error {
 	if f.Metric == "" {
 		f.Metric = k.Metric
@@ -218,7 +218,7 @@ func (f *File) check(k command.Kind) error {
 	return nil
 }
 
-// nearestKey asks about the key that was meant.
+// nearestKey suggests the key that was probably meant.
 func nearestKey(k command.Kind, key string) string {
 	return settings.Nearest(key, append(keys(k), topKeys...))
 }
@@ -263,7 +263,7 @@ func (f *File) spec(k command.Kind, fixed map[string]string, vary []pair, seed u
 	return s, nil
 }
 
-// blame says where the setting stands that an error is about.
+// blame adds where the setting stands that an error is about.
 func (f *File) blame(err error) string {
 	var wrong *settings.Error
 	if !errors.As(err, &wrong) {
@@ -320,7 +320,8 @@ func (p *Plan) varying() (keys []string, values map[string][]string) {
 	return keys, values
 }
 
-// DefaultFolder is where the sweep goes unless --out says otherwise: the same each time, so that asking again goes on.
+// DefaultFolder is where the sweep goes unless --out says otherwise: the same each time, so that running it again
+// resumes it.
 func (p *Plan) DefaultFolder(runs string) string { return filepath.Join(runs, "sweep-"+p.File.Name) }
 
 func slug(name string) string {

@@ -336,7 +336,7 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// large says whether a file has so many runs that planning them takes long.
+// large reports whether a file has so many runs that planning them takes long.
 func large(f *File) bool {
 	if f.Trials > 5 || f.Draws > 5 {
 		return true

@@ -20,7 +20,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// Connection says which NATS server to use, and how to be let in, in the words of the nats command.
+// Connection says which NATS server to use, and with which credentials, in the words of the nats command.
 type Connection struct {
 	NATS     string `name:"nats" env:"NATS_URL" placeholder:"URL" role:"place"`
 	Creds    string `env:"NATS_CREDS" placeholder:"FILE" role:"place"`
@@ -50,7 +50,7 @@ func (*Connection) Texts() settings.Texts {
 	}
 }
 
-// options are those of the connection. It never gives up: a server that is gone comes back.
+// options are those of the connection. It always reconnects: a server that is gone comes back.
 func (c *Connection) options(say func(string, ...any), back chan<- struct{}) ([]nats.Option, error) {
 	for _, server := range strings.Split(c.NATS, ",") {
 		if scheme, _, ok := strings.Cut(server, "://"); ok && !slices.Contains([]string{"nats", "tls", "ws", "wss"},
@@ -119,7 +119,7 @@ func versionToken(results int) string {
 
 // queue is the connection to JetStream: runs to do, what is known of each, and the results of other machines.
 type queue struct {
-	server  *server.Server // the embedded one; nil: another's
+	server  *server.Server // the embedded one; nil: an external one
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	stream  jetstream.Stream
@@ -128,7 +128,7 @@ type queue struct {
 	pieces  jetstream.Stream // what the results are kept in
 	runs    jetstream.Consumer
 	version int           // of the results
-	back    chan struct{} // the server was gone and is there again
+	back    chan struct{} // signals a reconnection
 	wait    time.Duration // a worker that is silent for so long has died
 }
 
@@ -139,7 +139,7 @@ type task struct {
 	Run   *Spec  `json:"run"`
 }
 
-// readTask reads a message. Plan and run name folders: what is not as a sweep makes it is refused.
+// readTask reads a message. Plan and run name folders: anything that a sweep would not write is refused.
 func readTask(data []byte) (t task, err error) {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return t, err
@@ -208,7 +208,7 @@ func (c *Connection) listenAt(listen string) (host string, port int, err error) 
 	return host, port, nil
 }
 
-// connect reaches the server: the embedded one where there is one. A server that is not up yet is waited for.
+// connect connects to the server, the embedded one if there is one. It waits for a server that is not up yet.
 func connect(ctx context.Context, embedded *server.Server, c *Connection, version int,
 	say func(string, ...any)) (*queue, error) {
 	q := &queue{server: embedded, version: version, back: make(chan struct{}, 1)}
@@ -243,7 +243,7 @@ func connect(ctx context.Context, embedded *server.Server, c *Connection, versio
 	return q, nil
 }
 
-// isNetwork says whether an error may pass by itself. What TLS at the other end refuses does not.
+// isNetwork reports whether an error may be temporary. A refusal by TLS at the other end is not.
 func isNetwork(err error) bool {
 	var n net.Error
 	var op *net.OpError
@@ -270,8 +270,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// make makes what is needed on the server, or finds it there.
-func (q *queue) make(ctx context.Context, replicas int, wait time.Duration) (err error) {
+// create creates what is needed on the server, unless it exists.
+func (q *queue) create(ctx context.Context, replicas int, wait time.Duration) (err error) {
 	cfg := jetstream.StreamConfig{Name: streamName, Description: "runs of bregman sweeps",
 		Subjects: []string{"bregman.run.>"}, Retention: jetstream.WorkQueuePolicy, Replicas: replicas,
 		// A run is in the queue once: a second coordinator, or the same one again, is refused by the server.
@@ -302,7 +302,8 @@ func (q *queue) consumer(wait time.Duration) jetstream.ConsumerConfig {
 		FilterSubject: fmt.Sprintf("bregman.run.%s.>", versionToken(q.version))}
 }
 
-// forgetDeliveries makes the consumer anew: what a killed process of the same machine had taken is there at once.
+// forgetDeliveries recreates the consumer: runs that a killed process of the same machine had taken are available at
+// once.
 func (q *queue) forgetDeliveries(ctx context.Context) (err error) {
 	if err := q.stream.DeleteConsumer(ctx, q.consumer(q.wait).Name); err != nil {
 		return err
@@ -311,7 +312,7 @@ func (q *queue) forgetDeliveries(ctx context.Context) (err error) {
 	return err
 }
 
-// find is make for a worker: it waits until a sweep has made the queue.
+// find is make for a worker: it waits until a sweep has created the queue.
 func (q *queue) find(ctx context.Context, say func(string, ...any)) (err error) {
 	for warned := false; ctx.Err() == nil; {
 		if q.stream, err = q.js.Stream(ctx, streamName); err == nil {
@@ -342,11 +343,11 @@ func (q *queue) find(ctx context.Context, say func(string, ...any)) (err error) 
 	return ctx.Err()
 }
 
-// refuse is an error where only runs of other versions are queued: this worker would wait for ever.
+// refuse returns an error if only runs of other versions are queued: this worker would wait for ever.
 func (q *queue) refuse(ctx context.Context) error {
 	info, err := q.stream.Info(ctx, jetstream.WithSubjectFilter("bregman.run.>"))
 	if err != nil {
-		return nil // said elsewhere
+		return nil // reported elsewhere
 	}
 	other := ""
 	for s := range info.State.Subjects {
@@ -417,10 +418,10 @@ func (q *queue) publish(ctx context.Context, p *Plan, runs []*Spec) error {
 	return settle(0)
 }
 
-// maxPerSubject is the server's code for a message whose subject has one.
+// maxPerSubject is the server's error code if the subject of a message already has one.
 const maxPerSubject = 10077
 
-// queued returns the runs of a plan that are in the queue, those under way included.
+// queued returns the runs of a plan that are in the queue, including the running ones.
 func (q *queue) queued(ctx context.Context, p *Plan) (map[string]bool, error) {
 	info, err := q.stream.Info(ctx, jetstream.WithSubjectFilter(q.subject(p.ID, "*")))
 	if err != nil {

@@ -149,7 +149,8 @@ func mutual(t *testing.T, dir string) (addr, cert, key string) {
 			ClientAuth: tls.RequireAndVerifyClientCert}}), cert, key
 }
 
-// Not only the door: queue, states and results of a whole sweep, with its worker, behind each kind of lock.
+// Not only the connection: queue, states and results of a whole sweep, with its worker, with each kind of
+// authentication.
 func TestASweepRunsBehindCredentialsAndMutualTLS(t *testing.T) {
 	t.Parallel()
 	want := unbroken(t, quick)
@@ -176,7 +177,7 @@ func TestASweepRunsBehindCredentialsAndMutualTLS(t *testing.T) {
 	}
 }
 
-// freePorts are ports that nobody listens on.
+// freePorts are ports without a listener.
 func freePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var out []int
@@ -313,7 +314,7 @@ func TestMessagesThatNameOtherFoldersAreRefused(t *testing.T) {
 	}
 }
 
-// Of a worker's own checkpoint and that on the server the newer one counts, whoever comes later.
+// Of a worker's own checkpoint and that on the server the newer one counts, in any order.
 func TestTheNewerCheckpointCounts(t *testing.T) {
 	q := ownQueue(t)
 	run := task{Plan: "0123456789abcdef", Run: planOf(t, network).Runs[0]}

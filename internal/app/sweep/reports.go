@@ -13,8 +13,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Library is what can be named: sweep files that ship with the program, by their names, and ways to report, by the name
-// that report = "…" gives in a sweep file.
+// Library is what can be named: sweep files that ship with the program, by their names, and reports, by the name that
+// report = "…" gives in a sweep file.
 type Library struct {
 	Files   map[string][]byte
 	Reports map[string]Report
@@ -23,8 +23,8 @@ type Library struct {
 // Report reads what is done in a sweep's folder.
 type Report func(f Folder, p *Plan) (View, error)
 
-// View is the results of a sweep as people see them. Results come in while it is written: it shows what there is, and
-// says what is missing.
+// View shows the results of a sweep. Results may arrive while it is written: it shows those that are there, and names
+// the missing ones.
 type View interface {
 	Write(run *runlog.Run) error // tables/, figures/ and report.html
 	Print(w io.Writer)
@@ -39,7 +39,7 @@ func (l Library) view(f Folder, p *Plan) (View, error) {
 	return l.Reports[p.File.Report](f, p)
 }
 
-// check returns an error where the file names a report that is not there.
+// check returns an error if the file names a report that does not exist.
 func (l Library) check(f *File) error {
 	if f.Report == "" || l.Reports[f.Report] != nil {
 		return nil
@@ -105,7 +105,7 @@ func (r *results) Write(run *runlog.Run) error {
 	doc.AddTables(render.Named{Name: "result", Table: r.grid.Table()})
 	if fig, ok := r.grid.Figure(); ok {
 		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
-			doc.Say("There is no figure: %v.", err) // a name that the font cannot show is no reason to lose the tables
+			doc.Say("There is no figure: %v.", err) // a name that the font cannot show must not cost the tables
 		}
 	}
 	if r.grid.Paired() {
@@ -197,7 +197,7 @@ func (r *results) JSON(o Outcome) any {
 		"warnings": append([]string{}, r.warnings()...)}
 }
 
-// finite is nil for what JSON has no number for.
+// finite is nil if JSON has no number for the value.
 func finite(v float64) *float64 {
 	if math.IsNaN(v - v) {
 		return nil

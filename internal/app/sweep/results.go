@@ -18,8 +18,8 @@ type results struct {
 	plan     *Plan
 	grid     pages.Grid
 	failed   map[string]failure
-	diverged []string // the runs whose loss was no longer a number, and what they say
-	warned   []string // the runs that warn of themselves
+	diverged []string // the runs whose loss was not finite, and their messages
+	warned   []string // the runs with warnings
 	missing  []*Spec  // neither done nor failed
 	done     int
 	hashes   map[string][]string // of each data set, by name: more than one is a mistake
@@ -90,7 +90,7 @@ func (r *results) hasFailed(s *Spec) bool {
 	return bad
 }
 
-// published is the number that the file has for the settings of a run.
+// published is the number that the sweep file gives for the settings of a run.
 func (r *results) published(s *Spec) (trials.Sample, bool) {
 	for _, row := range r.plan.File.Published {
 		same := true

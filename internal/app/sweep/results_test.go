@@ -71,8 +71,8 @@ deviation = 0.14
 			t.Errorf("no %q in\n%s", want, md)
 		}
 	}
-	// Paired by seed the difference is sure, though the deviations overlap. Two seeds, whose differences are equal, are
-	// no test.
+	// Paired by seed the difference is significant, though the deviations overlap. Two seeds with equal differences are
+	// not a test.
 	pairs := r.grid.Pairs()
 	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best ||
 		row[2].Text != "3 ± 0 (–)" || row[2].Best {
@@ -180,7 +180,7 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 		}
 		r := collect(f, p)
 		if fig, ok := r.grid.Figure(); ok {
-			t.Errorf("one point is no line: %+v", fig.Series)
+			t.Errorf("one point is not a line: %+v", fig.Series)
 		}
 		md := string(r.grid.Table().Markdown())
 		if rows := r.JSON(Outcome{}).(map[string]any)["rows"].([]map[string]any); strings.Contains(md, "| **") ||
@@ -191,7 +191,7 @@ func TestTheOnlyResultIsNotTheBest(t *testing.T) {
 }
 
 // Every metric of fit is here: whether less of it is better, and over which of p, penalties and losses it can be
-// compared. Who adds one says so.
+// compared. A new metric must be added here.
 func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	type known struct{ low, p, penalty, loss bool }
 	want := map[string]known{
@@ -224,7 +224,7 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	}
 }
 
-// A diverged run is an answer: counted and named, in no mean, and no failure.
+// A diverged run is a result: counted and named, in no mean, and not a failure.
 func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 	p := planOf(t, "job = \"train\"\ntrials = 2\n[grid]\np = [2, 3]")
 	f := filled(t, p, func(s *Spec) string { return "0.5" })
@@ -259,7 +259,7 @@ func TestWarningsOfRunsAreShown(t *testing.T) {
 	}
 }
 
-// Who only looks changes nothing: another process may be at work in the folder, or its disk may fail for a moment.
+// Reading changes nothing: another process may be running in the folder, or its disk may fail for a moment.
 func TestOnlyWhoHoldsTheFolderRemovesATornResult(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [2, 3, 4, 5]")
 	// whole, torn, absent
@@ -326,8 +326,7 @@ func TestAnArchiveStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// running.json is written now and then: a run that has ended since is not under way as well, nor is one of another
-// plan.
+// running.json is written now and then: a run that has ended since is not also running, nor is one of another plan.
 func TestStatusCountsEachRunOnce(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"r100\"\n[grid]\np = [1.5, 2, 3, 6]")
 	f := Folder{filepath.Join(t.TempDir(), "s")}

@@ -21,7 +21,7 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// Place is where runs run, which is no part of what they are.
+// Place is where runs run. It is not part of their identity.
 type Place struct {
 	Engine  string `default:"auto" role:"place"`
 	DataDir string `placeholder:"DIR" role:"place"`
@@ -37,19 +37,18 @@ func (*Place) Texts() settings.Texts {
 	}
 }
 
-// runner runs one run after another. It keeps the compiled step of the last network: the next run most often wants the
-// same.
+// runner runs one run after another. It keeps the compiled step of the last network: the next run can usually use it.
 type runner struct {
 	Place
-	env     *command.Env // of the runs: what they say goes to the log of the one that runs
+	env     *command.Env // of the runs: its output goes to the log of the current run
 	log     *logWriter
 	trainer *command.Trainer
-	key     string            // what with is for
-	with    *command.Trainer  // the trainer with the settings of the last run; it remembers the rates that were found
+	key     string            // of the learning rates that latest has found
+	latest  *command.Trainer  // the trainer with the settings of the last run; it remembers the rates that were found
 	sets    map[string]source // of linear data, by what makes them
 }
 
-// logWriter writes to the log of the run that runs.
+// logWriter writes to the log of the current run.
 type logWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -89,7 +88,7 @@ func (w withPages) Finished(dir string) {
 func (r *runner) close() {
 	if r.trainer != nil {
 		r.trainer.Close()
-		r.trainer, r.with = nil, nil
+		r.trainer, r.latest = nil, nil
 	}
 }
 
@@ -98,7 +97,7 @@ type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
-// run makes a run and returns its finished folder, inside work. A network goes on from the checkpoint that is there.
+// run runs a run and returns its finished folder, inside work. A network resumes from the checkpoint that is there.
 func (r *runner) run(ctx context.Context, s *Spec, work string) (dir string, err error) {
 	if err := os.MkdirAll(work, 0o777); err != nil {
 		return "", err
@@ -110,14 +109,14 @@ func (r *runner) run(ctx context.Context, s *Spec, work string) (dir string, err
 	defer log.Close()
 	r.log.to(log)
 	defer r.log.to(nil)
-	defer func() { // a bug in one run, or an engine that gives up, is not the end of the others
+	defer func() { // a bug in one run, or an engine that panics, must not end the others
 		if p := recover(); p != nil {
 			err = fmt.Errorf("this is a bug: %v", p)
 		}
 	}()
 	dir = filepath.Join(work, "run") // in a folder of its own: the search for a learning rate looks in the folders beside
 	if err = r.do(ctx, s, dir); err == nil {
-		err = ctx.Err() // a fit that was stopped says how far it came, which is not a result
+		err = ctx.Err() // a stopped fit returns what it has so far, which is not a result
 	}
 	if err != nil {
 		fmt.Fprintf(log, "failed: %v\n", err)
@@ -126,7 +125,7 @@ func (r *runner) run(ctx context.Context, s *Spec, work string) (dir string, err
 	return dir, os.Rename(log.Name(), filepath.Join(dir, "log.txt"))
 }
 
-// do makes the run in a folder.
+// do runs the run in a folder.
 func (r *runner) do(ctx context.Context, s *Spec, dir string) error {
 	k, err := command.KindByName(s.Job)
 	if err != nil {
@@ -155,17 +154,17 @@ func (r *runner) train(ctx context.Context, s *Spec, t *command.Train, dir strin
 			return err
 		}
 	}
-	if key := s.rates(); r.with == nil || r.key != key {
-		r.with, r.key = r.trainer.Reuse(t), key
+	if key := s.rates(); r.latest == nil || r.key != key {
+		r.latest, r.key = r.trainer.Reuse(t), key
 	}
-	_, err := r.with.RunIn(ctx, dir, t.P[0], s.Seed)
-	if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // an answer, too: its seed decides everything
+	_, err := r.latest.RunIn(ctx, dir, t.P[0], s.Seed)
+	if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // a result, too: it would diverge again
 		return diverged(s, dir, bad)
 	}
 	return err
 }
 
-// diverged leaves the result of a run whose loss is no longer a number.
+// diverged writes the result of a run whose loss was not finite.
 func diverged(s *Spec, dir string, why error) error {
 	// the search for a learning rate comes before the folder
 	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil {
@@ -176,7 +175,7 @@ func diverged(s *Spec, dir string, why error) error {
 			"seed": s.Seed, "diverged": why.Error()}))
 }
 
-// keep runs a linear command and keeps its result, its model and its log, without figures, which take longer than the
+// keep runs a linear command and writes its result, its model and its log, without figures, which take longer than the
 // run.
 func (r *runner) keep(ctx context.Context, s *Spec, k command.Kind, c command.Command, dir string) error {
 	if err := os.RemoveAll(dir); err != nil { // nothing to resume
@@ -236,15 +235,15 @@ func (r *runner) source(ctx context.Context, s *Spec) source {
 		return known
 	}
 	set, err := dataset.Open(ctx, data, dataset.Options{Label: label, ZeroBased: zero == "true"})
-	if err != nil { // the run says what is wrong
+	if err != nil { // the run reports what is wrong
 		return source{name: data}
 	}
 	r.sets[key] = source{set.Name, set.Hash}
 	return r.sets[key]
 }
 
-// writeJSON writes plainly: the folder around it is not in place yet, and one whose result cannot be read does not
-// count.
+// writeJSON writes without renaming: the folder around the file is not in place yet, and one without a readable result
+// does not count.
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -43,7 +43,7 @@ func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "work", "*")); len(left) != 0 {
-		t.Errorf("left at work: %v", left)
+		t.Errorf("still running: %v", left)
 	}
 	before := outcome(t, dir)
 	stamps := map[string]time.Time{}
@@ -54,7 +54,7 @@ func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 		}
 		stamps[name] = st.ModTime()
 	}
-	// One more p: only its runs are made.
+	// One more p: only its runs are run.
 	start(t, dir, "sweep", file, "p=1.5,2,3,6").done()
 	after := outcome(t, dir)
 	if len(after) != 16 || lines(t, dir) != 16 {
@@ -63,7 +63,7 @@ func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 	for name, stamp := range stamps {
 		if st, err := os.Stat(filepath.Join(folder, "trials", name, "run.json")); err != nil || st.ModTime() != stamp ||
 			after[name] != before[name] {
-			t.Errorf("%s was made again", name)
+			t.Errorf("%s was repeated", name)
 		}
 	}
 	var st Status
@@ -131,7 +131,7 @@ func TestAStoppedSweepGoesOn(t *testing.T) {
 	same(t, outcome(t, dir), unbroken(t, slow))
 }
 
-// Folders that hold something else are left as they are.
+// Folders that hold something else are not changed.
 func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, quick)
@@ -183,7 +183,7 @@ func TestFoldersOfOtherKindsAreRefused(t *testing.T) {
 	}
 }
 
-// What a sweep prints last can be typed as it is, also where its folder has a space in its name.
+// The command that a sweep prints last works as it is, also if its folder has a space in its name.
 func TestTheCommandToGoOnNamesTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	maxAttempts   = 3        // a run that fails is tried so often: once, and retried twice
-	maxDeliveries = 20       // a run that was handed out so often kills its workers
-	freeSpace     = 32 << 20 // bytes a disk must have left for a run to start
+	maxAttempts   = 3        // a run that fails is retried twice
+	maxDeliveries = 20       // a run that was delivered more often probably kills its workers
+	freeSpace     = 32 << 20 // bytes that must be free for a run to start
 )
 
-// store is where a worker brings its results: the sweep's folder, or the object store.
+// store is where a worker puts its results: the sweep's folder, or the object store.
 type store interface {
 	has(ctx context.Context, t task) (bool, error)
-	fetch(ctx context.Context, t task, work string) error      // the checkpoint another worker left, where there is one
-	checkpoint(ctx context.Context, t task, work string) error // leaves one
+	fetch(ctx context.Context, t task, work string) error      // the checkpoint of another worker, if there is one
+	checkpoint(ctx context.Context, t task, work string) error // sends one
 	deliver(ctx context.Context, t task, dir string) error
-	work(t task) string // where the run is made
+	work(t task) string // where the run is running
 }
 
-// worker takes runs from the queue and makes them.
+// worker takes runs from the queue and runs them.
 type worker struct {
 	name  string
 	q     *queue
@@ -43,10 +43,10 @@ type worker struct {
 	env   *command.Env
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // the runs under way, by plan and run
+	running map[string]context.CancelFunc // cancels a run, by plan and run
 }
 
-// run works until the context ends, or for a worker told so, until the queue is empty for idle.
+// run works until the context ends or, if idle is not 0, until the queue has been empty for idle.
 func (w *worker) run(ctx context.Context, idle time.Duration) error {
 	w.running = map[string]context.CancelFunc{}
 	var wg sync.WaitGroup
@@ -67,7 +67,7 @@ func (w *worker) run(ctx context.Context, idle time.Duration) error {
 	return <-errs
 }
 
-// loop takes one run after another.
+// loop runs one run after another.
 func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 	r := newRunner(w.place, w.env)
 	defer r.close()
@@ -78,7 +78,7 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 			sleep(ctx, 5*time.Second)
 			continue
 		}
-		// short: one that the server lost when it went is not missed for long
+		// short: a request that a restarting server lost is soon repeated
 		wait, stop := context.WithTimeout(ctx, 2*time.Second)
 		msg, err := w.q.runs.Next(jetstream.FetchContext(wait))
 		stop()
@@ -95,14 +95,15 @@ func (w *worker) loop(ctx context.Context, idle time.Duration) error {
 			if err := w.q.refuse(ctx); err != nil {
 				return err
 			}
-		default: // the server is gone or forgot the queue: the coordinator makes it again
+		default: // the server is gone or lost the queue: the coordinator creates it again
 			sleep(ctx, time.Second)
 		}
 	}
 	return nil
 }
 
-// handle makes a run and answers its message in the end. Until then it says now and then that it is at it.
+// handle runs a run and acknowledges its message in the end. Until then it reports now and then that the run is
+// running.
 func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 	t, err := readTask(msg.Data())
 	if err != nil {
@@ -134,7 +135,7 @@ func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 	w.running[key] = cancel
 	w.mu.Unlock()
 	announced := w.beat(run, t, msg)
-	err = w.make(run, r, t)
+	err = w.execute(run, r, t)
 	cancel()
 	<-announced
 	w.mu.Lock()
@@ -147,8 +148,8 @@ func (w *worker) handle(ctx context.Context, r *runner, msg jetstream.Msg) {
 	w.failed(ctx, t, msg, err)
 }
 
-// beat says that the run is under way, until its context ends: to the queue, which else gives it to another, and to
-// people.
+// beat reports that the run is running, until its context ends: to the queue, which else delivers it to another worker,
+// and to the user.
 func (w *worker) beat(ctx context.Context, t task, msg jetstream.Msg) (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {
@@ -171,7 +172,7 @@ func (w *worker) beat(ctx context.Context, t task, msg jetstream.Msg) (done chan
 			}
 			if now := newestCheckpoint(w.store.work(t)); now != saved && !busy {
 				busy = true
-				go func(before string) { // not here: on a slow line it takes longer than the queue waits for a word
+				go func(before string) { // in the background: on a slow line it takes longer than the queue waits
 					if w.store.checkpoint(ctx, t, w.store.work(t)) != nil {
 						now = before
 					}
@@ -182,7 +183,7 @@ func (w *worker) beat(ctx context.Context, t task, msg jetstream.Msg) (done chan
 				if busy {
 					<-sent
 				}
-				p.State = "waiting" // whoever takes it next says more
+				p.State = "waiting" // the next worker reports more
 				late, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 				w.q.report(late, t.Plan, t.Run.ID, p)
 				stop()
@@ -201,8 +202,8 @@ func newestCheckpoint(work string) string {
 	return all[len(all)-1]
 }
 
-// make makes the run and delivers it.
-func (w *worker) make(ctx context.Context, r *runner, t task) error {
+// execute runs the run and delivers its result.
+func (w *worker) execute(ctx context.Context, r *runner, t task) error {
 	work := w.store.work(t)
 	if err := w.store.fetch(ctx, t, work); err != nil && ctx.Err() == nil {
 		w.env.Say("%v: its checkpoint cannot be fetched, it starts from the beginning: %v", t.Run, err)
@@ -211,7 +212,7 @@ func (w *worker) make(ctx context.Context, r *runner, t task) error {
 	if err != nil {
 		return err
 	}
-	for { // a result is never thrown away because the server is gone
+	for { // a result is never dropped because the server is gone
 		err := w.store.deliver(ctx, t, dir)
 		if err == nil {
 			return os.RemoveAll(work)
@@ -224,11 +225,11 @@ func (w *worker) make(ctx context.Context, r *runner, t task) error {
 	}
 }
 
-// failed answers for a run that came to nothing.
+// failed acknowledges the message of a run that failed or was stopped.
 func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err error) {
 	final := permanent{}
 	switch {
-	case ctx.Err() != nil, errors.Is(err, context.Canceled): // this worker stops: another may go on from here
+	case ctx.Err() != nil, errors.Is(err, context.Canceled): // this worker stops: another may resume the run
 		late, stop := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer stop()
 		if newestCheckpoint(w.store.work(t)) != "" {
@@ -258,7 +259,7 @@ func (w *worker) failed(ctx context.Context, t task, msg jetstream.Msg, err erro
 	msg.NakWithDelay(200 * time.Millisecond)
 }
 
-// reportFailure reports a run as failed. It leaves the queue only once that is known.
+// reportFailure reports a run as failed. The run leaves the queue only once the server has recorded that.
 func (w *worker) reportFailure(ctx context.Context, t task, msg jetstream.Msg, err error, n int) {
 	if late := w.q.report(ctx, t.Plan, t.Run.ID, progress{State: "failed", Worker: w.name, Since: time.Now(), Attempts: n,
 		Error: err.Error()}); late != nil {
@@ -268,7 +269,7 @@ func (w *worker) reportFailure(ctx context.Context, t task, msg jetstream.Msg, e
 	w.answer(msg.Ack)
 }
 
-// answer sends the last word on a message; where it is lost the run is handed out again, and found to be there.
+// answer acknowledges a message. If that is lost, the run is delivered again, and found to be done.
 func (w *worker) answer(send func() error) {
 	if err := send(); err != nil {
 		w.env.Say("the queue does not answer: %v", err)
@@ -305,12 +306,12 @@ func (w *worker) watchStops(ctx context.Context) {
 	}
 }
 
-// isFull says whether an error is that of a full disk.
+// isFull reports whether an error is that of a full disk.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, errFull) }
 
 var errFull = errors.New("the disk is full")
 
-// room is an error where the disk that holds dir is nearly full.
+// room returns an error if the disk that holds dir is nearly full.
 func room(dir string) error {
 	for {
 		free, ok := freeBytes(dir)
@@ -336,7 +337,7 @@ type local struct {
 
 func (l local) has(_ context.Context, t task) (bool, error) { return l.Folder.has(t.Run), nil }
 
-func (l local) fetch(context.Context, task, string) error { return nil } // it lies where it was left
+func (l local) fetch(context.Context, task, string) error { return nil } // it is already in the folder
 
 func (l local) checkpoint(context.Context, task, string) error { return nil }
 
@@ -378,7 +379,7 @@ func (r remote) fetch(ctx context.Context, t task, work string) error {
 	}
 	name := checkpoint(t.Plan, t.Run.ID)
 	latest, err := r.q.latest(ctx, name)
-	// names grow with the epochs; our own is as good, or there is none
+	// names grow with the epochs: ours is as new, or there is none
 	if err != nil || latest <= filepath.Base(newestCheckpoint(work)) {
 		return err
 	}
@@ -394,7 +395,7 @@ func (r remote) checkpoint(ctx context.Context, t task, work string) error {
 		return nil
 	}
 	name := checkpoint(t.Plan, t.Run.ID)
-	// another took over while this one was cut off, and came further
+	// another worker took over while this one was disconnected, and has a newer checkpoint
 	if latest, err := r.q.latest(ctx, name); err != nil || latest > ours {
 		return err
 	}
@@ -410,7 +411,7 @@ func (r remote) deliver(ctx context.Context, t task, dir string) error {
 		return err
 	}
 	if t.Run.Job == "train" {
-		r.q.results.Delete(ctx, checkpoint(t.Plan, t.Run.ID)) // else it goes with the rest, later
+		r.q.results.Delete(ctx, checkpoint(t.Plan, t.Run.ID)) // if this fails, it is removed with the rest, later
 	}
 	return nil
 }
