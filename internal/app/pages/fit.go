@@ -46,7 +46,8 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	if data, err := f.ReadFile("model.json", maxModel); err == nil {
 		if m, err := fit.DecodeModel(data); err == nil {
 			if t := command.LargestWeights(m, 50); len(t.Rows) > 0 {
-				doc.Section("Largest weights")
+				doc.Section(t.Title)
+				t.Title = ""
 				doc.AddTables(render.Named{Name: "weights", Table: t})
 			}
 		}
