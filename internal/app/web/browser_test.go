@@ -133,7 +133,7 @@ func do(t *testing.T, ctx context.Context, actions ...action) {
 	}
 }
 
-// shot keeps what the tab shows, for people to look at: in the folder of BREGMAN_SCREENSHOTS, or with go test
+// shot saves a screenshot of the tab, to be looked at: in the folder of BREGMAN_SCREENSHOTS, or with go test
 // -artifacts.
 func shot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
@@ -199,7 +199,7 @@ func until(t *testing.T, ctx context.Context, js string) {
 
 const painted = `performance.getEntriesByName('painted').length > 0`
 
-// fits makes real runs of fit.
+// fits writes real runs of fit.
 func fits(t *testing.T, root string, ps ...float64) {
 	t.Helper()
 	for _, p := range ps {
@@ -254,7 +254,7 @@ func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
 	until(t, ctx, fmt.Sprintf(`document.querySelectorAll('path.curve').length < %d`, before))
 }
 
-// A long name gives way before a column is cut off.
+// A long name is shortened before a column is cut off.
 func TestBrowserTheListFitsItsPageWhateverTheNames(t *testing.T) {
 	ctx := tab(t, 1200, 700)
 	srv, h := newServer(t)
@@ -392,8 +392,8 @@ func TestBrowserASweepsPage(t *testing.T) {
 		`document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
 }
 
-// A browser has six connections to a server. Pages that were left, and tabs behind others, must not hold them: the
-// seventh page would wait for ever.
+// A browser has six connections to a server. Closed pages, and tabs behind others, must not hold them: the seventh page
+// would wait for ever.
 func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
 	ctx := tab(t, 1000, 700)
 	srv, h := newServer(t)
@@ -407,7 +407,7 @@ func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1`)
 	for end := time.Now().Add(60 * time.Second); len(srv.streams) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d streams are open, and nobody looks", len(srv.streams))
+			t.Fatalf("%d streams are open without a page", len(srv.streams))
 		}
 	}
 	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=live"))

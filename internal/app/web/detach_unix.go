@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// detach gives a process a group of its own: a Ctrl-C at the server's terminal is the server's to pass on.
+// detach gives a process a group of its own: Ctrl-C at the server's terminal then reaches only the server, which passes
+// it on.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -48,7 +48,7 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// send sends bytes that hold what runs say: a browser must not do what is in them. A name makes it a download.
+// send sends bytes with the content of runs: a browser must not execute them. With a name they are a download.
 func send(w http.ResponseWriter, kind, name string, data []byte) {
 	w.Header().Set("Content-Security-Policy", filePolicy)
 	w.Header().Set("Content-Type", kind)
@@ -92,7 +92,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", st.ModTime(), f)
 }
 
-// hidden says whether part of a path begins with a dot: locks, and files that are being written.
+// hidden reports whether part of a path begins with a dot: locks, and files that are being written.
 func hidden(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.HasPrefix(part, ".") })
 }
@@ -120,7 +120,7 @@ func filesOf(f *runlog.Folder) []fileAnswer {
 	return out
 }
 
-// getRun returns what a run's page shows beside its curves.
+// getRun returns what the page of a run shows besides its curves.
 func (s *Server) getRun(r *http.Request) (any, error) {
 	id := r.URL.Query().Get("id")
 	f, err := s.root.Sub(id)

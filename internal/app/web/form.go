@@ -14,11 +14,11 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// commands are those that the page can start.
+// commands are the commands that the page can start.
 var commands = []string{"fit", "margin", "train"}
 
-// inForm reports whether the page has a setting. Where files go is the server's business, and a page must not make it
-// write or load any: of the places it has those with known values.
+// inForm reports whether the page has a setting. The server decides where files go, and a page must not make it write
+// or load any: of settings that are places, it has those with known values.
 func inForm(f settings.Field) bool {
 	switch f.Role {
 	case settings.Output:

@@ -16,8 +16,8 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// A run that the page starts is a child process of the same binary, so that it is what the command line would do, and
-// ends without the server.
+// A run that the page starts is a child process of the same binary, so that it does what the command line would do, and
+// can end without the server.
 
 var errNotAllowed = &problem{http.StatusForbidden,
 	errors.New("this server does not start runs: use bregman serve --allow-run")}
@@ -38,7 +38,7 @@ type jobs struct {
 type started struct {
 	id       int
 	args     []string
-	runs     int // how many it makes
+	runs     int // how many runs it has
 	begin    time.Time
 	cmd      *exec.Cmd
 	out, err tailBuffer
@@ -49,7 +49,7 @@ type started struct {
 	canceled bool
 }
 
-// tailBuffer keeps the last of what a process says.
+// tailBuffer keeps the end of the output of a process.
 type tailBuffer struct {
 	mu   sync.Mutex
 	data []byte
@@ -73,7 +73,7 @@ func (b *tailBuffer) String() string {
 	return string(bytes.ToValidUTF8(b.data, []byte("?")))
 }
 
-// keepJobs is how many ended processes are remembered.
+// keepJobs is how many ended processes stay in the list.
 const keepJobs = 50
 
 // start starts a command.
@@ -136,10 +136,10 @@ func (s *started) ended() time.Time {
 	return s.end
 }
 
-// patience is how long a process may take to leave its folder in order after an interrupt.
+// patience is how long a process may take to end after an interrupt.
 const patience = 10 * time.Second
 
-// cancel interrupts a process, as Ctrl-C does, and ends it where that does not help.
+// cancel interrupts a process, as Ctrl-C does, and kills it if it does not end.
 func (s *started) cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *started) cancel() {
 	})
 }
 
-// stop cancels all and waits for them. It says so first if there are some.
+// stop cancels all processes and waits for them. If there are some, it says so first.
 func (j *jobs) stop() {
 	j.mu.Lock()
 	if n := j.count(); n > 0 && j.say != nil {
@@ -168,7 +168,7 @@ func (j *jobs) stop() {
 	j.running.Wait()
 }
 
-// jobAnswer is how a process stands.
+// jobAnswer is the state of a process.
 type jobAnswer struct {
 	ID       int       `json:"job"`
 	Command  string    `json:"command"` // as one would type it
@@ -199,7 +199,7 @@ func (s *Server) jobAnswer(j *started) jobAnswer {
 			a.Status = "failed"
 		}
 	}
-	if j.args[0] == "margin" { // leaves no folder
+	if j.args[0] == "margin" { // it has no run folder
 		return a
 	}
 	var progress float64 // in runs
@@ -222,7 +222,7 @@ func (s *Server) jobAnswer(j *started) jobAnswer {
 	return a
 }
 
-// runsOf is how many runs a command makes, one after the other: train makes one for each p and trial.
+// runsOf is how many runs a command has, one after the other: train has one for each p and trial.
 func runsOf(c command.Command) int {
 	if t, ok := c.(*command.Train); ok {
 		return max(1, len(t.P)*t.Trials)

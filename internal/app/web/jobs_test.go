@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var built bool // somebody asked for the program
+var built bool // a test needed the program
 
 // runner is a server that may start runs.
 func runner(t *testing.T) (*Server, *httptest.Server) {
@@ -227,7 +227,7 @@ func TestARunIsStartedWatchedAndCanceled(t *testing.T) {
 	var list runsJSON
 	ask(t, h, "/api/runs", &list)
 	if s := list.Runs[0].Status; s != "interrupted" {
-		t.Errorf("the folder says %s", s)
+		t.Errorf("the status in the folder is %s", s)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestTheRunsOfACommandAreCountedWithItsDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := runsOf(cmd); got != c.want {
-			t.Errorf("%q makes %d runs, want %d", args, got, c.want)
+			t.Errorf("%q has %d runs, want %d", args, got, c.want)
 		}
 	}
 }
@@ -263,6 +263,6 @@ func TestRunsEndWithTheServer(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	srv.jobs.stop()
 	if srv.jobs.all[0].ended().IsZero() {
-		t.Error("it goes on")
+		t.Error("it continues")
 	}
 }

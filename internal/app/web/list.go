@@ -17,7 +17,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// corrupt is a status beside runlog's: run.json cannot be read.
+// corrupt is a status besides those of runlog: run.json cannot be read.
 const corrupt = "corrupt"
 
 // summary is a run in the list.
@@ -41,7 +41,7 @@ type summary struct {
 	Inside   string    `json:"inside,omitempty"` // the run that it is a part of
 }
 
-// lister keeps what it knows of runs and reads again what changed.
+// lister caches the summaries of runs and reads again what changed.
 type lister struct {
 	root *runlog.Folder
 
@@ -56,13 +56,13 @@ type known struct {
 	summary
 }
 
-// stamp tells versions of a run's files apart.
+// stamp identifies a version of a run's files.
 type stamp struct {
 	info, result, metrics       time.Time
 	infoSize, resultSize, lines int64
 }
 
-// Bounds of the walk.
+// Bounds of the search for runs.
 const (
 	maxDepth  = 4
 	maxRuns   = 20_000
@@ -123,7 +123,7 @@ func (l *lister) walk(dir string, depth int, found map[string]known) {
 	}
 }
 
-// look summarises a run, from memory where none of its files changed.
+// look summarises a run, from the cache if none of its files changed.
 func (l *lister) look(id string) known {
 	f, err := l.root.Sub(id)
 	if err != nil {
@@ -194,7 +194,7 @@ func summarise(f *runlog.Folder, id string) summary {
 	return s
 }
 
-// since is how many seconds ago that was, NaN if the clock says that it is yet to come.
+// since is how many seconds ago that was, NaN if that is in the future.
 func since(start time.Time) number {
 	if s := time.Since(start).Seconds(); s >= 0 {
 		return number(s)

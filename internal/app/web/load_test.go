@@ -55,7 +55,7 @@ func serveProcess(t *testing.T, root string) (base string, pid int) {
 	return base, cmd.Process.Pid
 }
 
-// memory is what a process holds, in MB; 0 where this system does not say.
+// memory is the memory of a process in MB; 0 if the system does not report it.
 func memory(pid int) float64 {
 	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(data)) {
@@ -179,7 +179,7 @@ func manyRuns(t *testing.T, root string, n, points, large int) {
 	write("20270101-000000-large", 3, n+1, large)
 }
 
-// requests asks n times and returns the median and the slowest.
+// requests sends n requests and returns the median and the slowest time.
 func requests(t *testing.T, url string, n int) (median, slowest time.Duration, size int) {
 	t.Helper()
 	var all []time.Duration

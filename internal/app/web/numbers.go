@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// numbers are floats as JSON: eight digits are more than a screen shows, and null stands for what is not finite.
+// numbers are floats as JSON: eight digits are more than a screen shows, and null stands for values that are not
+// finite.
 type numbers []float64
 
 func (n numbers) MarshalJSON() ([]byte, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// maxOverlay is how many runs are set side by side.
+// maxOverlay is how many runs are compared at once.
 const maxOverlay = 100
 
 // head reads a run without its metrics.
@@ -47,7 +47,7 @@ func (s *Server) runs(r *http.Request) (runs []*trials.Run, done func(), err err
 		}
 		runs = append(runs, run)
 	}
-	slices.Sort(ids) // everyone locks in this order
+	slices.Sort(ids) // all requests lock in this order
 	for _, id := range ids {
 		logs[id].mu.RLock()
 	}

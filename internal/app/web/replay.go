@@ -16,7 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// A run folder keeps a fit's last weights only. The trajectory to them is computed again, for built-in data sets: a
+// A run folder has only the last weights of a fit. The trajectory to them is computed again, for built-in data sets: a
 // million steps in R² take a tenth of a second.
 
 // replayable reports whether a fit can be computed again: by its data alone, so that no file is named.
@@ -26,7 +26,7 @@ func replayable(f command.Fit) bool {
 		f.CV == 0
 }
 
-// replays keeps the newest few.
+// replays caches the newest few.
 type replays struct {
 	mu   sync.Mutex
 	made map[string]*fit.Trajectory
@@ -73,7 +73,7 @@ type heat struct {
 	Share []numbers `json:"share"` // at each time, in each bin
 }
 
-// getWeights returns the way of a fit's weights, in R² the weights themselves, else histograms of them.
+// getWeights returns the trajectory of a fit's weights: in R² the weights themselves, else histograms of them.
 func (s *Server) getWeights(r *http.Request) (any, error) {
 	id := r.URL.Query().Get("id")
 	run, err := s.head(id)
@@ -85,7 +85,7 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 		steps, lr, soft := int(fit.Steps), run.Number("lr"), run.Number("soft")
 		if v := run.Number("steps"); v > 0 {
 			steps = int(v)
-		} else if log, err := s.logs.get(id); err == nil { // still running: as far as it is
+		} else if log, err := s.logs.get(id); err == nil { // still running: up to its last point
 			log.mu.RLock()
 			run.Log = log.log
 			if v := run.Last("step"); v > 0 {
@@ -112,7 +112,7 @@ func (s *Server) getWeights(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// addTrajectory puts a replay into an answer.
+// addTrajectory adds a replay to an answer.
 func addTrajectory(out map[string]any, r *fit.Trajectory, p float64) {
 	var step, margin, divergence, angle numbers
 	for _, pt := range r.Points {

@@ -32,7 +32,7 @@ const filePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-
 // maxPost is more than any form.
 const maxPost = 64 << 10
 
-// guard checks every request before anything looks at it, and keeps a bug in one answer from ending the others.
+// guard checks every request before it is handled, and keeps a bug in one answer from ending the others.
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}()
 		r.Body = http.MaxBytesReader(w, r.Body, maxPost)
 		if s.settings.Token == "" {
-			// a name that an attacker's DNS server points at this machine is not loopback's own name
+			// a name that an attacker's DNS server resolves to this machine is not a loopback name
 			if !localName(r.Host) {
 				fail(w, http.StatusForbidden, fmt.Errorf("the host %q is not this machine's own name: open http://localhost "+
 					"with the port, or serve with a token", r.Host))
@@ -68,7 +68,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// localName says whether a Host header is localhost or a loopback address, with any port: it may be forwarded.
+// localName reports whether a Host header is localhost or a loopback address, with any port: it may be forwarded.
 func localName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -81,7 +81,8 @@ func localName(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// sameSite refuses what other sites make a browser ask. Programs that are not browsers send none of these headers.
+// sameSite refuses requests that other sites make a browser send. Programs that are not browsers send none of these
+// headers.
 func sameSite(r *http.Request, cross *http.CrossOriginProtection) error {
 	if err := cross.Check(r); err != nil { // POST
 		return err
@@ -105,8 +106,8 @@ func sameSite(r *http.Request, cross *http.CrossOriginProtection) error {
 	return nil
 }
 
-// tokenCookie is the name of the cookie, with the port that the browser asks. Cookies do not tell ports apart: under
-// one name, two dashboards on one host would overwrite each other's token.
+// tokenCookie is the name of the cookie, with the port of the request. Cookies do not distinguish ports: under one
+// name, two dashboards on one host would overwrite each other's token.
 func tokenCookie(host string) string {
 	const name = "bregman_token"
 	_, port, err := net.SplitHostPort(host)
@@ -119,7 +120,7 @@ func tokenCookie(host string) string {
 	return name + "_" + port
 }
 
-// admit checks the token. One in the address becomes a cookie, so that it does not stay there.
+// admit checks the token. A token in the address becomes a cookie, so that it does not stay in the address.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 	right := func(t string) bool {
 		a, b := sha256.Sum256([]byte(t)), sha256.Sum256([]byte(s.settings.Token))
@@ -147,7 +148,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// busy lets only so many requests compute at once.
+// busy limits how many requests compute at once.
 func (s *Server) busy(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 45*time.Second)
@@ -203,7 +204,7 @@ func failed(w http.ResponseWriter, err error) {
 	}
 }
 
-// answer makes a handler of a function that returns what to send as JSON.
+// answer returns a handler that sends the result of a function as JSON.
 func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := f(r)

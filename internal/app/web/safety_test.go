@@ -187,7 +187,7 @@ func TestServeMakesATokenWhereTheAddressIsNotLoopback(t *testing.T) {
 		}
 		if ip := net.ParseIP(u.Hostname()); ip != nil { // a machine without a network prints its name
 			if ip.IsUnspecified() || ip.IsLoopback() == want {
-				t.Errorf("%s: nobody can open %s from another machine", addr, printed)
+				t.Errorf("%s: %s cannot be opened from another machine", addr, printed)
 			}
 			jar, _ := cookiejar.New(nil)
 			resp, err := (&http.Client{Jar: jar}).Get(printed)
@@ -234,7 +234,7 @@ func TestThePageIsStrict(t *testing.T) {
 	}
 }
 
-// hostile makes a folder of runs that somebody wants to do harm with, beside a secret.
+// hostile writes a folder of malicious runs, beside a secret.
 func hostile(t testing.TB) (root string) {
 	t.Helper()
 	top := t.TempDir()

@@ -1,7 +1,7 @@
 // Package web is the dashboard over run folders: a JSON API and the page that uses it.
 //
 //	serve.go    the command and the routes
-//	safety.go   who may ask, and what answers may do in a browser
+//	safety.go   which requests are allowed, and what answers may do in a browser
 //	list.go     the list of runs
 //	watch.go    metrics that are read as they grow; stream.go sends them to pages
 //	thin.go     fewer points that look the same
@@ -205,7 +205,7 @@ type Server struct {
 	streams  chan struct{} // a place for each page that watches
 }
 
-// New makes a server. Where the settings have a token, every request must show it.
+// New makes a server. If the settings have a token, every request must have it.
 func New(s Serve) (*Server, error) {
 	root, err := runlog.OpenFolder(s.Runs)
 	if err != nil {
@@ -217,7 +217,7 @@ func New(s Serve) (*Server, error) {
 	return srv, nil
 }
 
-// Close ends the runs that were started, and gives the folder back.
+// Close ends the runs that were started, and closes the folder.
 func (s *Server) Close() error {
 	s.jobs.stop()
 	return s.root.Close()

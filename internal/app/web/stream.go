@@ -15,7 +15,7 @@ import (
 )
 
 // An event's id is EDITION:OFFSET, the place in the file up to which a page has everything. A browser that lost its
-// connection comes back with the last one it saw, so nothing is lost and nothing comes twice.
+// connection comes back with the last one it saw, so nothing is lost or sent twice.
 
 // rowsEvent is what was appended, by curve and column.
 type rowsEvent struct {
@@ -37,7 +37,7 @@ const (
 	heartbeat    = 15 * time.Second
 )
 
-// stream sends what is appended to a run's metrics until the page goes away.
+// stream sends what is appended to a run's metrics until the page closes.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -65,7 +65,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	send := func(format string, args ...any) error {
-		out.SetWriteDeadline(time.Now().Add(30 * time.Second)) // a page that does not read is let go
+		out.SetWriteDeadline(time.Now().Add(30 * time.Second)) // a page that does not read is disconnected
 		if _, err := fmt.Fprintf(w, format, args...); err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pOf is the one p of a run, NaN where there is none.
+// pOf is the p of a run, NaN if it has none or several.
 func (s *Server) pOf(id string) float64 {
 	r, err := s.head(id)
 	if err != nil {

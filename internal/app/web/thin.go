@@ -47,7 +47,7 @@ type sizesAnswer struct {
 // shownSizes is how many histograms of a curve a page gets: a screen has no room for more columns.
 const shownSizes = 200
 
-// sizesOf are the histograms of a curve, every n-th and the last where there are many.
+// sizesOf are the histograms of a curve, every n-th and the last if there are many.
 func sizesOf(c *runlog.Curve) (out []sizesAnswer) {
 	every := (len(c.Sizes) + shownSizes - 1) / shownSizes
 	for k := range c.Sizes {
@@ -66,7 +66,7 @@ func sizesAt(c *runlog.Curve, s runlog.SizesAt) sizesAnswer {
 	return sizesAnswer{number(at), s.Below, s.From, s.Counts}
 }
 
-// resultAnswer is a line that is no point of a curve: a statement of verify, a run of a sweep or of a reproduction.
+// resultAnswer is a line that is not a point of a curve: a statement of verify, a run of a sweep or of a reproduction.
 type resultAnswer struct {
 	Name   string            `json:"name"`
 	P      number            `json:"p"`
@@ -77,7 +77,7 @@ type resultAnswer struct {
 // shownResults is how many of them a page gets.
 const shownResults = 500
 
-// results are the last lines of the curves that are none.
+// results are the last points of what a log holds besides curves.
 func results(log *runlog.Log, status string, p float64) (out []resultAnswer, columns []string) {
 	out = []resultAnswer{}
 	var group trials.Group
@@ -134,7 +134,7 @@ func points(r *http.Request) (int, error) {
 	return n, nil
 }
 
-// shownCurves is how many curves of a run a page gets: more cannot be told apart.
+// shownCurves is how many curves of a run a page gets: more cannot be distinguished.
 const shownCurves = 40
 
 // getMetrics returns the curves of a run, thinned.
@@ -185,7 +185,7 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
 }
 
-// thin keeps about n points of a column. Lines that lack the number, as most lack a gap, are no points of it.
+// thin keeps about n points of a column. Lines without the number are skipped: most have no gap.
 func thin(x, y []float64, n int, over string) samples {
 	out := samples{X: numbers{}, Y: numbers{}}
 	if slices.ContainsFunc(y, math.IsNaN) {

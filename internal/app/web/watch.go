@@ -10,7 +10,7 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// logs are the metrics that pages look at, read once for all of them and continued where their files grow.
+// logs are the metrics that pages show, read once for all of them and continued as their files grow.
 type logs struct {
 	root *runlog.Folder
 
@@ -18,7 +18,7 @@ type logs struct {
 	open map[string]*watched
 }
 
-// maxPoints is how many points are kept of runs that nobody watches; about 60 bytes each.
+// maxPoints is how many points are cached of runs that no page watches; about 60 bytes each.
 const maxPoints = 3_000_000
 
 // watched is the metrics of one run.
@@ -26,16 +26,16 @@ type watched struct {
 	id   string
 	root *runlog.Folder
 
-	reading sync.Mutex // one reads the file at a time
+	reading sync.Mutex // held while the file is read
 
 	mu      sync.RWMutex
 	log     *runlog.Log
 	file    fs.FileInfo
-	edition string        // another one for each file: after a resume the file is a new one
+	edition string        // identifies the file: after a resume it is a new one
 	status  string        // run.json's, or killed
 	changed chan struct{} // closed when there is something new
 	pages   int           // that follow it
-	kept    bool          // keep is at work
+	kept    bool          // keep is running
 	used    time.Time
 }
 
@@ -55,7 +55,7 @@ func (l *logs) get(id string) (*watched, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if other := l.open[id]; other != nil { // somebody was faster
+	if other := l.open[id]; other != nil { // another request was faster
 		w = other
 	}
 	l.open[id] = w
@@ -66,7 +66,7 @@ func (l *logs) get(id string) (*watched, error) {
 	return w, nil
 }
 
-// forget lets go of what was used longest ago.
+// forget drops what was used longest ago.
 func (l *logs) forget() {
 	for {
 		total := 0
@@ -86,7 +86,7 @@ func (l *logs) forget() {
 	}
 }
 
-// refresh reads what the file has gained. A file that shrank or was replaced is read from its start.
+// refresh reads what was appended to the file. A file that shrank or was replaced is read from its start.
 func (w *watched) refresh() error {
 	w.reading.Lock()
 	defer w.reading.Unlock()
@@ -122,7 +122,7 @@ func (w *watched) refresh() error {
 	return err
 }
 
-// set changes w and wakes who waits, if change says that something is new.
+// set changes w and wakes the waiting streams, if change reports that something is new.
 func (w *watched) set(change func() bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *watched) set(change func() bool) {
 	}
 }
 
-// lookAgain is how often a watched file is looked at: only what it gained is read, once for all pages.
+// lookAgain is how often a watched file is read: only what was appended, once for all pages.
 const lookAgain = 200 * time.Millisecond
 
 // follow keeps w fresh while pages watch it. The returned function ends that.
@@ -151,7 +151,7 @@ func (w *watched) follow() (done func()) {
 	}
 }
 
-// keep looks at the file until no page watches it.
+// keep reads the file until no page watches it.
 func (w *watched) keep() {
 	for {
 		time.Sleep(lookAgain)

@@ -95,11 +95,11 @@ func TestTheListShowsHowRunsStand(t *testing.T) {
 	makeRun(t, root, "d/trials/p3-s1", 3, 1).Finish(nil, false)
 	os.MkdirAll(filepath.Join(root, "e-corrupt"), 0o777)
 	os.WriteFile(filepath.Join(root, "e-corrupt", "run.json"), []byte("{half"), 0o666)
-	os.MkdirAll(filepath.Join(root, "f-empty"), 0o777) // no run
+	os.MkdirAll(filepath.Join(root, "f-empty"), 0o777) // not a run
 	killed := makeRun(t, root, "g-killed", 2, 1)
 	killed.Finish(nil, false)
 	info := killed.Info
-	info.Status = runlog.Running // as it was before, and nobody holds the lock
+	info.Status = runlog.Running // as before, but no process holds the lock
 	killed.WriteJSON("run.json", info)
 	var got runsJSON
 	ask(t, h, "/api/runs", &got)
@@ -263,7 +263,7 @@ func TestAStreamGoesOnFromAnOffsetAndLosesNothing(t *testing.T) {
 		seen = append(seen, steps(t, data)...)
 	}
 	stop()
-	for k := 14; k <= 5000; k++ { // while nobody looks
+	for k := 14; k <= 5000; k++ { // while no page watches
 		r.Append(map[string]int{"step": k})
 	}
 	// a browser repeats the address it had
@@ -496,7 +496,7 @@ func TestHistogramsOfANetworkComeWithItsMetricsAndItsStream(t *testing.T) {
 	}
 }
 
-// A sweep, a reproduction and verify write results, each with a name: no curves of one point.
+// A sweep, a reproduction and verify write results, each with a name, and not curves of one point.
 func TestResultsAreNoCurves(t *testing.T) {
 	srv, h := newServer(t)
 	r := makeRun(t, srv.settings.Runs, "sweep", 2, 1,
