@@ -1,7 +1,7 @@
 // Package command holds the commands that compute: one settings struct each, with its checks and its work.
 //
 // Settings go down, results come back as values and as files in a run folder. A command prints nothing: the command
-// line prints its Result, a sweep keeps it, the dashboard reads the folder.
+// line prints its Result, a sweep stores it, the dashboard reads the folder.
 package command
 
 import (
@@ -20,11 +20,12 @@ import (
 type Command interface {
 	// Check returns the first thing wrong with the settings, whatever the data. It changes nothing.
 	Check() error
-	// Do does the work and prints nothing. A result may come with an error, of an interrupt say: both are shown.
+	// Do does the work and prints nothing. It may return both a result and an error, after an interrupt say: both are
+	// shown.
 	Do(ctx context.Context, env *Env) (Result, error)
 }
 
-// Resolver is a command with settings that something else decides if nothing is said, such as a network's recipe.
+// Resolver is a command with settings whose defaults depend on others, such as a network's recipe.
 type Resolver interface {
 	// Resolve returns a copy with all settings filled in.
 	Resolve() (Command, error)
@@ -32,19 +33,19 @@ type Resolver interface {
 
 // Result is what a command found.
 type Result interface {
-	Print(w io.Writer) // for people
+	Print(w io.Writer) // as text
 	JSON() any         // for --json
 }
 
 // Piped is a result with a file that --out - sends to standard output, before anything else.
 type Piped interface{ Pipe(w io.Writer) error }
 
-// Ongoing is a result that is shown while the work goes on: Go does the rest of it.
+// Ongoing is a result that is shown before the work is done: Go does the rest.
 type Ongoing interface {
 	Go(ctx context.Context) error
 }
 
-// Env is what a command finds around it.
+// Env is the environment of a command.
 type Env struct {
 	Observer
 	Version string       // of the program
@@ -53,7 +54,7 @@ type Env struct {
 	SaveEvery time.Duration // how much work a killed run may lose; 0: 15 seconds
 }
 
-// Observer hears how the work goes. Say may be called by several goroutines.
+// Observer follows the progress of the work. Say may be called by several goroutines.
 type Observer interface {
 	Say(format string, args ...any)
 	Bar(label string, done, total int64) Bar // of total units of work, some of them done
@@ -62,7 +63,7 @@ type Observer interface {
 
 // Bar shows progress.
 type Bar interface {
-	Set(done int64, note string) // done of the total, and a word on the work
+	Set(done int64, note string) // done of the total, and a short note
 	End()
 }
 
@@ -84,8 +85,7 @@ func Ready(c Command) (Command, error) {
 	return c, nil
 }
 
-// Run does a command that is ready and shows its result, also one that comes with an error: as JSON, if the command
-// asks for it.
+// Run runs a command that is ready and shows its result, also if there is an error: as JSON, if the command says so.
 func Run(ctx context.Context, env *Env, c Command, out io.Writer) error {
 	r, err := c.Do(ctx, env)
 	if r == nil {
@@ -142,7 +142,7 @@ func (*Printed) Texts() settings.Texts {
 // AsJSON reports whether the result is to be printed as JSON.
 func (p Printed) AsJSON() bool { return p.JSON }
 
-// File is a file that --out names, or standard output, which is left to the command line.
+// File is a file that --out names, or standard output, which the command line writes.
 type File struct {
 	Path  string // "": none; "-": standard output
 	write func(io.Writer) error

@@ -115,7 +115,7 @@ func (*DataInfo) Help() string {
 // Check finds nothing wrong.
 func (*DataInfo) Check() error { return nil }
 
-// Do looks what a data set holds.
+// Do describes a data set.
 func (d *DataInfo) Do(ctx context.Context, _ *Env) (Result, error) {
 	if d.isImages() {
 		s, err := images.Load(d.Data, d.DataDir)
@@ -126,7 +126,7 @@ func (d *DataInfo) Do(ctx context.Context, _ *Env) (Result, error) {
 	}
 	s, err := dataset.Open(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
 	if err != nil {
-		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images come so too
+		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images may be npz, too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
 				return imagesInfo{pictures}, nil
 			}
@@ -205,7 +205,7 @@ func (t tableInfo) Print(w io.Writer) {
 	}
 }
 
-// isImages says whether a set can only be one of images: by its name, or as a folder.
+// isImages reports whether a set can only be one of images: by its name, or as a folder.
 func (d *DataInfo) isImages() bool {
 	if images.Named(d.Data) {
 		return true
@@ -284,7 +284,7 @@ Image sets are fetched, checked against their checksums and kept for train. With
 svmlight text, as tables are.`
 }
 
-// Check finds nothing wrong: what is asked for decides what is needed.
+// Check finds nothing wrong: what is needed depends on the data.
 func (*DataGet) Check() error { return nil }
 
 // Do fetches an image set, or writes a table as svmlight text.
@@ -328,7 +328,7 @@ func svmFile(path string, s *dataset.Set) File {
 	}}
 }
 
-// written is the result of a command that writes a file and has nothing to say of it.
+// written is the result of a command that writes a file and prints nothing.
 type written struct{ File }
 
 func (written) Print(io.Writer) {}

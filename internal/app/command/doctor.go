@@ -56,7 +56,7 @@ type Machine struct {
 
 var _ Result = (*Machine)(nil)
 
-// Do looks around.
+// Do finds them.
 func (d *Doctor) Do(_ context.Context, env *Env) (Result, error) {
 	m := &Machine{version: env.Version, avx: runtime.GOARCH == "amd64" && cpu.X86.HasAVX2 && cpu.X86.HasFMA,
 		engines: engine.Look(), data: images.List()}

@@ -110,7 +110,7 @@ by a dual bound. With --lp it minimises a penalised loss instead, the better cho
 rest. --resume continues a stopped run from its last checkpoint.`
 }
 
-// FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null where the data is not separated.
+// FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null if the data is not separated.
 type FitResult struct {
 	P         float64  `json:"p"`
 	Method    string   `json:"method"`
@@ -224,7 +224,7 @@ func (f *Fit) Check() error {
 // penalised reports whether there is a penalty.
 func (f *Fit) penalised() bool { return f.L2 > 0 || len(f.LP) > 0 }
 
-// method is the method that auto stands for.
+// method is the method that auto chooses.
 func (f *Fit) method() linear.MethodName {
 	var start []float64
 	if f.Init != "zero" && f.Init != "" {
@@ -233,7 +233,7 @@ func (f *Fit) method() linear.MethodName {
 	return f.settings(start).ChosenMethod()
 }
 
-// settings are those of the library. The matrix is the command's own: it is scaled in place.
+// settings are those of the library. The command owns the matrix: it is scaled in place.
 func (f *Fit) settings(start []float64) fit.Settings {
 	loss, _ := linear.LossByName(f.Loss) // nil means the exponential one
 	s := fit.Settings{P: f.P, Lambda: f.LP, Folds: f.CV, Loss: loss, Bias: f.Bias, Soft: f.Soft, Gap: f.Gap,
@@ -319,7 +319,7 @@ func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 	return out, err
 }
 
-// fitting is a fit that runs.
+// fitting is a running fit.
 type fitting struct {
 	*Fit
 	env    *Env
@@ -364,7 +364,7 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// open makes the run folder, or takes that of the run to resume.
+// open creates the run folder, or locks that of the run to resume.
 func (w *fitting) open(old *stoppedFit) (err error) {
 	if old != nil {
 		err = w.resumeFrom(old)
@@ -384,7 +384,7 @@ func (w *fitting) open(old *stoppedFit) (err error) {
 	return err
 }
 
-// hooks write the run folder and tell the user how the fit goes.
+// hooks write the run folder and show the progress of the fit.
 func (w *fitting) hooks(bar *stages) fit.Hooks {
 	var h fit.Hooks
 	if w.run != nil {
@@ -413,7 +413,7 @@ var advice = map[fit.RemarkKind]string{
 	fit.NotConverged:   "; try more --steps, another --lr, or --scale std",
 }
 
-// withFlags says in an error of the library which flags help.
+// withFlags adds to an error of the library which flags help.
 func withFlags(err error) error {
 	var setting *fit.SettingError
 	var uneven *fit.UnevenError

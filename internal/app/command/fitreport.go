@@ -28,7 +28,7 @@ var _ Result = (*Fitted)(nil)
 // JSON is the result.
 func (f *Fitted) JSON() any { return &f.FitResult }
 
-// Print shows the result, and what cross-validation and the weights say.
+// Print shows the result, the scores of cross-validation and the largest weights.
 func (f *Fitted) Print(w io.Writer) {
 	if f.CV != nil {
 		fmt.Fprintln(w, f.CVTable().Text())
@@ -39,7 +39,7 @@ func (f *Fitted) Print(w io.Writer) {
 	}
 }
 
-// finish writes the model, measures accuracies and writes the report. What can go wrong comes last.
+// finish writes the model, measures accuracies and writes the report. What may fail comes last.
 func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 	w.sum = w.summary()
 	var failed error
@@ -66,7 +66,7 @@ func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 	return out, failed
 }
 
-// summary is the result as it is printed and stored, without what is measured last.
+// summary is the result as it is printed and stored, without the accuracies.
 func (w *fitting) summary() FitResult {
 	n, d := w.set.X.Dims()
 	f := w.result
@@ -97,7 +97,7 @@ func (w *fitting) summary() FitResult {
 	return r
 }
 
-// finiteOrNil is nil for what JSON has no number for.
+// finiteOrNil is nil if JSON has no number for the value.
 func finiteOrNil(v float64) *float64 {
 	if v-v != 0 {
 		return nil
@@ -175,8 +175,8 @@ func (w *fitting) accuracies() error {
 	return nil
 }
 
-// accuracy is the share of right labels. A model of absorbed labels is right where the score is positive. Labels the
-// model has never seen, and a single one where it knows two, make no accuracy.
+// accuracy is the share of right labels. A model of absorbed labels is right if the score is positive. Labels that the
+// model does not know, and a single label if it knows two, are an error.
 func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error) {
 	classes := set.Classes()
 	if len(m.Classes) > 1 {
@@ -212,7 +212,7 @@ func (w *fitting) writeModel() error {
 			w.sum.Model = w.run.Path("model.json")
 		case w.Out == "":
 			return err
-		default: // it may be on another disk
+		default: // the file may be on another disk
 			w.run.Lost("model.json", err)
 		}
 	}
@@ -230,7 +230,7 @@ func (w *fitting) writeModel() error {
 	return nil
 }
 
-// Rows are the result as lines for people: what, and its value.
+// Rows are the result as lines of text: a name and its value.
 func (r *FitResult) Rows() [][2]string {
 	opt := func(v *float64, format string) string {
 		if v == nil {
@@ -243,7 +243,7 @@ func (r *FitResult) Rows() [][2]string {
 		{"method", r.method()},
 		{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)},
 	}
-	// a soft margin lets some examples err by as much as they do, and exp makes that the only thing one sees
+	// a soft margin allows large errors of some examples, and exp lets them dominate the loss
 	if r.Soft == 0 {
 		rows = append(rows, [2]string{"loss", opt(r.Loss, "%.6g")})
 	}
@@ -292,7 +292,7 @@ func (r *FitResult) Rows() [][2]string {
 	return rows
 }
 
-// data says what was fitted.
+// data describes the training data.
 func (r *FitResult) data() string {
 	s := render.Count(r.N, "example") + " × " + render.Count(r.D, "feature")
 	if r.Label != "" {

@@ -14,10 +14,10 @@ import (
 type Kind struct {
 	Name   string
 	New    func() Command
-	Metric string // of its result: what a sweep compares if nothing is said
+	Metric string // of its result: what a sweep compares by default
 	Out    string // the file of a run folder for what --out names; "": it has none
 
-	result any                                                         // what a run leaves in tables/result.json
+	result any                                                         // the content of tables/result.json
 	trial  func(Result) (result any, tables map[string]any, err error) // nil: it writes its run folder itself
 }
 
@@ -83,7 +83,7 @@ func (k Kind) Metrics() []string {
 	return out
 }
 
-// Trial returns what a run of a sweep keeps of a result: tables/result.json, and other tables by their file names.
+// Trial returns what a run of a sweep stores of a result: tables/result.json, and other tables by their file names.
 func (k Kind) Trial(r Result) (result any, tables map[string]any, err error) {
 	if k.trial == nil {
 		return nil, nil, fmt.Errorf("%s writes its run folder itself", k.Name)

@@ -10,7 +10,7 @@ import (
 // Lines is an observer that writes lines: each remark, and the progress of long work every five seconds.
 func Lines(w io.Writer) Observer { return &lines{w: w} }
 
-// Quiet is an observer that hears nothing.
+// Quiet is an observer that shows nothing.
 func Quiet() Observer { return Lines(io.Discard) }
 
 type lines struct {
@@ -51,7 +51,7 @@ func (b *lineBar) Set(done int64, note string) {
 	if note != "" {
 		text += ", " + note
 	}
-	if 50*(done-b.first) >= b.total-b.first { // of less than a fiftieth nothing follows
+	if 50*(done-b.first) >= b.total-b.first { // less than a fiftieth gives no estimate
 		text += fmt.Sprintf(", about %v left", b.left(done, now).Round(time.Second))
 	}
 	b.lines.Say("%s", text)

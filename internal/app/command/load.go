@@ -11,7 +11,7 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// loadToLearn is dataset.Open for data that a model is made from.
+// loadToLearn is dataset.Open for data that a model is fitted to.
 func loadToLearn(ctx context.Context, spec string, opt dataset.Options) (*dataset.Set, error) {
 	set, err := dataset.Open(ctx, spec, opt)
 	if err == nil && opt.Bias && len(set.Classes()) == 1 {
@@ -21,7 +21,7 @@ func loadToLearn(ctx context.Context, spec string, opt dataset.Options) (*datase
 	return set, err
 }
 
-// counted says what the columns of svmlight text are counted from, in brackets. It is empty for other data.
+// counted says in brackets whether the columns of svmlight text are counted from 0 or 1. It is empty for other data.
 func counted(set *dataset.Set) string {
 	switch {
 	case !set.Indexed:

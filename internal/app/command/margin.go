@@ -78,7 +78,7 @@ type MarginResult struct {
 	Support    []SupportVector `json:"support"`
 }
 
-// SupportVector is an example that holds the margin.
+// SupportVector is an example at the margin.
 type SupportVector struct {
 	Row    int     `json:"example"` // counted from 1, in the order of the file
 	Label  float64 `json:"label"`
@@ -194,7 +194,7 @@ func (m *Margins) JSON() any {
 	return map[string]any{"data": m.Data, "results": m.Results}
 }
 
-// Print shows a table, and the support vectors if they are asked for.
+// Print shows a table, and the support vectors on request.
 func (m *Margins) Print(w io.Writer) {
 	t := render.Table{Title: fmt.Sprintf("%s: %s × %s", m.Data, render.Count(m.Results[0].N, "example"),
 		render.Count(m.Results[0].D, "feature")),
@@ -219,7 +219,7 @@ func (m *Margins) Print(w io.Writer) {
 	}
 }
 
-// Exponent is a p, "inf" in JSON where it is infinite.
+// Exponent is a p, "inf" in JSON if it is infinite.
 type Exponent float64
 
 // MarshalJSON writes a number, or "inf".

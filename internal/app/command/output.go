@@ -11,9 +11,9 @@ import (
 // Input is a file that a command reads, with the flag or argument that names it.
 type Input struct{ Name, Path string }
 
-// CheckOut tries the file that --out names before the work begins: it must not be one of the inputs, by whatever name
-// or link, and its folder must take a new file, or be possible to make. An existing file is not touched, and nothing is
-// left behind. An empty path and "-" are always right.
+// CheckOut tests the file that --out names before the work begins: it must not be one of the inputs, by any name or
+// link, and its folder must allow a new file, or it must be possible to create it. An existing file is not changed, and
+// no file stays behind. An empty path and "-" are always right.
 func CheckOut(path string, inputs ...Input) error {
 	if path == "" || path == "-" {
 		return nil
@@ -44,8 +44,8 @@ func (in Input) is(file fs.FileInfo) bool {
 	return err == nil && os.SameFile(st, file)
 }
 
-// CheckFolder tries the folder that a flag names before the work begins. A missing one must be possible to make. An
-// empty path is none.
+// CheckFolder tests the folder that a flag names before the work begins. If it is missing, it must be possible to
+// create it. An empty path means no folder.
 func CheckFolder(flag, path string) error {
 	if path == "" {
 		return nil
@@ -53,8 +53,8 @@ func CheckFolder(flag, path string) error {
 	return tryAbove(flag, path, path)
 }
 
-// tryAbove returns an error if dir, or the lowest folder above it that exists, does not take a new file, for the sake
-// of the flag with this path.
+// tryAbove returns an error if no new file can be written in dir, or in the lowest folder above it that exists. The
+// error names the flag and its path.
 func tryAbove(flag, path, dir string) error {
 	st, err := os.Stat(dir)
 	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
@@ -71,7 +71,7 @@ func tryAbove(flag, path, dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// notWritten reports whether an error is that of a file.
+// notWritten reports whether an error is about writing a file.
 func notWritten(err error) bool {
 	bad := (*fs.PathError)(nil)
 	return errors.As(err, &bad)

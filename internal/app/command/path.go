@@ -50,7 +50,7 @@ func (*Path) Texts() settings.Texts {
 	}
 }
 
-// pathLosses are the losses that have a path: those with a tail to follow.
+// pathLosses are the losses that have a path: those with a tail.
 func pathLosses() []string {
 	var names []string
 	for _, l := range linear.Losses {
@@ -123,7 +123,7 @@ func (r *Paths) Print(w io.Writer) {
 	}
 }
 
-// PathEnd is where a path ends: what a sweep keeps of it.
+// PathEnd is where a path ends: what a sweep stores of it.
 type PathEnd struct {
 	P          float64 `json:"p"`
 	Max        float64 `json:"max_margin"`

@@ -6,8 +6,8 @@ import (
 	"github.com/bregman-ml/bregman/images"
 )
 
-// AbsoluteData is a data set's name, or the absolute path of its file or folder: what a run folder keeps, because the
-// run may be resumed from elsewhere.
+// AbsoluteData is a data set's name, or the absolute path of its file or folder: what run.json has, because the run may
+// be resumed from another folder.
 func AbsoluteData(name string) string {
 	if images.Named(name) {
 		return name
@@ -15,7 +15,7 @@ func AbsoluteData(name string) string {
 	return Absolute(name)
 }
 
-// Absolute is a path that means the same everywhere; an empty one stays empty.
+// Absolute is the absolute path; an empty one stays empty.
 func Absolute(path string) string {
 	if path == "" {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// perform does a command as the command line does, with the defaults of choices that are not made.
+// perform runs a command as the command line does, with defaults for what is not set.
 func perform(ctx context.Context, c Command, out, said io.Writer) error {
 	for _, f := range settings.Fields(c) {
 		if f.Choices != nil && settings.Get(c, f.Key) == "" {

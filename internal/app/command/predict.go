@@ -110,7 +110,7 @@ func (p *Predict) Do(ctx context.Context, env *Env) (Result, error) {
 	return out, noAccuracy
 }
 
-// lines are the labels, one a line, with the scores if they are asked for.
+// lines are the labels, one a line, with the scores on request.
 func (p *Predictions) lines() []byte {
 	var b bytes.Buffer
 	for i, v := range p.labels {
@@ -139,7 +139,7 @@ func (p *Predictions) JSON() any {
 	return out
 }
 
-// byExample are the scores as a file has them: of each example one, or one for each class.
+// byExample are the scores as a file has them: one for each example, or one for each class.
 func byExample(scores [][]float64) any {
 	if len(scores) == 1 {
 		return finite(scores[0])

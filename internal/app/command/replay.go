@@ -13,10 +13,9 @@ import (
 // replaySteps is how far a replay goes.
 const replaySteps = 20_000_000
 
-// Replay runs a finished or running fit again, up to the given step, and keeps the weights at the points that it
-// records. It takes built-in data sets and starts only, so that the settings of a run, which anyone may have written,
-// name no file. lr and soft are the step and the share of worst margins that the fit used; with 0 they are found
-// again.
+// Replay runs a finished or running fit again, up to the given step, and returns the weights at the points that it
+// records. It allows only built-in data sets and starts, so that the settings of a run, which anyone may have written,
+// name no file. lr and soft are the step and the share of worst margins that the fit used; with 0 they are found again.
 func (f Fit) Replay(ctx context.Context, lr, soft float64, steps int) (*fit.Trajectory, error) {
 	f.Test, f.Out, f.Runs = "", "", ""
 	if err := f.Check(); err != nil {

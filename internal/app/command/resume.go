@@ -14,13 +14,13 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// stoppedTrain is a run folder to resume. It is this process's until run is released.
+// stoppedTrain is a run folder to resume. This process holds its lock until run is released.
 type stoppedTrain struct {
 	run      *runlog.Run
 	recorded Train
 }
 
-// findStoppedTrain takes a run folder that is not done and reads its settings.
+// findStoppedTrain locks the folder of a run that is not done and reads its settings.
 func findStoppedTrain(dir string) (*stoppedTrain, error) {
 	run, err := runlog.Lock(dir)
 	if err != nil {
@@ -34,7 +34,7 @@ func findStoppedTrain(dir string) (*stoppedTrain, error) {
 	return s, nil
 }
 
-// noRun says of a folder that is missing or without a run what it should be.
+// noRun explains what a run folder is, if the error is that the folder or its run.json does not exist.
 func noRun(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not a run folder, such as those in runs/: it has no run.json", dir)

@@ -50,7 +50,7 @@ func scheduleHelp() string {
 		byNetwork(func(r nets.Recipe) any { return r.Schedule }) + "."
 }
 
-// byNetwork says what the recipes have: "15 for cnn and 60 for the others".
+// byNetwork lists a value of the recipes: "15 for cnn and 60 for the others".
 func byNetwork(of func(nets.Recipe) any) string {
 	count := map[any]int{}
 	var usual any

@@ -144,7 +144,7 @@ func (t *Train) Resolve() (Command, error) {
 	case t.LR == settings.Recipe:
 		one.LR = settings.Rate(net.Recipe.LR)
 	}
-	if t.Unit == "one" { // what nothing said means
+	if t.Unit == "one" { // the default
 		one.Unit = ""
 	}
 	return &one, nil
@@ -216,7 +216,7 @@ type TrainResult struct {
 	TestAccuracy float64 `json:"test_accuracy"`
 	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
 	ImgPerSecond float64 `json:"img_per_second"`     // training alone, median over epochs
-	Seconds      float64 `json:"seconds"`            // over all legs of a run that was gone on with
+	Seconds      float64 `json:"seconds"`            // over all legs of a resumed run
 	Run          string  `json:"run,omitempty"`      // not in the file: the folder may be moved
 	Warning      string  `json:"warning,omitempty"`  // what a reader must know before the numbers
 	Error        string  `json:"error,omitempty"`    // of a run that failed: the rest says nothing then
@@ -275,7 +275,7 @@ func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 		if err := old.checkData(set); err != nil {
 			return nil, err
 		}
-		set.Name = cmp.Or(old.run.Info.Data, set.Name) // the path that is kept may be longer than what was asked for
+		set.Name = cmp.Or(old.run.Info.Data, set.Name) // as in run.json: an absolute path may differ
 	}
 	one := *t
 	if one.Precision == "auto" {
@@ -288,7 +288,7 @@ func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 	return w, w.compile()
 }
 
-// OpenEngine opens an engine, once a process, and says which better ones were found and did not start.
+// OpenEngine opens an engine, once a process, and reports which better ones were found and did not start.
 func OpenEngine(env *Env, name string) (*engine.Engine, error) {
 	eng, err := env.Engines.Open(name)
 	if err != nil {
@@ -300,7 +300,7 @@ func OpenEngine(env *Env, name string) (*engine.Engine, error) {
 	return eng, nil
 }
 
-// compile makes the session.
+// compile compiles the session.
 func (w *Trainer) compile() error {
 	if n := w.set.Train.Len(); w.Batch > n {
 		return fmt.Errorf("--batch %d: %s has %d training images", w.Batch, w.set.Name, n)
@@ -348,7 +348,7 @@ type Trained struct {
 	Model, Data, Engine, Precision string
 	Parameters, Epochs             int
 	Runs                           []TrainResult
-	Left                           []string // commands that make what an interrupt or a full disk left
+	Left                           []string // commands for what an interrupt or a full disk prevented
 	means                          string   // what the accuracy and loss of training are
 }
 

@@ -81,7 +81,7 @@ func do(ctx context.Context, settings Train) (*spoken, error) {
 	return s, perform(ctx, &settings, &s.out, &s.said)
 }
 
-// broken trains and leaves the folder of a process that was killed when all epochs were done.
+// broken trains and returns the folder of a process that was killed when all epochs were done.
 func broken(t *testing.T, settings Train) string {
 	t.Helper()
 	s, err := do(t.Context(), settings)
@@ -153,7 +153,7 @@ func (i *interrupt) Err() error {
 	return i.Context.Err()
 }
 
-// stop makes a run and interrupts it.
+// stop starts a run and interrupts it.
 func stop(t *testing.T, settings Train) (dir string, s *spoken) {
 	t.Helper()
 	ctx := &interrupt{Context: t.Context(), runs: settings.Runs}
@@ -161,7 +161,7 @@ func stop(t *testing.T, settings Train) (dir string, s *spoken) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
-	if ctx.events < 3*13*16 { // three epochs of 13 values with their names: who looks on sees every epoch
+	if ctx.events < 3*13*16 { // three epochs of 13 values with their names: TensorBoard shows every epoch
 		t.Errorf("%d bytes of events after three epochs", ctx.events)
 	}
 	found, _ := filepath.Glob(filepath.Join(settings.Runs, "*"))
@@ -201,7 +201,7 @@ func linesOf(t *testing.T, dir string) (out []train.Record) {
 	return out
 }
 
-// A run that began with a file goes on measuring its divergence from there; where the file is gone, it goes on without.
+// A resumed run that began with a file measures its divergence from there; if the file is gone, it continues without.
 func TestTheDivergenceIsFromTheStartOfTheRun(t *testing.T) {
 	settings := tiny(t)
 	first, err := do(t.Context(), settings)
@@ -292,7 +292,7 @@ func TestARunDoesNotGoOnWithOtherDataOrSettings(t *testing.T) {
 	}
 }
 
-// Whatever is lost, damaged checkpoints or lines of metrics, the run goes on from what is left and ends with the same
+// Whatever is lost, damaged checkpoints or lines of metrics, the run resumes from the rest and ends with the same
 // weights.
 func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 	settings := tiny(t)
@@ -378,8 +378,7 @@ func TestARunGoesOnFromWhatIsLeft(t *testing.T) {
 	}
 }
 
-// An interrupt that comes while the test images are evaluated is heeded: the epoch is kept, and its evaluation made up
-// for.
+// An interrupt during the evaluation of the test images ends it: the epoch is saved, and evaluated after a resume.
 func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 	settings := tiny(t)
 	settings.Epochs = 2
@@ -406,7 +405,7 @@ func TestAnInterruptedEvaluationIsMadeUpFor(t *testing.T) {
 	}
 }
 
-// One that fails leaves the others their turn; what is done is printed, and the error says p, seed and step.
+// If one run fails, the others still run; what is done is printed, and the error names p, seed and step.
 func TestOnePThatFailsDoesNotThrowAwayTheOthers(t *testing.T) {
 	settings := tiny(t)
 	settings.P, settings.LR, settings.Schedule = []float64{1.1, 2}, 20, "constant"
@@ -444,7 +443,7 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 		!strings.Contains(s.said.String(), "not finished:\n  bregman train --resume") {
 		t.Errorf("said %s", s.said.String())
 	}
-	// The epoch is finished and kept, its evaluation is not waited for.
+	// The epoch is finished and saved, without waiting for its evaluation.
 	b, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil || bytes.Count(b, []byte("\n")) != 4 || bytes.Count(b, []byte(`"unevaluated":true`)) != 1 ||
 		!strings.HasSuffix(checkpoints(dir)[0], "epoch-00004.safetensors") {
@@ -452,7 +451,7 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 	}
 }
 
-// What is left has the learning rates that were found: another seed would find others.
+// The remaining commands have the learning rates that were found: another seed would find others.
 func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
 	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, Epochs: 9, LR: settings.Auto, Runs: "my runs"},
 		rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
@@ -507,7 +506,7 @@ func TestARunKeepsAbsolutePathsAndItsFolderOfData(t *testing.T) {
 	}
 }
 
-// The time left is reckoned from the work since the resume, and the seconds are those of all legs.
+// The remaining time is computed from the work since the resume, and the seconds are those of all legs.
 func TestTimesOfARunThatGoesOn(t *testing.T) {
 	b := Quiet().Bar("x", 90, 100).(*lineBar)
 	if left := b.left(95, b.start.Add(10*time.Second)); math.Abs(left.Seconds()-10) > 1e-6 {

@@ -45,7 +45,7 @@ func (w *Trainer) Serves(t *Train) bool {
 	return settings.Graph(w.Train) == settings.Graph(&one) && w.DataDir == t.DataDir
 }
 
-// Reuse is the same compiled step for other settings that it serves.
+// Reuse returns a trainer with the same compiled step for other settings that it serves.
 func (w *Trainer) Reuse(t *Train) *Trainer {
 	other, one := *w, *t
 	one.Precision = w.Precision
@@ -131,7 +131,7 @@ func (w *Trainer) noteRuns(ps []float64, trials int, seed uint64) {
 	}
 }
 
-// start makes a run from its beginning, in the folder that create makes.
+// start runs from the beginning, in the folder that create returns.
 func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func(runlog.Info) (*runlog.Run,
 	error)) (r TrainResult, err error) {
 	r = TrainResult{P: p, Seed: seed, LR: float64(w.LR)}
@@ -214,15 +214,15 @@ const (
 	StudyFile  = "tables/study.json"
 )
 
-// The runs of the search for a learning rate make these shares of a run's epochs, first for the decade and then for the
-// rest, at least two epochs, the first of which is not looked at, and so many steps where the run has them.
+// The runs of the search for a learning rate have these shares of a run's epochs, first for the decade and then for the
+// rest. They have at least two epochs, the first of which does not count, and so many steps if the run has them.
 const (
 	coarseShare = 30
 	fineShare   = 10
 	shortSteps  = 150
 )
 
-// searchRate finds the learning rate of p, once; it is nil where the rate was given.
+// searchRate finds the learning rate of p, once; it is nil if the rate was given.
 func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch, error) {
 	if w.LR != settings.Auto {
 		return nil, nil
@@ -259,7 +259,7 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	return &t, nil
 }
 
-// SearchEpochs are the epochs of the short runs in a search for a learning rate, and about how many it makes in all.
+// SearchEpochs are the epochs of the short runs in a search for a learning rate, and about how many it has in all.
 func SearchEpochs(epochs, perEpoch int) (coarse, fine, all int) {
 	least := max(2, min(epochs, (shortSteps+perEpoch-1)/perEpoch))
 	coarse, fine = max(least, epochs/coarseShare), max(least, epochs/fineShare)
@@ -269,7 +269,7 @@ func SearchEpochs(epochs, perEpoch int) (coarse, fine, all int) {
 	return coarse, fine, 4*coarse + 4*fine
 }
 
-// ReadResult reads a run folder of train that is done; ok is false where there is none, or it is not.
+// ReadResult reads a run folder of train that is done; ok is false if there is none, or if it is not done.
 func ReadResult(dir string) (r TrainResult, ok bool, err error) {
 	info, err := runlog.ReadInfo(dir)
 	if err != nil || info.Status != runlog.Done {
@@ -311,13 +311,13 @@ func (w *Trainer) in(ctx context.Context, dir string, p float64, seed uint64) (T
 	if w.LR == settings.Auto {
 		w.rememberRate(filepath.Dir(dir), p)
 	}
-	if err := os.RemoveAll(dir); err != nil { // nothing to go on from
+	if err := os.RemoveAll(dir); err != nil { // nothing to resume from
 		return TrainResult{}, err
 	}
 	return w.start(ctx, p, seed, func(info runlog.Info) (*runlog.Run, error) { return runlog.CreateAt(dir, info) })
 }
 
-// rememberRate takes the rate that a run beside has chosen for p.
+// rememberRate takes the learning rate that another run in the same folder has found for p.
 func (w *Trainer) rememberRate(beside string, p float64) {
 	all, _ := filepath.Glob(filepath.Join(beside, "*", filepath.FromSlash(RateFile)))
 	for _, path := range all {
@@ -345,7 +345,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// observed does the work of a run: it shows how it goes, fills in the result and writes the report.
+// observed does the work of a run: it shows its progress, fills in the result and writes the report.
 func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	work func(train.Plan, train.Observer) (train.Result, error)) error {
 	events := train.NewEvents(run)
@@ -370,7 +370,7 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	return w.store(run, ResultFile, stored)
 }
 
-// finished ends a run, and says so if it is done.
+// finished ends a run, and tells the observer if it is done.
 func (w *Trainer) finished(run *runlog.Run, err error, interrupted bool) error {
 	err = run.Finish(err, interrupted)
 	if err == nil {
@@ -424,7 +424,8 @@ func (b *trainBars) end() {
 	}
 }
 
-// store writes numbers that others read. A run of a sweep fails without them, and is made again; another is done.
+// store writes numbers that other commands read. If they cannot be written, a run of a sweep fails, and is repeated;
+// another run is done without them.
 func (w *Trainer) store(run *runlog.Run, name string, v any) error {
 	err := run.WriteJSON(name, v)
 	if err != nil && !w.mustStore {
@@ -434,7 +435,7 @@ func (w *Trainer) store(run *runlog.Run, name string, v any) error {
 	return err
 }
 
-// RunningMean says what the accuracy and loss of training are.
+// RunningMean describes the accuracy and loss of training.
 func (t *Train) RunningMean() string {
 	if t.NoAugment {
 		return "means over the last epoch's batches, as the weights changed"
