@@ -156,7 +156,7 @@ func (m marginTimes) JSON() any {
 
 func (m marginTimes) Print(w io.Writer) { fmt.Fprint(w, m.table(m.tasks, m.compared).Text()) }
 
-// problem makes the data and writes it.
+// problem generates the data and writes it.
 func (m *Margin) problem(file string, rows int) (*dataset.Set, error) {
 	set, err := dataset.Synth{Rows: rows, Cols: int(m.Cols), Entries: int(m.Entries), Seed: 1}.Make()
 	if err != nil {
@@ -186,7 +186,7 @@ func (m *Margin) tasks(set *dataset.Set) []marginTask {
 	}
 }
 
-// run fits once, from the file to the model, and keeps the quickest time.
+// run fits once, from the file to the model, and records the quickest time.
 func (t *marginTask) run(ctx context.Context, file, dir string) error {
 	f := t.fit
 	f.Data, f.Out = file, filepath.Join(dir, "model.json")
@@ -221,7 +221,7 @@ func (t *marginTask) run(ctx context.Context, file, dir string) error {
 	return nil
 }
 
-// liblinear times theirs.
+// liblinear times liblinear-train.
 func (t *marginTask) liblinear(ctx context.Context, program, file, dir string) error {
 	args := append([]string{"-q"}, strings.Fields(t.Liblinear)...)
 	cmd := exec.CommandContext(ctx, program, append(args, file, t.modelFile(dir))...)
@@ -239,7 +239,7 @@ func (t *marginTask) modelFile(dir string) string {
 	return filepath.Join(dir, "liblinear"+strings.ReplaceAll(t.Liblinear, " ", ""))
 }
 
-// compare measures what came of it, on both sides in the same way.
+// compare measures both results in the same way.
 func (t *marginTask) compare(set *dataset.Set, dir string, theirs bool) error {
 	prob := linear.Problem{X: set.X, Y: set.Y}
 	n, d := prob.Dims()

@@ -29,7 +29,7 @@ type scalePoint struct {
 	Arrays    float64 `json:"arrays_bytes"` // columns, values, rows and labels
 }
 
-// scaleIterations are timed on each size, of the accelerated method from its start: no example is left out yet.
+// scaleIterations are timed on each size, of the accelerated method from its start: no example is dropped yet.
 const scaleIterations = 10
 
 // scaleTimes are the result of bench margin --scaling.

@@ -199,7 +199,7 @@ func randomImages(n int) *images.Set {
 	return set
 }
 
-// measure trains a network for a while.
+// measure times the training of a network.
 func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (trainTime, error) {
 	m := trainTime{Model: name, CPU: math.Inf(1)}
 	net, err := nets.ByName(name)
@@ -217,7 +217,7 @@ func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (tra
 	if err := x.Start(run); err != nil {
 		return m, err
 	}
-	if _, err := x.Train(ctx, run, 0, func(int) {}); err != nil { // memory is made, caches are filled
+	if _, err := x.Train(ctx, run, 0, func(int) {}); err != nil { // memory is allocated, caches are filled
 		return m, err
 	}
 	for begin, epoch := time.Now(), 1; time.Since(begin) < t.Time; epoch++ {
@@ -251,7 +251,7 @@ func (t *Train) torch(ctx context.Context, m *trainTime, threads int) error {
 	return nil
 }
 
-// blasRates times numpy's matrix product on one core, with the kernels OpenBLAS would take and with those for AVX2.
+// blasRates times numpy's matrix product on one core, with the kernels that OpenBLAS chooses and with those for AVX2.
 func (t *Train) blasRates(ctx context.Context) (map[string]float64, error) {
 	out := map[string]float64{}
 	if t.Python == "" {

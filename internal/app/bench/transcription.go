@@ -34,7 +34,7 @@ func NewTranscription(x matrix.Matrix, p float64, w0 []float64) *Transcription {
 	return t
 }
 
-// Step makes one step of size 1e-4 on the mean exponential loss.
+// Step takes one step of size 1e-4 on the mean exponential loss.
 func (t *Transcription) Step() {
 	const lr = 1e-4
 	clear(t.grad)

@@ -21,7 +21,7 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// run makes a run folder of a fit with three points.
+// run writes a run folder of a fit with three points.
 func run(t *testing.T, name string, p float64, seed uint64, last float64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -73,7 +73,7 @@ func TestRunsThatDifferInTheirSeedAreTrialsOfOneGroup(t *testing.T) {
 	}
 }
 
-// The same seed and settings make the same run: to count it twice would make the deviation too small.
+// The same seed and settings give the same run: counting it twice would make the deviation too small.
 func TestASeedCountsOnceInAMean(t *testing.T) {
 	twice := []string{run(t, "a", 3, 1, 0.1), run(t, "again", 3, 1, 0.5)}
 	g := trials.Groups(readAll(t, twice...))[0]
@@ -110,10 +110,10 @@ func TestARunThatEndsBeforeItsStartHasNoDuration(t *testing.T) {
 	}
 }
 
-// A run that is not done has no place in a mean, whatever it says of itself.
+// A run that is not done is in no mean, whatever its run.json says.
 func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 	dirs := []string{run(t, "a", 3, 1, 0.1), run(t, "b", 3, 2, 0.3), run(t, "c", 3, 3, 5), run(t, "d", 3, 4, 7)}
-	for k, status := range map[int]string{2: runlog.Running, 3: runlog.Failed} { // nobody writes c
+	for k, status := range map[int]string{2: runlog.Running, 3: runlog.Failed} { // no process writes c
 		path := filepath.Join(dirs[k], "run.json")
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -125,7 +125,7 @@ func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 	}
 	runs := readAll(t, dirs...)
 	if runs[2].Status != runlog.Killed {
-		t.Errorf("status %q of a run that nobody writes", runs[2].Status)
+		t.Errorf("status %q of a run without a process", runs[2].Status)
 	}
 	groups := trials.Groups(runs)
 	if len(groups) != 3 || groups[0].Name != "p = 3" || len(groups[0].Curves) != 2 ||
@@ -149,7 +149,7 @@ func TestUnfinishedRunsAreNoTrials(t *testing.T) {
 	}
 }
 
-// network makes a run folder of a network with two epochs.
+// network writes a run folder of a network with two epochs.
 func network(t *testing.T, p float64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), fmt.Sprintf("net-p%v", p))
@@ -308,8 +308,8 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 	}
 }
 
-// What a reader must know stands before the numbers: folders left out, runs that warn of themselves, seeds that are
-// there twice. A folder named twice counts once.
+// What a reader must know stands before the numbers: skipped folders, runs with warnings, duplicate seeds. A folder
+// named twice counts once.
 func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	var out, said bytes.Buffer
 	a, b, bad := network(t, 2), network(t, 2), t.TempDir()
@@ -336,8 +336,8 @@ func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	}
 }
 
-// Networks that were pruned and rounded are compared in that, too, row by row of what they differ in; what is off is in
-// no name.
+// Networks that were pruned and rounded are compared in that, too, row by row of what they differ in; settings that are
+// off are in no name.
 func TestPruningAndRoundingAreCompared(t *testing.T) {
 	var dirs []string
 	for k, decay := range []any{"", 5e-4, 5e-4, 0., 0.} {
@@ -382,7 +382,7 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 	}
 }
 
-// Whatever is in a run folder, a comparison is made of the rest.
+// Whatever is in a run folder, the rest is compared.
 func TestDamagedRunsAreComparedAsFarAsTheyGo(t *testing.T) {
 	dir := run(t, "a", 3, 1, 0.1)
 	os.WriteFile(filepath.Join(dir, "metrics.jsonl"),
@@ -423,7 +423,7 @@ func TestAReportIntoAFolderIsRefusedAsUsage(t *testing.T) {
 	}
 }
 
-// scaled makes a run folder of a fit whose model is scaled to margin 1 after the curve's end.
+// scaled writes a run folder of a fit whose model is scaled to margin 1 after the curve's end.
 func scaled(t *testing.T, name string, seed uint64, result map[string]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)

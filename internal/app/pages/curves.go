@@ -11,7 +11,7 @@ import (
 // maxDrawn is how many points of a curve a figure gets.
 const maxDrawn = 2000
 
-// Figure draws a metric of all groups; ok is false where nobody has it.
+// Figure draws a metric of all groups; ok is false if no group has it.
 func Figure(groups []*trials.Group, metric string) (fig render.Figure, ok bool) {
 	m := trials.MetricOf(metric)
 	fig = render.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
@@ -37,7 +37,7 @@ func Figure(groups []*trials.Group, metric string) (fig render.Figure, ok bool) 
 	return fig, len(fig.Series) > 0
 }
 
-// wide says whether numbers, all positive, end so far apart that most of them would lie on the axis.
+// wide reports whether numbers, all positive, differ so much that most of them would lie on the axis.
 func wide(series []render.Series) bool {
 	lo, hi := math.Inf(1), 0.0
 	for _, s := range series {
@@ -57,5 +57,5 @@ func axisName(x string) string {
 	return plain(x)
 }
 
-// plain keeps a text that a run brought to what the figures' font can show.
+// plain reduces a text of a run to what the figures' font can show.
 func plain(s string) string { return render.Showable(s) }

@@ -37,9 +37,9 @@ func endOfCurve(c trials.Curve, metric string) float64 {
 	return math.NaN()
 }
 
-// haveModels says whether every curve is the only one of a fit with a result. Its model, which may be scaled to margin
-// 1, has another loss and norm than the end of the curve: a table has the numbers of the one or of the other. A result
-// of several classes is not that of one curve.
+// haveModels reports whether every curve is the only one of a fit with a result. Its model, which may be scaled to
+// margin 1, has another loss and norm than the end of the curve: a table has the numbers of either the model or the
+// curve. A result of several classes is not that of one curve.
 func haveModels(groups []*trials.Group) bool {
 	curves := map[*trials.Run]int{}
 	for _, g := range groups {
@@ -64,15 +64,15 @@ func modelNames(groups []*trials.Group) (out []string) {
 	return out
 }
 
-// finalTables have a row per group and a column per metric, a table for each part where there are many: the numbers of
-// the models, or else the end of each curve; mean ± deviation over trials, the best in bold.
+// finalTables have a row per group and a column per metric, a table for each part if there are many: the numbers of the
+// models, or else the end of each curve; mean ± deviation over trials, the best in bold.
 func finalTables(groups []*trials.Group) []render.Table {
 	of, all, note := endOfCurve, trials.MetricNames(groups), "The end of each curve"
 	ofModels := haveModels(groups)
 	if ofModels {
 		of, all, note = ofModel, modelNames(groups), "Of the models; the p-norm is that of w scaled to margin 1"
 	}
-	// a rate and a speed are no result
+	// a rate and a speed are not results
 	all = slices.DeleteFunc(all, func(n string) bool { return trials.MetricOf(n).Part == trials.Speed })
 	var out []render.Table
 	for _, part := range trials.Parts[:2] {

@@ -210,9 +210,9 @@ func (g Grid) Pairs() render.Table {
 	return t
 }
 
-// SeriesColor is that of the k-th series of a figure whose series are not p. Colours mean p everywhere: the first,
-// often the only one, is ink. There are no others that every reader tells apart, so that further series borrow those of
-// p, and need a legend.
+// SeriesColor is the colour of the k-th series of a figure whose series are not p. Colours mean p everywhere: the
+// first, often the only one, is ink. There are no other colours that every reader can distinguish, so that further
+// series use those of p, and need a legend.
 func SeriesColor(k int) color.Color {
 	if k == 0 {
 		return nil
@@ -220,7 +220,7 @@ func SeriesColor(k int) color.Color {
 	return render.Color([]float64{3, 1.1, 10, 6, 2, 1.5, 4.5}[(k-1)%7])
 }
 
-// color is that of the k-th column: its p's, if that is what the columns are.
+// color is the colour of the k-th column: that of its p, if columns are p.
 func (g Grid) color(k int, col string) color.Color {
 	if name, ok := strings.CutPrefix(col, "p = "); ok && !math.IsNaN(trials.Float(name)) {
 		return render.Color(trials.Float(name))
@@ -228,12 +228,12 @@ func (g Grid) color(k int, col string) color.Color {
 	return SeriesColor(k)
 }
 
-// any reports whether a row has a number: one alone makes no line.
+// any reports whether a row has a number.
 func (g Grid) any(row string) bool {
 	return slices.ContainsFunc(g.Cols, func(col string) bool { return g.At(row, col).Sample().N > 0 })
 }
 
-// Figure is the metric against what the rows are, if those are numbers.
+// Figure shows the metric over the values of the rows, if those are numbers.
 func (g Grid) Figure() (render.Figure, bool) {
 	f := render.Figure{Title: g.Title, X: g.RowKey, Y: g.metricName(), LegendFree: true, ByP: g.RowKey == "p"}
 	lo, hi := math.Inf(1), math.Inf(-1)

@@ -15,7 +15,7 @@ const paperPlane = "On the 15 points of Figure 1 the paper proves that the diver
 	"falls at least as fast as 1/log^(p−1) t, and that ‖w‖ₚ grows as log t: " +
 	"straight in the norm's figure, whose x axis is logarithmic."
 
-// PaperSays is what the paper has to compare this run with, in a sentence; empty: nothing.
+// PaperSays is a sentence with the paper's numbers for this run; empty if it has none.
 func PaperSays(r *trials.Run) string {
 	model, _ := r.Settings["model"].(string)
 	switch p := r.P(); {
@@ -36,7 +36,7 @@ func PaperSays(r *trials.Run) string {
 	return ""
 }
 
-// paperSays sets the paper's numbers beside those of the runs, if it has some.
+// paperSays compares the runs with the paper's numbers, if it has some.
 func (p *Page) paperSays() {
 	var tables []render.Named
 	if t := p.paperAccuracy(); len(t.Rows) > 0 {

@@ -85,12 +85,12 @@ type compared struct {
 
 var _ command.Result = compared{}
 
-// JSON says where the page is and what is on it.
+// JSON has the path of the page and what is on it.
 func (c compared) JSON() any {
 	return map[string]any{"report": c.Path, "runs": c.runs, "groups": c.groups}
 }
 
-// Print says where the page is, unless it is what was printed.
+// Print prints the path of the page, unless the page itself was printed.
 func (c compared) Print(w io.Writer) {
 	if c.Path != "-" {
 		fmt.Fprintf(w, "%s in %s\n", render.Count(c.runs, "run"), c.Path)
@@ -169,7 +169,7 @@ type Page struct {
 	groups []*trials.Group
 }
 
-// NewPage compares runs, and names what was left out. Its tables and figures go to files, if that is not nil.
+// NewPage compares runs, and lists the skipped ones. Its tables and figures go to files, if that is not nil.
 func NewPage(files render.Files, runs []*trials.Run, left ...error) (*Page, error) {
 	title := fmt.Sprintf("%d runs side by side", len(runs))
 	if len(runs) == 1 {
@@ -271,7 +271,7 @@ func (p *Page) runTable() render.Table {
 	return t
 }
 
-// trouble says what a reader must know before the numbers.
+// trouble lists what a reader must know before the numbers.
 func (p *Page) trouble(left []error) {
 	var items []string
 	for _, err := range left {
@@ -287,7 +287,7 @@ func (p *Page) trouble(left []error) {
 		for _, t := range r.Trouble {
 			items = append(items, r.Name()+": "+t)
 		}
-		if r.Info.Error != "" && r.Status != runlog.Interrupted { // of which the table tells
+		if r.Info.Error != "" && r.Status != runlog.Interrupted { // the table shows that
 			items = append(items, r.Name()+" is not done, it ended with: "+r.Info.Error)
 		}
 	}
@@ -403,7 +403,7 @@ func (p *Page) rows(all []studied) []Studied {
 	return out
 }
 
-// levels names the shares and bits that a study was made at.
+// levels lists the shares and bits of a study.
 func levels(s *train.Study) string {
 	var b strings.Builder
 	for _, of := range [][]train.Level{s.PrunedEach, s.PrunedAll, s.Rounded} {
@@ -449,8 +449,8 @@ func (p *Page) weights() error {
 	return p.pruning(all)
 }
 
-// pruning compares the accuracies after pruning and rounding, of the networks that were studied at the levels that most
-// were.
+// pruning compares the accuracies after pruning and rounding, of the networks that were studied at the most common
+// levels.
 func (p *Page) pruning(all []studied) error {
 	count := map[string]int{}
 	usual := ""
@@ -494,7 +494,7 @@ func (p *Page) pruning(all []studied) error {
 	return nil
 }
 
-// drawable says whether a histogram, which was read from a file, is one.
+// drawable reports whether a histogram, which was read from a file, is valid.
 func drawable(h train.Histogram) bool { return len(h.Share) > 0 && h.Limit > 1e-100 && h.Limit < 1e100 }
 
 // outline is the outline of a histogram: two points a bin.
@@ -507,7 +507,7 @@ func outline(h train.Histogram, scale float64) (x, y []float64) {
 	return x, y
 }
 
-// folder takes the files of a page, all in one place, and keeps the first error.
+// folder writes the files of a page into one folder, and records the first error.
 type folder struct {
 	dir string
 	err error

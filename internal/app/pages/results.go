@@ -14,7 +14,7 @@ const (
 	shownColumns = 9
 )
 
-// results shows what runs wrote that is no curve, a table for each.
+// results shows what runs wrote besides curves, a table for each.
 func (p *Page) results() {
 	first := true
 	for k, r := range p.runs {

@@ -13,7 +13,7 @@ import (
 type Studied struct {
 	Name   string
 	P      float64
-	Style  render.Style // of its curves, where several rows have one p
+	Style  render.Style // of its curves, if several rows have one p
 	Trials []train.Study
 }
 
@@ -26,8 +26,8 @@ func (s Studied) mean(of func(train.Study) float64) float64 {
 	return sum / float64(len(s.Trials))
 }
 
-// AddStudies puts what p does to weights on a page and into the folder: histograms, spreads, pruning, rounding,
-// margins. The names of files begin with prefix, the sections with of, where they are given.
+// AddStudies adds what p does to weights to a page and its folder: histograms, spreads, pruning, rounding, margins. The
+// names of files begin with prefix, the sections with of.
 func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 	if prefix != "" {
 		prefix += "_"
@@ -155,7 +155,7 @@ func SpreadTable(rows []Studied) render.Table {
 	return t
 }
 
-// histogramTable keeps the bins of all rows.
+// histogramTable has the bins of all rows.
 func histogramTable(rows []Studied) render.Table {
 	t := render.Table{Header: []string{"", "of", "from", "to", "share"}}
 	for _, r := range rows {

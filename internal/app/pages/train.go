@@ -94,7 +94,7 @@ func parameters(f opened) string {
 	return render.Thousands(n)
 }
 
-// recipe is how the run was made, with every setting that is not at its default.
+// recipe describes the run, with every setting that is not at its default.
 func recipe(t *command.Train, r command.TrainResult) string {
 	text := fmt.Sprintf("%s, batch %d, learning rate %v, %s, seed %d", render.Count(t.Epochs, "epoch"), t.Batch, r.LR,
 		t.Schedule,
@@ -113,7 +113,7 @@ func recipe(t *command.Train, r command.TrainResult) string {
 	return text
 }
 
-// addEpochs shows a run along its epochs: loss and accuracy, and where its weights went.
+// addEpochs shows a run along its epochs: loss and accuracy, and the geometry of its weights.
 func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm",
 		"2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
@@ -163,7 +163,7 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	return err
 }
 
-// divergence is NaN where it is not known.
+// divergence is NaN if it is not known.
 func divergence(l train.Record) float64 {
 	if l.Divergence == nil {
 		return math.NaN()
@@ -171,7 +171,7 @@ func divergence(l train.Record) float64 {
 	return *l.Divergence
 }
 
-// enginesOf names the engines that a run was made on.
+// enginesOf names the engines that a run used.
 func enginesOf(info runlog.Info) string {
 	names := []string{info.Engine}
 	for _, l := range info.Resumed {
@@ -182,7 +182,7 @@ func enginesOf(info runlog.Info) string {
 	return strings.Join(names, ", then ")
 }
 
-// addRateSearch shows how the learning rate was chosen, where a search did.
+// addRateSearch shows how the learning rate was chosen, if by a search.
 func addRateSearch(d *render.Document, f opened) error {
 	var t train.RateSearch
 	if f.ReadJSON(command.RateFile, maxJSON, &t) != nil {

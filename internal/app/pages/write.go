@@ -31,8 +31,8 @@ var page = map[string]func(f opened, info runlog.Info, files render.Files) error
 	"fit": fitPage, "train": trainPage, "path": pathPage,
 }
 
-// Write writes report.html, tables/ and figures/ of a run folder from what it holds: an old run, a worker's and one
-// that another program wrote get the same page. A run of a command without a page of its own gets its curves.
+// Write writes report.html, tables/ and figures/ of a run folder from what it holds: old runs, those of workers and
+// those of other programs get the same page. A run of a command without a page of its own gets its curves.
 func Write(dir string) error {
 	folder, err := runlog.OpenFolder(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func anyPage(f opened, dir string, files render.Files) error {
 	return nil
 }
 
-// inFolder takes the files of a page and keeps the first error.
+// inFolder writes the files of a page and records the first error.
 type inFolder struct {
 	dir string
 	err error

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// The colour of a p, the same in every figure and page: a sequence that readers with any colour vision tell apart, and
-// that differs in lightness where it is printed in grey.
+// The colour of a p, the same in every figure and page: a sequence that readers with any colour vision can distinguish,
+// and that differs in lightness if it is printed in grey.
 var colors = []struct {
 	p float64
 	c color.RGBA
@@ -42,8 +42,7 @@ func Color(p float64) color.Color {
 	return colors[len(colors)-1].c
 }
 
-// Dark returns the colour that stands for c on a dark page: greys are turned over, others keep their hue and move to
-// the light half.
+// Dark returns the colour that stands for c on a dark page: greys are inverted, others keep their hue and become light.
 func Dark(c color.Color) color.Color {
 	l, a, b := lab(c)
 	if math.Hypot(a, b) < 3 && l > 99 {
@@ -94,7 +93,7 @@ func labOf(r, g, b float64) (l, a, bb float64) {
 	return 116*y - 16, 500 * (x - y), 200 * (y - z)
 }
 
-// unlab is the other way round, cut off at what a screen shows.
+// unlab is the inverse of lab, clipped to what a screen shows.
 func unlab(l, a, b float64) color.RGBA {
 	f := func(t float64) float64 {
 		if t3 := t * t * t; t3 > 216.0/24389 {

@@ -49,7 +49,7 @@ func TestEveryReaderTellsThePsApart(t *testing.T) {
 	}
 }
 
-// WCAG asks for a contrast of 3 between a graphical object and its background.
+// WCAG requires a contrast of 3 between a graphical object and its background.
 func TestCurvesStandOutFromThePage(t *testing.T) {
 	luminance := func(c color.Color) float64 {
 		r, g, b, _ := c.RGBA()

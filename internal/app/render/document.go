@@ -1,7 +1,7 @@
 package render
 
-// Files takes the files of a document, by their names in a run folder. It keeps its own errors: a file that cannot be
-// written costs that file and not the run. A *runlog.Run is one.
+// Files takes the files of a document, by their names in a run folder. It handles its own errors: if a file cannot be
+// written, the run continues without it. A *runlog.Run implements it.
 type Files interface {
 	Save(name string, data []byte)
 }
@@ -54,7 +54,7 @@ func (d *Document) SaveCSV(name string, t Table) {
 // mostPanels is how many figures side by side a file still shows well.
 const mostPanels = 24
 
-// AddFigure puts figures, side by side, on the page and into figures/. An error is that of drawing them.
+// AddFigure puts figures, side by side, on the page and into figures/. An error is about drawing them.
 func (d *Document) AddFigure(name, caption string, figs ...Figure) error {
 	if err := d.Figure(caption, figs...); err != nil || d.files == nil {
 		return err

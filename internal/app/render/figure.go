@@ -23,23 +23,23 @@ import (
 type Figure struct {
 	Title, X, Y string
 	LogX, LogY  bool
-	ByP         bool // x is the exponent p of a geometry: logarithmic in p − 1, marked where the points are
+	ByP         bool // x is the exponent p of a geometry: logarithmic in p − 1, with marks at the points
 	Series      []Series
-	Min, Max    [2]float64 // fixed ranges of x and y where Min < Max
+	Min, Max    [2]float64 // fixed ranges of x and y if Min < Max
 	Square      bool       // one unit is equally long on both axes (needs Min and Max)
 	LegendLeft  bool
 	LegendLow   bool
 	LegendFree  bool // the legend goes to the corner with the fewest points, instead
 }
 
-// Series is a curve or a set of marks. Points that a logarithmic axis cannot show are left out.
+// Series is a curve or a set of marks. Points that a logarithmic axis cannot show are skipped.
 type Series struct {
 	Name  string // in the legend; empty: not there
 	X, Y  []float64
 	Color color.Color
 	Style Style
 
-	Low, High []float64 // a band around the curve, shaded, where they are as long as X
+	Low, High []float64 // a shaded band around the curve, if they are as long as X
 }
 
 // Style is how a series is drawn.
@@ -239,7 +239,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 	return p, nil
 }
 
-// freeCorner looks where a legend hides the fewest points of the curves, taken as straight lines.
+// freeCorner finds the corner in which a legend hides the fewest points of the curves, taken as straight lines.
 func (f Figure) freeCorner(p *plot.Plot) (left, low bool) {
 	lines, letters := 0, 0
 	for _, s := range f.Series {
@@ -285,7 +285,7 @@ func (f Figure) freeCorner(p *plot.Plot) (left, low bool) {
 	return left, low
 }
 
-// scale sets the range of an axis: the fixed one, or that of the data, widened where it is a single value or nothing.
+// scale sets the range of an axis: the fixed one, or that of the data, widened if it is a single value or empty.
 func (f Figure) scale(a *plot.Axis, k int, log bool) {
 	lo, hi := f.Min[k], f.Max[k]
 	if !(lo < hi) || log && lo <= 0 || math.IsInf(hi-lo, 0) {
@@ -324,8 +324,8 @@ func (f Figure) scale(a *plot.Axis, k int, log bool) {
 	a.Min, a.Max = lo, hi
 }
 
-// visible returns the points that are finite, positive on logarithmic axes and within fixed ranges.
-// A curve falls into pieces where points between are left out.
+// visible returns the points that are finite, positive on logarithmic axes and within fixed ranges. Skipped points
+// divide a curve into pieces.
 func (f Figure) visible(s Series) []plotter.XYs {
 	var pieces []plotter.XYs
 	whole := false
@@ -344,7 +344,7 @@ func (f Figure) visible(s Series) []plotter.XYs {
 	return pieces
 }
 
-// huge is what no axis reaches: ranges of larger numbers overflow.
+// huge is beyond any axis: ranges of larger numbers overflow.
 const huge = 1e300
 
 func (f Figure) shows(x, y float64) bool {
@@ -369,7 +369,7 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 		p.Add(sc)
 		return sc
 	}
-	if len(xy) == 1 { // a line of one point is nothing
+	if len(xy) == 1 { // a line of one point is invisible
 		mark := draw.GlyphStyle{Color: col, Radius: 2.8, Shape: draw.GlyphDrawer(draw.CircleGlyph{})}
 		if s.Style != Solid {
 			mark.Shape = draw.RingGlyph{}
@@ -384,8 +384,8 @@ func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 	return l
 }
 
-// shade draws the band of a series, in pieces where points of it cannot be shown. Where a logarithmic axis cannot show
-// its lower end, it goes down to the bottom.
+// shade draws the band of a series, in pieces if some of its points cannot be shown. If a logarithmic axis cannot show
+// its lower end, the band extends to the bottom.
 func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 	if len(s.Low) != len(s.X) || len(s.High) != len(s.X) {
 		return

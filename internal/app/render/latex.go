@@ -71,8 +71,8 @@ func indexed(signs, letters string) map[rune]rune {
 	return out
 }
 
-// tex writes a text for LaTeX. Neighbouring signs make one formula: between two of them $$ would begin a display. What
-// pdflatex has no letter for is a question mark.
+// tex writes a text for LaTeX. Neighbouring signs make one formula: between two of them $$ would begin a display. A
+// character that pdflatex lacks becomes a question mark.
 func tex(s string) string {
 	var out strings.Builder
 	formula := false
@@ -119,7 +119,7 @@ func tex(s string) string {
 	return out.String()
 }
 
-// script takes what stands below or above the line at the front, such as ₁.₅, and how many letters that is.
+// script returns the subscript or superscript at the front, such as ₁.₅, and how many letters it has.
 func script(letters []rune) (text string, n int) {
 	for mark, of := range map[string]map[rune]rune{"_": texLow, "^": texHigh} {
 		if of[letters[0]] == 0 {

@@ -15,10 +15,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// shareLegend takes the legends out of figures that stand side by side and returns one for all of them, where all of a
-// figure's curves are in that of the longest legend, drawn alike; else the figures keep their own, and nothing is
-// returned. Marks without a name go with a curve. A figure by itself shares its legend with nobody, unless alone is
-// set.
+// shareLegend removes the legends of figures side by side and returns one for all of them, if the longest legend has
+// all curves of every figure, drawn alike; else the figures keep their own, and it returns nothing. Marks without a
+// name belong to a curve. A single figure keeps its legend, unless alone is set.
 func shareLegend(figs []Figure, alone bool) (own []Figure, shared []Series) {
 	for _, f := range figs {
 		if n := f.named(); len(n) > len(shared) {
@@ -77,7 +76,7 @@ const (
 	legendSpace = 22 // after a name
 )
 
-// legendHeight is what lines of a legend take.
+// legendHeight is the height of the lines of a legend.
 func legendHeight(rows [][]Series) vg.Length {
 	if len(rows) == 0 {
 		return 0

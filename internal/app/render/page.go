@@ -21,7 +21,7 @@ type Page struct {
 	toc   strings.Builder
 	body  strings.Builder
 	n     int
-	dark  map[string]string // what stands for a figure's colours in the dark
+	dark  map[string]string // a figure's colours in dark mode
 }
 
 // NewPage starts a page with a title and a line below it.
@@ -58,7 +58,7 @@ func (p *Page) List(items ...string) {
 	p.body.WriteString("</ul>")
 }
 
-// Tables adds tables, side by side where there is room.
+// Tables adds tables, side by side if there is room.
 func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`<div class="row">`)
 	for _, t := range ts {
@@ -67,8 +67,8 @@ func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`</div>`)
 }
 
-// Figure adds figures side by side where there is room, under one caption, and under one legend where they share it: as
-// text of the page, whose font may be wider than the one that a figure leaves room for.
+// Figure adds figures side by side if there is room, under one caption, and under one legend if they share it: as text
+// of the page, whose font may be wider than the one that a figure leaves room for.
 func (p *Page) Figure(caption string, figs ...Figure) error {
 	own, shared := shareLegend(figs, true)
 	var panels strings.Builder
@@ -95,8 +95,8 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 
 var hexColor = regexp.MustCompile(`(fill|stroke):#([0-9A-Fa-f]{6})`)
 
-// bothModes gives a figure's colours names, so that the page can change them in the dark; elsewhere they stay what they
-// are.
+// bothModes gives a figure's colours names, so that the page can change them in dark mode; elsewhere they do not
+// change.
 func (p *Page) bothModes(svg string) string {
 	if p.dark == nil {
 		p.dark = map[string]string{}
@@ -112,7 +112,7 @@ func (p *Page) bothModes(svg string) string {
 	})
 }
 
-// darkCSS defines the colours of the figures in the dark.
+// darkCSS defines the colours of the figures in dark mode.
 func (p *Page) darkCSS() string {
 	if len(p.dark) == 0 {
 		return ""

@@ -18,7 +18,7 @@ type Table struct {
 	Rows   [][]Cell
 }
 
-// Cell is one entry: its text, and the number behind it where there is one.
+// Cell is one entry: its text, and its number if it has one.
 type Cell struct {
 	Text  string
 	Value float64 // NaN: none
@@ -75,7 +75,7 @@ func (t *Table) mark(j int, better func(a, b float64) bool) {
 // MarkLeastOf sets Best on the least number of one column.
 func (t *Table) MarkLeastOf(j int) { t.mark(j, func(a, b float64) bool { return a < b }) }
 
-// CSV returns the table with full precision where a cell has a number.
+// CSV returns the table, with numbers in full precision.
 func (t Table) CSV() []byte {
 	var buf bytes.Buffer
 	w := csv.NewWriter(&buf)

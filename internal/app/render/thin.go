@@ -63,7 +63,7 @@ func Thin(x, y []float64, n int, log bool) []int {
 	return keep
 }
 
-// appendSorted appends a few indices in ascending order, each once, leaving out −1.
+// appendSorted appends a few indices in ascending order, each once, without −1.
 func appendSorted(dst []int, few ...int) []int {
 	for i := range few { // five numbers: insertion
 		for k := i; k > 0 && few[k] < few[k-1]; k-- {
@@ -78,7 +78,7 @@ func appendSorted(dst []int, few ...int) []int {
 	return dst
 }
 
-// Showable replaces what the figures' font has no sign for, in a text that comes from outside, and cuts it at 80
+// Showable replaces characters that the figures' font lacks, in a text that comes from outside, and cuts it at 80
 // letters.
 func Showable(s string) string {
 	face := font.DefaultCache.Lookup(sans, 10).Face

@@ -13,14 +13,14 @@ import (
 // steps marks a linear axis at multiples of 1, 2 or 5 times a power of ten, each label written in full.
 // (plot.DefaultTicks may step by 0.15 and write 1.25 as 1.2.)
 type steps struct {
-	whole bool // no parts of one: where things are counted
+	whole bool // whole numbers only: the axis counts things
 }
 
 // mostMarks is how many labels a linear axis has at most; it has at least two.
 const mostMarks = 6
 
 func (s steps) Ticks(lo, hi float64) []plot.Tick {
-	// nearly one number: nothing between can be named
+	// nearly one number: there is no label between
 	if !(hi-lo > 1e-12*max(math.Abs(lo), math.Abs(hi))) || hi-lo < 1e-290 || math.IsInf(hi-lo, 0) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func number(v float64, decimals int, exponent bool) string {
 	case exponent:
 		s = strconv.FormatFloat(v, 'e', -1, 64)
 		if mantissa, e, ok := strings.Cut(s, "e"); ok {
-			if len(mantissa) > 8 { // what rounding left
+			if len(mantissa) > 8 { // rounding errors
 				m, _ := strconv.ParseFloat(mantissa, 64)
 				mantissa = strconv.FormatFloat(math.Round(m*1e6)/1e6, 'f', -1, 64)
 			}
@@ -67,8 +67,8 @@ func number(v float64, decimals int, exponent bool) string {
 	return strings.ReplaceAll(s, "-", "−")
 }
 
-// decades marks powers of ten on a logarithmic axis, every other one or fewer where there are many.
-// Within two decades it marks 2 and 5 as well.
+// decades marks powers of ten on a logarithmic axis, every other one or fewer if there are many. Within two decades it
+// marks 2 and 5 as well.
 type decades struct{}
 
 func (decades) Ticks(lo, hi float64) []plot.Tick {

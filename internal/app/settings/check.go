@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Error is a setting that makes no sense. Key tells a sweep file or a form where it stands.
+// Error is a setting that makes no sense. Key lets a sweep file or a form say where it stands.
 type Error struct {
 	Key string
 	Err error
@@ -22,7 +22,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf returns the *Error of a key.
 func Errorf(key, format string, args ...any) error { return &Error{key, fmt.Errorf(format, args...)} }
 
-// At is an error as that of a key; nil stays nil.
+// At returns an error as the *Error of a key; nil stays nil.
 func At(key string, err error) error {
 	if err == nil {
 		return nil
@@ -62,8 +62,8 @@ func Or(choices []string) string {
 	return strings.Join(choices, "")
 }
 
-// CheckZero returns an error for a whole number without a default that was said to be 0: if it is left out, something
-// else decides. values are those that were said, by key.
+// CheckZero returns an error for a whole number without a default that was set to 0: if it is not set, something else
+// decides. values are those that were set, by key.
 func CheckZero(s any, values map[string]string) error {
 	for _, f := range Fields(s) {
 		text, said := values[f.Key]
@@ -77,7 +77,7 @@ func CheckZero(s any, values map[string]string) error {
 	return nil
 }
 
-// CheckResume returns an error for a setting that was said beside --resume and would be ignored: a run is resumed with
+// CheckResume returns an error for a setting that was set besides --resume and would be ignored: a run is resumed with
 // its own settings. said are the keys.
 func CheckResume(s any, said []string) error {
 	if !slices.Contains(said, "resume") {
@@ -91,8 +91,8 @@ func CheckResume(s any, said []string) error {
 	return nil
 }
 
-// Nearest asks about the name that was meant, if one is near: two letters more, fewer or other, or one begins the
-// other.
+// Nearest suggests the name that was probably meant, if one is near: two letters added, removed or changed, or one is a
+// prefix of the other.
 func Nearest(name string, names []string) string {
 	best, at := "", 3
 	for _, n := range names {
@@ -110,7 +110,7 @@ func Nearest(name string, names []string) string {
 	return fmt.Sprintf(" (did you mean %s?)", best)
 }
 
-// distance is that of Levenshtein: letters to add, to leave out or to change.
+// distance is the Levenshtein distance: letters to add, remove or change.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

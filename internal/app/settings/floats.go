@@ -35,7 +35,7 @@ func (e *Floats) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a number where there is one, else a list.
+// MarshalJSON writes a number if there is one, else a list.
 func (e Floats) MarshalJSON() ([]byte, error) {
 	if len(e) == 1 {
 		return json.Marshal(e[0])

@@ -1,17 +1,17 @@
-// Package settings says what a settings struct says of itself, in one place: keys, flags, defaults, choices, help and
-// what each setting is for. The command line, run.json, sweep files and the forms of the dashboard are views of it.
+// Package settings describes settings structs in one place: keys, flags, defaults, choices, help and what each setting
+// is for. The command line, run.json, sweep files and the forms of the dashboard are views of it.
 //
 // A settings struct describes a field by its tags:
 //
 //	json         its key in files; "-": it is not stored
 //	name         its flag; by default the key with dashes
-//	default      the value that is meant when nothing is said
+//	default      the value if it is not set
 //	placeholder  what stands for a value in the help
-//	required     it must be said
+//	required     it must be set
 //	role         what it is for: see Role
 //	live         one compiled step serves every value
 //	file         it may name a file
-//	late         the value at which it is left out of an identity: see Identity
+//	late         the value at which it is not part of an identity: see Identity
 //
 // The help texts and choices come from the method Texts of the struct.
 package settings
@@ -32,8 +32,8 @@ type Role string
 
 // The roles. Result is that of a field without the tag.
 const (
-	Result Role = ""       // it makes the result
-	Seed   Role = "seed"   // it tells trials of the same settings apart
+	Result Role = ""       // it decides the result
+	Seed   Role = "seed"   // it distinguishes trials of the same settings
 	Trials Role = "trials" // the number of runs that differ in their seed alone
 	Place  Role = "place"  // where a run runs and where its files are, which a resume may change
 	Output Role = "output" // what is shown, or written beside the run
@@ -46,7 +46,7 @@ type Field struct {
 	Placeholder string
 	Help        string
 	Choices     []string // nil: any value of its type
-	Known       []string // values that have names; others are possible
+	Known       []string // values with names; others are possible
 	Kind        Kind
 	Role        Role
 	Required    bool
@@ -74,14 +74,14 @@ type Texts struct {
 	About   string              // the command, in one line
 	Help    map[string]string   // by key
 	Choices map[string][]string // by key: the only values there are
-	Known   map[string][]string // by key: values that have names, where others are possible
+	Known   map[string][]string // by key: values with names, if others are possible
 }
 
 // Described is a settings struct with texts. An embedded struct may have texts of its own.
 type Described interface{ Texts() Texts }
 
-// Fields are the settings of a struct, or of a pointer to one, in its order. Those of embedded structs stand where
-// these stand.
+// Fields are the settings of a struct, or of a pointer to one, in its order. Those of an embedded struct take its
+// place.
 func Fields(s any) []Field {
 	v := reflect.Indirect(reflect.ValueOf(s))
 	if v.Kind() != reflect.Struct {
@@ -321,9 +321,9 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Identity is every setting that makes the result, with the defaults, and the seed, as texts by key. What is empty is
-// left out. So is a setting that was added when people had finished runs, at the value that means what was done before:
-// those runs still count.
+// Identity is every setting that makes the result, with the defaults, and the seed, as texts by key. Empty ones are
+// omitted. So is a setting that was added later, at the value that means what was done before: earlier runs keep their
+// identity.
 func Identity(s any) map[string]string {
 	v := reflect.Indirect(reflect.ValueOf(s))
 	out := map[string]string{}
@@ -352,7 +352,7 @@ func Graph(s any) string {
 	return strings.Join(parts, " ")
 }
 
-// Value is a setting as one would type it.
+// Value is a setting as on the command line.
 type Value struct {
 	Field
 	Text string
@@ -380,7 +380,7 @@ func Changed(s any) []Value {
 	return out
 }
 
-// equalText compares texts, and numbers as far as the text of a default says them.
+// equalText compares texts, and numbers to the digits of the default.
 func equalText(a, b string) bool {
 	x, err := strconv.ParseFloat(a, 64)
 	y, err2 := strconv.ParseFloat(b, 64)
@@ -402,7 +402,7 @@ func CommandLine(command string, s any) string {
 	return line
 }
 
-// Quote writes a word of a command line as a shell reads it back.
+// Quote quotes a word of a command line for a shell.
 func Quote(word string) string {
 	if word == "" || strings.ContainsAny(word, " \t\n'\"\\$&|;<>()*?[]#~`!{}") {
 		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -410,8 +410,8 @@ func Quote(word string) string {
 	return word
 }
 
-// Resume gives saved, the settings of a run that is resumed, what is now's: the places that now names, and all that is
-// not stored. Both are addresses of structs of one type.
+// Resume copies into saved, the settings of a run that is resumed, the places that now names, and all that is not
+// stored. Both are addresses of structs of one type.
 func Resume(saved, now any) {
 	to, from := reflect.ValueOf(saved).Elem(), reflect.ValueOf(now).Elem()
 	for _, f := range Fields(saved) {

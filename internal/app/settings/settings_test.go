@@ -105,7 +105,7 @@ func TestParseSetsDefaultsAndNamesTheKeyOfAnError(t *testing.T) {
 	}
 }
 
-// What makes the result is in the identity, with the seed; a later setting at its old value is not.
+// The settings that decide the result are in the identity, with the seed; a later setting at its old value is not.
 func TestTheIdentityIsWhatMakesTheResult(t *testing.T) {
 	var s sample
 	if err := Parse(&s, map[string]string{"data": "x", "out": "o", "engine": "cuda", "trials": "5"}); err != nil {

@@ -14,8 +14,9 @@ type Band struct {
 // Points is a curve as two columns of equal length.
 type Points struct{ X, Y []float64 }
 
-// MeanOf averages curves of trials. It is taken at the x of all curves; between its points a curve is a straight line,
-// on a logarithmic x axis if log is set, and beyond its ends it does not count. One curve comes back as it is.
+// MeanOf averages curves of trials. The mean is taken at the x of all curves; between its points a curve is a straight
+// line, on a logarithmic x axis if log is set, and beyond its ends it does not count. A single curve is returned as it
+// is.
 func MeanOf(curves []Points, log bool) Band {
 	var b Band
 	var clean []Points

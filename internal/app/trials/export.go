@@ -57,7 +57,7 @@ sizes_edges[k] on, the first from 0; in csv a column sizes_X is the number of we
 column's.`
 }
 
-// Check finds nothing wrong: the run folder says the rest.
+// Check finds nothing wrong: Do reads the run folder.
 func (*Export) Check() error { return nil }
 
 // exported is the result of export: the file.
@@ -163,10 +163,11 @@ func table(log *runlog.Log) []column {
 	return out
 }
 
-// maxCells is a hundred times what a run of many thousand epochs has: a folder made to fill memory does not.
+// maxCells is a hundred times what a run of many thousand epochs has: it keeps a malicious folder from filling the
+// memory.
 const maxCells = 1e7
 
-// sizesColumn brings the histograms of all points to the same bins.
+// sizesColumn converts the histograms of all points to the same bins.
 func sizesColumn(log *runlog.Log) (column, bool) {
 	lo, hi, many := math.Inf(1), math.Inf(-1), 0
 	for _, c := range log.Curves {
@@ -202,7 +203,7 @@ func sizesColumn(log *runlog.Log) (column, bool) {
 	return col, true
 }
 
-// rank puts the columns that curves are drawn over first.
+// rank sorts the columns that curves are drawn over first.
 func rank(name string) int {
 	if k := slices.Index([]string{"step", "epoch", "b"}, name); k >= 0 {
 		return k

@@ -25,7 +25,7 @@ func TestNamesAreSortedByTheirNumbers(t *testing.T) {
 	}
 }
 
-// Half a megabyte of metrics with two histograms far apart is no gigabyte in memory.
+// Half a megabyte of metrics with two histograms far apart must not become a gigabyte in memory.
 func TestPointsWithoutAHistogramTakeNoRoom(t *testing.T) {
 	var log runlog.Log
 	var b strings.Builder

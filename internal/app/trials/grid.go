@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Setting is a setting that varies, as one would type it.
+// Setting is a setting that varies, as on the command line.
 type Setting struct{ Key, Value string }
 
-// State is what became of a trial.
+// State is the state of a trial.
 type State int
 
 // The states.
@@ -20,7 +20,7 @@ const (
 	None                  // done, without this number: data that is not separated has no margin
 	Missing               // not done yet
 	Failed                // it failed
-	Diverged              // its loss was no longer a number
+	Diverged              // its loss was not finite
 )
 
 // Trial is one run of a grid: what varies, its seed and what it measured.
@@ -136,7 +136,7 @@ var Statistics = []Statistic{
 // Sample is the mean and the deviation of the values.
 func (c *Cell) Sample() Sample { return SampleOf(c.Each()) }
 
-// At is a cell; nil: no trial is there.
+// At is a cell; nil if it has no trial.
 func (g *Grid) At(row, col string) *Cell { return g.cells[[2]string{row, col}] }
 
 // Sparse reports whether most places of the grid are empty.
@@ -148,7 +148,7 @@ func (g *Grid) column(t Trial) string {
 	for _, v := range t.Vary {
 		switch v.Key {
 		case g.RowKey:
-		case "model", "data": // says itself what it is
+		case "model", "data": // the value names it
 			parts = append(parts, v.Value)
 		default:
 			parts = append(parts, v.Key+" = "+v.Value)
@@ -157,7 +157,7 @@ func (g *Grid) column(t Trial) string {
 	return strings.Join(parts, ", ")
 }
 
-// Better reports whether a is.
+// Better reports whether a is better than b.
 func (g *Grid) Better(a, b float64) bool {
 	if g.Low {
 		return a < b
@@ -191,7 +191,7 @@ func (g *Grid) Best(col string) float64 {
 	return best
 }
 
-// HasBest reports whether rows of some column are there to be compared.
+// HasBest reports whether some column has rows to compare.
 func (g *Grid) HasBest() bool {
 	return g.Comparable() && slices.ContainsFunc(g.Cols, func(col string) bool { return !math.IsNaN(g.Best(col)) })
 }
@@ -232,8 +232,8 @@ func RowKey(metric string, keys []string) string {
 }
 
 // Compares reports whether a metric means the same for every value of a setting, so that one can be the best. The ℓₚ
-// norm and margin of one p say nothing beside those of another; nor do objectives with different penalties or losses,
-// nor numbers of different data.
+// norm and margin of one p cannot be compared with those of another; nor can objectives with different penalties or
+// losses, or numbers of different data.
 func Compares(metric, key string) bool {
 	switch key {
 	case "p":
@@ -250,17 +250,17 @@ func Compares(metric, key string) bool {
 	return true
 }
 
-// lowIsBetter are the metrics one wants small.
+// lowIsBetter are the metrics of which smaller is better.
 var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "seconds", "total_seconds", "angle",
 	"divergence", "steps", "iterations", "nonzero", "upper", "objective", "excess"}
 
-// LowIsBetter reports whether one wants a metric small.
+// LowIsBetter reports whether a smaller value of a metric is better.
 func LowIsBetter(metric string) bool { return slices.Contains(lowIsBetter, metric) }
 
 // IsPercent reports whether a metric is a share, shown in %.
 func IsPercent(metric string) bool { return strings.Contains(metric, "accuracy") }
 
-// Shown is the name of a metric for people, with its unit.
+// Shown is the displayed name of a metric, with its unit.
 func Shown(metric string) string {
 	name := strings.ReplaceAll(metric, "_", " ")
 	if IsPercent(metric) {
@@ -278,7 +278,7 @@ func Float(text string) float64 {
 	return v
 }
 
-// Probability writes one: a dash if there is no test.
+// Probability formats a probability: a dash if there is no test.
 func Probability(p float64) string {
 	switch {
 	case math.IsNaN(p):

@@ -24,19 +24,19 @@ type Curve struct {
 // Group is the runs of one p and otherwise equal settings. Its trials are those of different seeds.
 type Group struct {
 	Name string
-	P    float64 // NaN where there is none
+	P    float64 // NaN if there is none
 	Line int     // the style of its curves: one for each variant of the settings, the same for every p
 	// command, network and data, and what the curves are drawn over: curves of different kinds do not go into one
 	// figure
 	Kind   string
 	Curves []Curve
 
-	variant string // what it differs in beside p and the learning rate
+	variant string // what it differs in besides p and the learning rate
 }
 
 // Groups sorts the curves of runs by kind and p. Runs that are done and differ only in their seed are trials of one
-// group; one that is not done is a group by itself, so that no mean counts it. A group's name has its p and what tells
-// it from other groups of its kind.
+// group; one that is not done is a group by itself, so that no mean counts it. A group's name has its p and what
+// distinguishes it from other groups of its kind.
 func Groups(runs []*Run) []*Group {
 	kinds := map[string][]*Run{}
 	for _, r := range runs {
@@ -65,7 +65,7 @@ func groupsOf(runs []*Run, kind string) []*Group {
 	byKey := map[string]*Group{}
 	for i, r := range runs {
 		var parts, variant []string
-		own := "" // what a short name may not tell
+		own := "" // what a short name may not show
 		for _, d := range differ {
 			v := d.Values[i]
 			apart := []string{"p", "version", "engine used", "no_study"} // p is the curve's; the others change no numbers
@@ -159,15 +159,15 @@ func byWords(a, b string) int {
 	}), strings.Compare(a, b))
 }
 
-// unset reports whether a setting is one that does nothing unless it is set, and is not set: such a one is not in a
-// name, and what an earlier version did not have is off.
+// unset reports whether a setting is one that does nothing unless it is set, and is not set: it is not part of a name.
+// A setting that an earlier version did not have is off.
 func unset(name, value string) bool {
 	return slices.Contains([]string{"", "0", "false", "–"}, value) &&
 		slices.Contains([]string{"momentum", "dual_decay", "weight_decay", "adaptive", "unit", "init", "no_augment", "bias",
 			"l2", "lp", "cv"}, name)
 }
 
-// lineStyles is how many styles of lines a reader tells apart.
+// lineStyles is how many styles of lines a reader can distinguish.
 const lineStyles = 6
 
 // style gives the groups of a kind their styles: a variant has the same for every p, the plain one is the first. If a p
@@ -243,7 +243,7 @@ func (g *Group) X() (string, bool) {
 	return "", false
 }
 
-// Moves reports whether there is anything to draw: a curve with points beside each other.
+// Moves reports whether there is anything to draw: a curve with points at different x.
 func (g *Group) Moves() bool {
 	return slices.ContainsFunc(g.Curves, func(c Curve) bool { return moves(c.Curve) })
 }
@@ -253,9 +253,9 @@ func moves(c *runlog.Curve) bool {
 	return slices.ContainsFunc(x, func(v float64) bool { return v < x[0] || v > x[0] }) // most often the second
 }
 
-// IsCurve says whether the lines of a run in this state are a curve over steps, epochs or radii, and not results:
+// IsCurve reports whether the lines of a run in this state are a curve over steps, epochs or radii, and not results:
 // statements of verify, runs of a sweep, folds of cross-validation. One point is a curve of a fit or a training, or one
-// that begins. A curve that was begun again is none.
+// that begins. A curve that was replaced by a later one does not count.
 func IsCurve(c *runlog.Curve, status string) bool {
 	x, _ := c.Over()
 	return x != "line" && !c.Old && (c.Name == "" || status == runlog.Running || moves(c))
@@ -280,7 +280,7 @@ func (g *Group) Band(metric string) Band {
 	return MeanOf(all, log)
 }
 
-// Results are the curves of a run that are none: what its lines say, each with a name.
+// Results are the lines of a run that are not points of a curve, each with a name.
 func (r *Run) Results() (out []*runlog.Curve) {
 	for _, c := range r.Log.Curves {
 		if !c.Old && !IsCurve(c, r.Status) {

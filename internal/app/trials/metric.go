@@ -50,10 +50,10 @@ var metrics = []Metric{
 	{"img_per_second", "Speed", "images per second", false, 1, "img/s", Speed},
 }
 
-// IsClock says whether a column tells when a line was written: it is no curve.
+// IsClock reports whether a column is the time at which a line was written: it is not drawn.
 func IsClock(name string) bool { return name == "seconds" || name == "elapsed" }
 
-// MetricOf says how a column is drawn; one that is not known is drawn as it is.
+// MetricOf returns how a column is drawn; an unknown one is drawn as it is.
 func MetricOf(name string) Metric {
 	for _, m := range metrics {
 		if m.Name == name {

@@ -21,8 +21,7 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// Run is a run folder as it was read. What could not be read is in Trouble, with what the run warns of, and the rest is
-// there.
+// Run is a run folder as it was read. Trouble says what could not be read, and has the warnings of the run.
 type Run struct {
 	ID       string // its name, or its path below the folder of runs
 	Info     runlog.Info
@@ -42,7 +41,7 @@ const (
 	maxModel  = 16 << 20
 )
 
-// Read reads a run folder. Only one whose run.json cannot be read is an error.
+// Read reads a run folder. It is an error only if run.json cannot be read.
 func Read(f *runlog.Folder, id string) (*Run, error) {
 	r, err := ReadHead(f, id)
 	if err != nil {
@@ -96,7 +95,7 @@ func (r *Run) trouble(err error) { r.Trouble = append(r.Trouble, err.Error()) }
 // Name is the last part of the ID.
 func (r *Run) Name() string { return r.ID[strings.LastIndexByte(r.ID, '/')+1:] }
 
-// P returns the one p of the run, or that which it chose; NaN where it has none or several.
+// P returns the p of the run, or the one that cross-validation chose; NaN if it has none or several.
 func (r *Run) P() float64 {
 	ps := Ps(r.Settings)
 	if len(ps) != 1 {
@@ -121,7 +120,7 @@ func Ps(settings map[string]any) []float64 {
 	return out
 }
 
-// Number is a number of the result, NaN where there is none.
+// Number is a number of the result, NaN if there is none.
 func (r *Run) Number(name string) float64 {
 	if v, ok := r.Result[name].(float64); ok {
 		return v
@@ -141,13 +140,13 @@ type ListColumn struct {
 // ListColumns are those numbers.
 var ListColumns = []ListColumn{
 	{"loss", []string{"train_loss", "loss"}, 1},
-	// of test images or examples where there are some
+	// of test images or examples if there are some
 	{"accuracy, %", []string{"test_accuracy", "train_accuracy", "accuracy"}, 100},
 	{"margin", []string{"margin"}, 1},
 	{"gap", []string{"gap"}, 1},
 }
 
-// Listed returns it, NaN where the run has none.
+// Listed returns it, NaN if the run has none.
 func (r *Run) Listed(o ListColumn) float64 {
 	of := r.Number
 	// the last line of others is one of many
@@ -189,7 +188,7 @@ func (r *Run) Fit() (f command.Fit, ok bool) {
 	return f, err == nil && r.Info.Command == "fit" && json.Unmarshal(data, &f) == nil
 }
 
-// SettingText writes a setting as a person would.
+// SettingText formats a setting as on the command line.
 func SettingText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -204,7 +203,7 @@ func SettingText(v any) string {
 		return strings.Join(parts, ", ")
 	case float64:
 		if v != 0 && math.Abs(v) < 1e-4 {
-			return strconv.FormatFloat(v, 'g', -1, 64) // and not in zeros
+			return strconv.FormatFloat(v, 'g', -1, 64) // without trailing zeros
 		}
 	}
 	data, err := json.Marshal(v)
@@ -220,8 +219,8 @@ type Difference struct {
 	Values []string `json:"values"` // one per run
 }
 
-// Differences returns the settings that differ, p and seed first, then by name. What says where it ran, not what, is
-// left out; of runs of several commands only the settings that all of them have are compared.
+// Differences returns the settings that differ, p and seed first, then by name. Settings that say where it ran, not
+// what, are skipped; of runs of several commands only the settings that all of them have are compared.
 func Differences(runs []*Run) []Difference {
 	names := map[string]bool{}
 	for _, r := range runs {
@@ -242,7 +241,7 @@ func Differences(runs []*Run) []Difference {
 	add("command", func(r *Run) string { return r.Info.Command })
 	mixed := slices.ContainsFunc(runs, func(r *Run) bool { return r.Info.Command != runs[0].Info.Command })
 	for n := range names {
-		// which may round otherwise
+		// another engine may round differently
 		if role := command.Role(n); role == settings.Output || role == settings.Place && n != "engine" {
 			continue
 		}

@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sample is the mean and the deviation s of n values, s² = Σ(x − mean)²/(n − 1). The deviation of one is NaN, and so
-// are both of none.
+// Sample is the mean and the deviation s of n values, s² = Σ(x − mean)²/(n − 1). The deviation of one value is NaN;
+// without values both are NaN.
 type Sample struct {
 	N               int
 	Mean, Deviation float64
 }
 
-// SampleOf is that of these values.
+// SampleOf is the sample of these values.
 func SampleOf(values []float64) Sample {
 	s := Sample{N: len(values), Mean: math.NaN(), Deviation: math.NaN()}
 	if s.N == 0 {
@@ -38,8 +38,8 @@ func SampleOf(values []float64) Sample {
 func (s Sample) Error() float64 { return s.Deviation / math.Sqrt(float64(s.N)) }
 
 // Student is the probability of a mean as far from 0 as this one if the values were normal around 0: Student's t with n
-// − 1 degrees of freedom, both sides. NaN, no test, below three values, and where they do not differ: accuracies are
-// multiples of 1/n, so that a few differences are easily equal by chance, and then say nothing of their deviation.
+// − 1 degrees of freedom, both sides. It is NaN, no test, below three values, and if they do not differ: accuracies are
+// multiples of 1/n, so that a few differences are easily equal by chance, and then do not show their deviation.
 func (s Sample) Student() float64 {
 	if s.N < 3 {
 		return math.NaN()
@@ -48,7 +48,7 @@ func (s Sample) Student() float64 {
 }
 
 // Welch is the probability of means as far apart as these if both samples had one mean, for deviations that need not be
-// equal, by Welch's t. NaN where both are 0.
+// equal, by Welch's t. It is NaN if both deviations are 0.
 func Welch(a, b Sample) float64 {
 	u, v := a.Error()*a.Error(), b.Error()*b.Error()
 	return student(a.Mean-b.Mean, math.Sqrt(u+v), (u+v)*(u+v)/(u*u/float64(a.N-1)+v*v/float64(b.N-1)))
@@ -69,7 +69,7 @@ type Pair struct {
 	Chance float64 // by Student's t, corrected by Holm's method over all pairs
 }
 
-// Pairs are those of all settings, I < J, from their values by seed.
+// Pairs are the pairs of all settings, I < J, from their values by seed.
 func Pairs(values []map[uint64]float64) []Pair {
 	var out []Pair
 	var chances []float64

@@ -36,8 +36,8 @@ func TestStudentAndWelchByHand(t *testing.T) {
 	}
 }
 
-// Equal differences are no proof: taken for one, they made 46 % of the sweeps below, of six equal settings with two
-// seeds, call some difference sure. That they are equal must not hang on rounding.
+// Equal differences are not a proof: taken for one, 46 % of the sweeps below, of six equal settings with two seeds,
+// would have a significant difference. Whether they are equal must not depend on rounding.
 func TestEqualDifferencesAreNotSure(t *testing.T) {
 	a, b := map[uint64]float64{}, map[uint64]float64{}
 	for seed, x := range []float64{3.3, 50.7, 90.1} {
@@ -67,7 +67,7 @@ func TestEqualDifferencesAreNotSure(t *testing.T) {
 				sure++
 			}
 		}
-		// 5 % at most are expected, with a deviation of √(0.05·0.95/400) = 1.1 %: four of them above is no chance.
+		// 5 % at most are expected, with a deviation of √(0.05·0.95/400) = 1.1 %: four of them above is not chance.
 		if share := float64(sure) / float64(sweeps); share > 0.094 {
 			t.Errorf("%d seeds: %.1f %% of sweeps of equal settings call a difference sure", seeds, 100*share)
 		}
