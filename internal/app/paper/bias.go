@@ -116,7 +116,7 @@ func (b *bias) ratios(reading dataset.Reading) (least, mean, largest []float64) 
 	return least, mean, largest
 }
 
-// ratioTable sets p-GD beside the exact solutions.
+// ratioTable compares p-GD with the exact solutions.
 func (b *bias) ratioTable() render.Table {
 	t := render.Table{Header: []string{""},
 		Title: fmt.Sprintf("p-GD after %s steps: its ℓₚ norm at margin 1 over the exact least", render.Thousands(b.steps)),
@@ -139,7 +139,7 @@ func (b *bias) ratioTable() render.Table {
 	return t
 }
 
-// exactDiagonals counts the data sets in which the exact solutions keep the whole diagonal.
+// exactDiagonals counts the data sets in which the whole diagonal holds for the exact solutions.
 func (b *bias) exactDiagonals() (all, of int) {
 	for _, rows := range b.exact {
 		of++
@@ -159,7 +159,7 @@ func (b *bias) fastRows(seed uint64) [][]float64 {
 	return rows
 }
 
-// fastDiagonals counts for each p the data sets in which the accelerated fit keeps its place on the diagonal.
+// fastDiagonals counts for each p the data sets in which the accelerated fit has the least norm on the diagonal.
 func (b *bias) fastDiagonals() (counts []int, of int) {
 	counts = make([]int, len(numbers.Ps))
 	for seed := range b.fast {
@@ -173,7 +173,7 @@ func (b *bias) fastDiagonals() (counts []int, of int) {
 	return counts, of
 }
 
-// fastTable says what the accelerated method took.
+// fastTable shows the steps and the time of the accelerated method.
 func (b *bias) fastTable() render.Table {
 	t := render.Table{Header: []string{""},
 		Title: fmt.Sprintf("Accelerated from w = 0, default settings, %d data sets", len(b.fast)),
@@ -450,7 +450,7 @@ func (b *bias) differences() []string {
 	}
 }
 
-// json has the counts, and the norms of the first data set.
+// json returns the counts, and the norms of the first data set.
 func (b *bias) json() map[string]any {
 	diagonal := map[string]any{}
 	for _, reading := range readings {

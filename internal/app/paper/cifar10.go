@@ -180,7 +180,7 @@ func (c *Cifar10) Do(ctx context.Context, env *command.Env) (command.Result, err
 	return sweep.RunPlan(ctx, env, plan, c.Resume, c.Options, Library())
 }
 
-// folder is a new one, named by the time.
+// folder returns a new folder, named by the time.
 func (c *Cifar10) folder() string {
 	base := filepath.Join(c.Runs, time.Now().Format("20060102-150405")+"-reproduce-cifar10")
 	dir := base
@@ -195,7 +195,7 @@ func (c *Cifar10) folder() string {
 // list writes values as flags and overrides take them.
 func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",") }
 
-// command is what to type for this reproduction.
+// command is the command line of this reproduction.
 func (c *Cifar10) command() string {
 	s := fmt.Sprintf("bregman reproduce cifar10 --models %s --p %s --trials %d --epochs %d --batch %d --lr %s --seed %d "+
 		"--data %s", list(c.Models), list(c.P), c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, settings.Quote(c.Data))

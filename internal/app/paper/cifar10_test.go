@@ -91,7 +91,7 @@ func TestFindingsSayWhatTheNumbersSay(t *testing.T) {
 	}
 }
 
-// What the paper marks as best is bold in its column, also where it marks several.
+// What the paper marks as best is bold in its column, also if it marks several.
 func TestThePapersTiesAreKept(t *testing.T) {
 	r, g := results(1, map[float64][]float64{1.1: {88}, 2: {91}, 3: {92}, 6: {91.5}})
 	var bold []string
@@ -105,7 +105,7 @@ func TestThePapersTiesAreKept(t *testing.T) {
 	}
 }
 
-// The paper says that p = 10 has the smallest largest weight. The report says what the runs at hand show.
+// The paper says that p = 10 has the smallest largest weight. The report says what these runs show.
 func TestTheLargestWeightIsComparedWhereP10WasRun(t *testing.T) {
 	_, g := results(1, map[float64][]float64{2: {91}, 10: {90}})
 	for p, size := range map[float64]float64{2: 0.325, 10: 0.709} {
@@ -139,7 +139,7 @@ func TestOneResultIsComparedWithNothing(t *testing.T) {
 			t.Errorf("%s\n%s", table.Text(), table.Note)
 		}
 		if fig := r.accuracyFigures(); len(fig) != 0 {
-			t.Errorf("one point is no line: %+v", fig)
+			t.Errorf("one point is not a line: %+v", fig)
 		}
 		f := strings.Join(r.findings(), "\n")
 		for _, word := range []string{"best", "most", "smallest"} {
@@ -274,7 +274,7 @@ func TestAReproductionThatGoesOnChecksItsOptions(t *testing.T) {
 	}
 }
 
-// What the report says of the training is what the plan says, and the paper's only where that ran.
+// The report describes the training as in the plan, and names the paper's only if that ran.
 func TestTheReportSaysHowItWasTrained(t *testing.T) {
 	for _, c := range []struct {
 		overrides []string
@@ -314,7 +314,7 @@ func TestTheReportSaysHowItWasTrained(t *testing.T) {
 	}
 }
 
-// A reproduction goes on with its own settings, folder of data and images, and two processes do not share its folder.
+// A reproduction resumes with its own settings, folder of data and images, and two processes do not share its folder.
 func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
 	one := Cifar10{Models: []string{"cnn"}, P: []float64{2, 3}, Trials: 1, Epochs: 1, Batch: 100, Seed: 1,
 		LR: []settings.Rate{0.1}, Data: "fashion-sample", Precision: "auto"}
@@ -336,7 +336,7 @@ func TestAReproductionGoesOnWithItsOwnDataAlone(t *testing.T) {
 		LostAfter: time.Minute, Connection: sweep.Connection{Replicas: 1}}}
 	var busy *runlog.BusyError
 	if _, err := again.Do(t.Context(), env); !errors.As(err, &busy) {
-		t.Errorf("a folder at work: %v", err)
+		t.Errorf("a folder in use: %v", err)
 	}
 	if err := run.Finish(errors.New("stopped"), true); err.Error() != "stopped" {
 		t.Fatal(err)

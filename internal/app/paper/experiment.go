@@ -7,7 +7,7 @@ import "github.com/bregman-ml/bregman/internal/app/render"
 type experiment interface {
 	tasks() []task
 	tables() []render.Table             // those that are printed
-	findings() []string                 // sentences made from the numbers of this run, for the top of the report
+	findings() []string                 // sentences about the numbers of this run, for the top of the report
 	section(doc *render.Document) error // of the report
 	differences() []string              // where paper and measurement differ
 	json() map[string]any               // its keys of --json

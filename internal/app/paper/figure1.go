@@ -28,7 +28,7 @@ type figure1 struct {
 	curves []curve
 }
 
-// curve is one run of Figure 1 with what the theory says about it.
+// curve is one run of Figure 1 with the predictions of the theory.
 type curve struct {
 	P      float64
 	U      []float64 // the exact ℓₚ max-margin direction
@@ -103,7 +103,7 @@ func (f *figure1) scatter() render.Figure {
 	reach = math.Ceil(reach*5+1) / 5 // room for the legend
 	u := f.curves[1].U               // p = 2
 	line := render.Series{Name: "ℓ₂ max margin", Style: render.Dotted}
-	for k := -1.0; k <= 1; k += 0.02 { // where it leaves the frame it is not drawn
+	for k := -1.0; k <= 1; k += 0.02 { // it is not drawn outside the frame
 		t := 1.5 * k * reach
 		if x, y := -u[1]*t, u[0]*t; max(math.Abs(x), math.Abs(y)) <= reach {
 			line.X, line.Y = append(line.X, x), append(line.Y, y)
@@ -209,7 +209,7 @@ func (c curve) slopes() (divergence, norm float64) {
 	return divergence, norm
 }
 
-// table sets what was observed beside the bounds, a column per p.
+// table compares the measurements with the bounds, a column per p.
 func (f *figure1) table() render.Table {
 	t := render.Table{Title: "Figure 1 in numbers",
 		Header: []string{fmt.Sprintf("after %s steps", render.Thousands(f.curves[0].last().Step))},
@@ -253,8 +253,8 @@ func (f *figure1) table() render.Table {
 	return t
 }
 
-// turning returns the step at which the divergence was least, and whether it has risen tenfold since:
-// the iterate passed through its limit direction and is going back.
+// turning returns the step at which the divergence was least, and whether it has risen tenfold since: the iterate
+// passed through its limit direction and is returning to it.
 func (c curve) turning() (step int, back bool) {
 	least := math.Inf(1)
 	for _, pt := range c.Points {

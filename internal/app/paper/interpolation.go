@@ -43,7 +43,7 @@ var interpolationStatements = []statement[*regressionDescent]{
 	},
 }
 
-// firstSteps of a regression are looked at one by one.
+// firstSteps is how many steps of a regression are checked one by one.
 const firstSteps = 2_000
 
 // regressionDescent is a descent from 0 at one of its first steps, or at its end.

@@ -152,7 +152,7 @@ func inPlane(l *limit) bool      { return l.plane() }
 func inPlaneUpTo3(l *limit) bool { return l.plane() && l.p <= 3 }
 
 // limit is a setting with the exact direction that descents on it tend to. What several statements need is computed
-// when the first asks for it.
+// when it is first needed.
 type limit struct {
 	setting
 	ctx         context.Context
@@ -207,7 +207,7 @@ func (l *limit) runLongDescent() (*longDescent, error) {
 	return &longDescent{l.p, tr.Points}, nil
 }
 
-// ofLongDescent makes a check of the long descent.
+// ofLongDescent returns a check of the long descent.
 func ofLongDescent(check func(*longDescent, *tally)) func(*limit, *tally) {
 	return func(l *limit, r *tally) {
 		d, err := l.longDescent()
@@ -255,7 +255,8 @@ func (l *limit) normalizedDescent(psi mirror.Potential, r *tally) {
 	r.record(s.Measure(l.p, exact.u).Divergence)
 }
 
-// descendNormalized makes quickSteps normalised steps from 0. An error in the descent comes with the state before it.
+// descendNormalized runs quickSteps normalised steps from 0. If the descent fails, it returns the error and the state
+// before it.
 func descendNormalized(ctx context.Context, psi mirror.Potential, loss linear.Loss, prob linear.Problem,
 ) (*linear.State, error) {
 	d := linear.Descent{Potential: psi, Loss: loss, Normalized: true}
@@ -270,7 +271,8 @@ func descendNormalized(ctx context.Context, psi mirror.Potential, loss linear.Lo
 	return s, s.Run(ctx, quickSteps)
 }
 
-// shuffled solves the problem with a row doubled and rows and columns in another order, and puts the columns back.
+// shuffled solves the problem with a row doubled and rows and columns in another order, and restores the order of the
+// columns.
 func (l *limit) shuffled() ([]float64, error) {
 	n, d := l.prob.Dims()
 	rng := rand.New(rand.NewPCG(9, uint64(n)))
@@ -306,7 +308,7 @@ type regularPath struct {
 	points []margin.PathPoint
 }
 
-// ofPath makes a check of the path of a loss, up to B = to/γ̂ₚ.
+// ofPath returns a check of the path of a loss, up to B = to/γ̂ₚ.
 func ofPath(loss margin.Curved, to float64, check func(*regularPath, *tally)) func(*limit, *tally) {
 	return func(l *limit, r *tally) {
 		exact, err := l.exact()

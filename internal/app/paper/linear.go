@@ -127,7 +127,7 @@ func (r *linearResults) complete(ctx context.Context, env *command.Env) error {
 	return r.write()
 }
 
-// Print shows the tables and what they say.
+// Print shows the tables and the findings.
 func (r *linearResults) Print(w io.Writer) {
 	for _, e := range r.experiments {
 		for _, t := range e.tables() {

@@ -29,7 +29,7 @@ func TestThePublishedTablesSayWhatTheTextSays(t *testing.T) {
 	}
 }
 
-// A short reproduction leaves everything a full one does.
+// A short reproduction writes everything a full one does.
 func TestReproduceLinearWritesItsReport(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
@@ -134,7 +134,7 @@ func TestRegressionCertificateCanFail(t *testing.T) {
 	if residual, gap = r.certify(1.5, other.W, s.Z); residual > 1e-12 || gap < 1e-3 {
 		t.Errorf("the ℓ₂ solution was certified for p = 1.5: residual %v, gap %v", residual, gap)
 	}
-	// and a wrong start is no interpolation of least norm
+	// and a wrong start is not an interpolation of least norm
 	moved, err := r.descend(t.Context(), 1.5, r.prob, r.moved.w0, func(int) {})
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,7 @@ func (r *networks) findings() []string {
 	return out
 }
 
-// besideThePaper says how the order of the p agrees.
+// besideThePaper compares the order of the p with the paper's.
 func (r *networks) besideThePaper(g *group) string {
 	paper := r.published(g)
 	if paper == nil {
@@ -70,7 +70,7 @@ func (r *networks) besideThePaper(g *group) string {
 		strings.Join(top, ", "), highest, counts["as in the paper"], counts["against the paper"], counts["open here"])
 }
 
-// shape says which p has the most small weights, and which the flattest ones.
+// shape names the p with the most small weights, and the one with the flattest weights.
 func (g *group) shape() string {
 	studies := g.rows()
 	if len(studies) < 2 {
@@ -109,7 +109,7 @@ func (g *group) rows() []pages.Studied {
 	return out
 }
 
-// variantTitle is empty for the first variant, which needs no saying.
+// variantTitle is the title of a variant, empty for the first.
 func (g *group) variantTitle() string {
 	if g.variant == "" {
 		return ""
@@ -196,7 +196,7 @@ func (r *networks) command() string {
 	return strings.Join(words[:3], " ")
 }
 
-// each says something of the settings of every run, once, in the order of the runs.
+// each lists a text about the settings of every run, once, in the order of the runs.
 func (r *networks) each(say func(map[string]string) string) string {
 	var all []string
 	for _, s := range r.plan.Runs {
@@ -207,7 +207,7 @@ func (r *networks) each(say func(map[string]string) string) string {
 	return strings.Join(all, " or ")
 }
 
-// recipe is how the runs were trained.
+// recipe describes how the runs were trained.
 func (r *networks) recipe() string {
 	return strings.Join([]string{r.each(epochs), r.each(batch), r.each(schedule), r.each(func(s map[string]string) string {
 		if m := s["momentum"]; m != "" && m != "0" {
@@ -222,7 +222,7 @@ func (r *networks) recipe() string {
 	}), "no label smoothing"}, ", ") + r.units()
 }
 
-// units says where weights are measured in their initial size: everywhere, in some tables, or nowhere.
+// units describes in which tables weights are measured in their initial size: all, some or none.
 func (r *networks) units() string {
 	n := 0
 	for _, g := range r.groups {
@@ -241,7 +241,7 @@ func (r *networks) units() string {
 
 func batch(settings map[string]string) string { return "batch " + settings["batch"] }
 
-// schedule says how the learning rate goes.
+// schedule describes the learning rate over the run.
 func schedule(settings map[string]string) string {
 	switch settings["schedule"] {
 	case "triangular":
@@ -259,7 +259,7 @@ func peak(settings map[string]string) string {
 	return settings["peak"]
 }
 
-// differencesFromPaper says where the runs differ from those of the paper.
+// differencesFromPaper lists the differences from the runs of the paper.
 func (r *networks) differencesFromPaper() []string {
 	var out []string
 	if n := r.each(epochs); n != "400 epochs" {
@@ -291,8 +291,8 @@ func (r *networks) differencesFromPaper() []string {
 		"here they are those of the pytorch-cifar collection.")
 }
 
-// largest says which p has the smallest largest weight; the paper says p = 10. It is empty without p = 10 and another
-// p.
+// largest names the p with the smallest largest weight, which is 10 in the paper. It is empty without p = 10 and
+// another p.
 func (g *group) largest() string {
 	least, size := math.NaN(), map[float64]float64{}
 	for _, s := range g.rows() {
@@ -330,7 +330,7 @@ func (r *networks) Print(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// epochs says how many a run makes.
+// epochs describes the number of epochs of the runs.
 func epochs(settings map[string]string) string {
 	n, _ := strconv.Atoi(settings["epochs"])
 	return render.Count(n, "epoch")

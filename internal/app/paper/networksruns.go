@@ -32,7 +32,7 @@ type group struct {
 	ps       []float64
 	runs     map[float64][]command.TrainResult
 	studies  map[float64][]train.Study
-	failed   map[float64]int // runs whose loss was no longer a number
+	failed   map[float64]int // runs whose loss was not finite
 	missing  map[float64]int // runs that are not done, or failed
 }
 
@@ -74,7 +74,7 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 			return nil, err
 		}
 		g.add(one)
-		if s.Settings["no_study"] != "true" && one.Warning == "" { // its weights tell nothing about p
+		if s.Settings["no_study"] != "true" && one.Warning == "" { // its weights show nothing about p
 			study, err := command.ReadStudy(f.Trial(s))
 			if err != nil {
 				return nil, err
@@ -87,8 +87,8 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 	return r, nil
 }
 
-// group finds the group of a run, or makes it: one for each network and each combination of what varies beside network,
-// p and seed.
+// group finds or adds the group of a run: one for each network and each combination of what varies besides network, p
+// and seed.
 func (r *networks) group(s *sweep.Spec) *group {
 	var names, titles []string
 	for _, v := range s.Vary {
@@ -136,7 +136,7 @@ func newGroup(model, title string, settings map[string]string) *group {
 		failed: map[float64]int{}, missing: map[float64]int{}}
 }
 
-// addP makes a place for p.
+// addP adds p in its order.
 func (g *group) addP(p float64) {
 	if !slices.Contains(g.ps, p) {
 		g.ps = append(g.ps, p)

@@ -102,7 +102,7 @@ func (r *networks) accuracyTable(g *group) render.Table {
 	return t
 }
 
-// bestOf is the largest of several; NaN where there are fewer than two: the only result is not the best of anything.
+// bestOf is the largest of several; NaN if there are fewer than two: a single result is not the best.
 func bestOf(values []float64) float64 {
 	if len(values) < 2 {
 		return math.NaN()
@@ -110,7 +110,7 @@ func bestOf(values []float64) float64 {
 	return slices.Max(values)
 }
 
-// dropColumn leaves out a column that has nothing in it.
+// dropColumn removes a column if it is empty.
 func dropColumn(t *render.Table, j int) {
 	t.Header = slices.Delete(t.Header, j, j+1)
 	for i := range t.Rows {
@@ -127,15 +127,15 @@ type compared struct {
 	paperChance float64 // the probability that the paper's is chance, corrected for the number of pairs
 }
 
-// significantHere says whether our difference is more than chance.
+// significantHere reports whether our difference is significant.
 func (c compared) significantHere() bool { return c.ours.Chance < trials.Significant }
 
-// significantInPaper says the same of the difference in the paper.
+// significantInPaper reports whether the difference in the paper is significant.
 func (c compared) significantInPaper() bool { return c.paperChance < trials.Significant }
 
-// compare says for all pairs of p how they are ordered here and, if it has both, in the paper. Ours are paired by seed:
-// Student's t. Of the paper's only means and deviations are known: Welch's t. Both are corrected by Holm's method over
-// the pairs of the group.
+// compare returns for all pairs of p how they are ordered here and, if it has both, in the paper. Ours are paired by
+// seed: Student's t. Of the paper's only means and deviations are known: Welch's t. Both are corrected by Holm's method
+// over the pairs of the group.
 func (r *networks) compare(g *group) []compared {
 	paper := r.published(g)
 	values := make([]map[uint64]float64, len(g.ps))
@@ -241,7 +241,7 @@ func (r *networks) accuracyFigures() []render.Figure {
 				}
 			}
 			if len(mean.X) < 2 {
-				continue // no line yet
+				continue // one point is not a line
 			}
 			f.Series = append(f.Series, mean)
 			if len(single.X) > 0 {

@@ -82,7 +82,7 @@ func newNorms(f sweep.Folder, plan *sweep.Plan) (sweep.View, error) {
 	return r, nil
 }
 
-// weights reads the classifier that a run of fit or margin left.
+// weights reads the classifier of a run of fit or margin.
 func weights(dir string) ([]float64, error) {
 	if w, err := dataset.ReadWeights(filepath.Join(dir, "w.npy")); err == nil {
 		return w[0], nil
@@ -101,7 +101,7 @@ func weights(dir string) ([]float64, error) {
 	return m.Weights[0], nil
 }
 
-// row finds the place of a run, or makes it.
+// row finds or adds the row of a run.
 func (r *norms) row(s *sweep.Spec, p float64) *normRow {
 	var parts []string
 	for _, v := range s.Vary {
@@ -139,7 +139,7 @@ func (x *normRow) mean() []float64 {
 	return out
 }
 
-// several says whether at least two rows have results: the only one has the least of nothing.
+// several reports whether at least two rows have results: a single one cannot be the least.
 func (g *normGroup) several() bool {
 	n := 0
 	for _, x := range g.rows {
@@ -237,7 +237,7 @@ func (r *norms) all() render.Table {
 	return t
 }
 
-// Write writes the report, the paper's table beside where the data are the paper's.
+// Write writes the report, with the paper's table if the data are the paper's.
 func (r *norms) Write(run *runlog.Run) error {
 	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: norms at margin 1", r.plan.File.Name),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,

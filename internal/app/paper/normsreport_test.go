@@ -96,7 +96,7 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 	}
 }
 
-// The descents of the paper, shortened: a row per p, and a trial that is missing is said and in no mean.
+// The descents of the paper, shortened: a row per p; a missing trial is reported and in no mean.
 func TestTheBiasSweepPrintsTheEightNorms(t *testing.T) {
 	f, p, out := swept(t, "bias", true, "trials=2", "p=2,3", "steps=200_000")
 	var r struct {
@@ -127,7 +127,7 @@ func TestTheBiasSweepPrintsTheEightNorms(t *testing.T) {
 	}
 }
 
-// The norms of one p are the least of nothing, also while the other p have no result.
+// The norms of a single p are not the least, also while the other p have no result.
 func TestTheOnlyRowOfNormsHasNoLeast(t *testing.T) {
 	f, p, _ := swept(t, "margins", false, "trials=1", "p=2")
 	missing := &sweep.Spec{Job: "margin", Settings: map[string]string{"p": "3"}, Seed: 1}

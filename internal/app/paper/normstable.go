@@ -29,7 +29,7 @@ func normsTable(title, note string, rows [][]float64, digits int) render.Table {
 	return t
 }
 
-// atMarginOne returns the norms of w rescaled to margin 1, NaN where it does not separate the data.
+// atMarginOne returns the norms of w rescaled to margin 1, NaN if it does not separate the data.
 func atMarginOne(prob linear.Problem, w []float64) []float64 {
 	m, _ := prob.Margin(w)
 	out := make([]float64, len(numbers.Norms))

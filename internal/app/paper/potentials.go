@@ -52,8 +52,8 @@ type potentialLimit struct {
 // String names the case.
 func (l *potentialLimit) String() string { return l.name }
 
-// descend makes normalised steps until their number is reached or a weight overflows: sinh does, and the state
-// before that is as far as floats go.
+// descend runs normalised steps until their number is reached or a weight overflows, as sinh may: then it returns the
+// state before that.
 func (l *potentialLimit) descend(psi mirror.Potential) ([]float64, error) {
 	s, err := descendNormalized(l.ctx, psi, l.sub.loss, l.prob)
 	var over *linear.OverflowError
@@ -95,7 +95,7 @@ type hyperbolicLimit struct {
 	Error      string `json:"error,omitempty"` // why there are no numbers
 }
 
-// hyperbolicBetas are from one that leans to ℓ₁ to one that leans to ℓ₂.
+// hyperbolicBetas range from one near ℓ₁ to one near ℓ₂.
 var hyperbolicBetas = []float64{0.01, 1}
 
 // hyperbolic returns the tasks that measure the limits, and where the results are when the tasks are done.

@@ -43,7 +43,7 @@ type setting struct {
 // String names the problem and p.
 func (s setting) String() string { return fmt.Sprintf("%s, p = %v", s.name, s.p) }
 
-// plane says whether the problem is one in R².
+// plane reports whether the problem is in R².
 func (s setting) plane() bool { return len(s.w0) == 2 }
 
 // allSettings are the problems of both experiments, in R² and R¹⁰⁰, for every seed and every p.

@@ -33,7 +33,7 @@ type interpolation struct {
 	Gap      float64 // ‖w‖ₚ·‖Xᵀλ‖_q/⟨λ, y⟩ − 1: how far ‖w‖ₚ can be from the least
 }
 
-// settled says that w solves the equations, to rounding: only then does the gap mean anything.
+// settled reports whether w solves the equations, up to rounding: only then is the gap meaningful.
 func (f *interpolation) settled() bool { return f.Residual < 1e-8 }
 
 // movedStart is the case w₀ ≠ 0, p = 3: Table 1 writes ‖w − w₀‖ₚ where the theorem has D_ψ(w, w₀).
@@ -163,7 +163,7 @@ func (r *regression) runMoved(ctx context.Context, progress func(int)) (any, err
 		"norm": m.normed}, nil
 }
 
-// table is the norms of the four limits in the four geometries, with their proofs.
+// table has the norms of the four limits in the four geometries, with their proofs.
 func (r *regression) table() render.Table {
 	t := render.Table{Header: []string{""},
 		Title: "Least-norm interpolation: 10 random equations, 40 unknowns, from w₀ = 0",
@@ -185,7 +185,7 @@ func (r *regression) table() render.Table {
 			c := render.Number(mirror.Norm(f.W, p), 5)
 			c.Mark = p == f.P
 			if !f.settled() {
-				c.Value = math.NaN() // it solves nothing, so its norm is not compared
+				c.Value = math.NaN() // it does not solve the equations, so its norm is not compared
 			}
 			row = append(row, c)
 		}
@@ -248,7 +248,7 @@ func (r *regression) section(doc *render.Document) error {
 	return nil
 }
 
-// differences are none: the note of the second table has the one there is.
+// differences returns none: the note of the second table has the only one.
 func (r *regression) differences() []string { return nil }
 
 // json has the certificate of each p.

@@ -62,7 +62,7 @@ type Finding struct {
 // Measure is a number that may be infinite or NaN, null in JSON.
 type Measure float64
 
-// MarshalJSON writes null where there is no number.
+// MarshalJSON writes null if it is not finite.
 func (m Measure) MarshalJSON() ([]byte, error) {
 	if v := float64(m); v-v != 0 {
 		return []byte("null"), nil
@@ -88,10 +88,10 @@ func newTally(atLeast bool) *tally {
 	return t
 }
 
-// record counts a case and keeps its measurement if it is the worst so far.
+// record counts a case and records its measurement if it is the worst so far.
 func (t *tally) record(v float64) {
 	t.cases++
-	if t.worse(v) { // most are not: names are made only for those that are
+	if t.worse(v) { // most are not: only those that are need a name
 		t.worst, t.worstCase = v, t.here.String()
 	}
 }
@@ -125,7 +125,7 @@ func (t *tally) worse(v float64) bool {
 	return v > t.worst
 }
 
-// countIf counts a step at which the condition was looked at, and returns whether it held.
+// countIf counts a step at which the condition was checked, and returns whether it held.
 func (t *tally) countIf(held bool) bool {
 	t.steps++
 	if held {
@@ -160,11 +160,11 @@ func excess(left, right float64, terms ...float64) float64 {
 type statementGroup[S fmt.Stringer] struct {
 	statements []statement[S]
 	runs       []run[S]
-	oneCase    bool       // all that a run hands over is one case, such as the steps of a descent
+	oneCase    bool       // all that a run passes is one case, such as the steps of a descent
 	tallies    [][]*tally // by run, by statement
 }
 
-// run makes what the statements are about and hands it over, once or many times. If it returns an error, all
+// run computes what the statements are about and passes it to check, once or many times. If it returns an error, all
 // statements of the group fail.
 type run[S fmt.Stringer] func(ctx context.Context, each func(S)) error
 
@@ -208,8 +208,8 @@ func (g *statementGroup[S]) check(ctx context.Context, r run[S]) []*tally {
 	return tallies
 }
 
-// findings are those of all runs together. The order of the runs decides between equals, so it does not matter
-// which of them ended first.
+// findings are those of all runs together. The order of the runs decides between equals, so it does not matter which
+// run ended first.
 func (g *statementGroup[S]) findings() []Finding {
 	var out []Finding
 	for i := range g.statements {

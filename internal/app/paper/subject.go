@@ -53,7 +53,7 @@ func ours(ctx context.Context) subject {
 			s, err := margin.LeastNorm(ctx, prob, p, margin.Settings{Gap: 1e-14})
 			var short *margin.GapError
 			if errors.As(err, &short) && s != nil {
-				err = nil // rounding: as good as it gets
+				err = nil // the best that rounding allows
 			}
 			if err != nil {
 				return nil, err

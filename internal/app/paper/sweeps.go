@@ -43,7 +43,7 @@ func publishedRows() []byte {
 	return b.Bytes()
 }
 
-// The reports that a sweep file may ask for.
+// The names of the reports in sweep files.
 const (
 	networksReport = "networks"
 	normsReport    = "norms"

@@ -96,7 +96,7 @@ func (v *Verify) Do(ctx context.Context, env *command.Env) (command.Result, erro
 	return out, err
 }
 
-// statements checks all of them. If one fails, the result comes with an error.
+// statements checks all of them. If one fails, it returns the result and an error.
 func (v *Verify) statements(ctx context.Context, env *command.Env, run *runlog.Run) (*verified, error) {
 	begin := time.Now()
 	var bar command.Bar

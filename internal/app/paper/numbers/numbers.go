@@ -53,7 +53,7 @@ var CIFAR10 = sync.OnceValue(func() []Row {
 	return out
 })
 
-// Accuracies returns the test accuracies of a network on CIFAR-10 by p, nil where the paper has none.
+// Accuracies returns the test accuracies of a network on CIFAR-10 by p, nil if the paper has none.
 func Accuracies(model string) map[float64]Accuracy {
 	var out map[float64]Accuracy
 	for _, r := range CIFAR10() {
