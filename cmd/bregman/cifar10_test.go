@@ -85,7 +85,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(run, "report.html")); err != nil {
 		t.Error(err)
 	}
-	// It is a sweep, for those who look at it as one.
+	// It is also a sweep.
 	status, stderr, code := bregman(t, dir, "sweep", "status", r.Run)
 	if code != 0 || !strings.Contains(status, ": done, 4 of 4 done, 0 running, 0 queued, 0 failed") {
 		t.Errorf("exit %d, %s\n%s", code, status, stderr)
@@ -96,7 +96,7 @@ func TestReproduceCifar10OnTheBuiltInImages(t *testing.T) {
 	}
 }
 
-// Interrupted in one run, killed in another: what comes out is what an unbroken reproduction says, in every table.
+// Interrupted in one run, killed in another: every table is that of an uninterrupted reproduction.
 func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	if raceDetector {
 		t.Skip("GoMLX's engine in Go fails the pointer checks that come with the race detector")
@@ -123,7 +123,7 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 		t.Errorf("compiled %d times for %d runs", compiled, len(logs))
 	}
 
-	// stop ends the command once so many runs are done and the next has made a few epochs.
+	// stop ends the command once so many runs are done and the next has finished a few epochs.
 	stop := func(done int, sig os.Signal, command ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), program, command...)
@@ -153,11 +153,11 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 	if len(whole) != 1 || len(broken) != 1 {
 		t.Fatal(whole, broken)
 	}
-	under, _ := filepath.Glob(filepath.Join(broken[0], "work", "*", "run"))
-	if len(under) != 1 {
-		t.Fatalf("under way: %q", under)
+	running, _ := filepath.Glob(filepath.Join(broken[0], "work", "*", "run"))
+	if len(running) != 1 {
+		t.Fatalf("running: %q", running)
 	}
-	if info, err := runlog.ReadInfo(under[0]); err != nil || info.Status != runlog.Interrupted {
+	if info, err := runlog.ReadInfo(running[0]); err != nil || info.Status != runlog.Interrupted {
 		t.Fatalf("status %q, %v", info.Status, err)
 	}
 	goOn := []string{"reproduce", "cifar10", "--engine", "cpu", "--resume", broken[0]}
@@ -199,7 +199,7 @@ func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 		{"--resume . --p 7", "--p with --resume", 2},
 	} {
 		_, stderr, code := bregman(t, dir, append([]string{"reproduce", "cifar10"}, strings.Fields(c.args)...)...)
-		_, said, _ := strings.Cut("\n"+stderr, "\nbregman: ") // after the plan, where there is one
+		_, said, _ := strings.Cut("\n"+stderr, "\nbregman: ") // after the plan, if there is one
 		if code != c.code || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 ||
 			strings.Contains(stderr, "goroutine") {
 			t.Errorf("reproduce cifar10 %s: exit %d, %q", c.args, code, stderr)
@@ -207,7 +207,7 @@ func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 	}
 }
 
-// A run's weights.safetensors is a file that --init takes, and --lr auto leaves its curve.
+// --init accepts the weights.safetensors of a run, and --lr auto writes its curve.
 func TestTrainGoesOnFromWeightsAndChoosesItsLearningRate(t *testing.T) {
 	if raceDetector {
 		t.Skip("GoMLX's engine in Go fails the pointer checks that come with the race detector")

@@ -13,7 +13,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// console is where the program speaks: results on standard output, progress and remarks on standard error.
+// console writes results to standard output, and progress and remarks to standard error.
 type console struct {
 	command.Observer
 	out results
@@ -35,7 +35,7 @@ func (c *console) Finished(dir string) {
 	}
 }
 
-// results remembers the first error of writing: a full disk, or a pipe that nobody reads.
+// results records the first error of writing: a full disk, or a pipe without a reader.
 type results struct {
 	w   io.Writer
 	err error
@@ -60,7 +60,7 @@ func (terminal) Bar(label string, done, total int64) command.Bar {
 		progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())}
 }
 
-// bar is over what is left, so that the time left is reckoned from it.
+// bar counts only what remains, so that the remaining time is computed from it.
 type bar struct {
 	label, note string
 	first       int64

@@ -8,8 +8,8 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// describe gives commands and flags the words of their settings structs: tags have room for short ones only. Choices
-// are not kong's business: they are checked with the other settings.
+// describe gives commands and flags the words of their settings structs: tags have room for short ones only. kong does
+// not check choices: they are checked with the other settings.
 func describe(k *kong.Kong) error {
 	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
 		if n, ok := node.(*kong.Node); ok && n.Target.IsValid() && n.Target.CanAddr() {
@@ -40,5 +40,5 @@ func describeCommand(n *kong.Node) {
 	}
 }
 
-// literal keeps kong from taking a $ for the start of a variable.
+// literal escapes $, which starts a variable in kong.
 func literal(text string) string { return strings.ReplaceAll(text, "$", "$$") }

@@ -12,7 +12,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
-// leaves are the commands of the command line.
+// leaves are the commands without subcommands.
 func leaves(n *kong.Node) []*kong.Node {
 	if len(n.Children) == 0 {
 		return []*kong.Node{n}

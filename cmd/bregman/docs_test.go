@@ -133,7 +133,7 @@ func incomplete(args []string) bool {
 			"bench", "worker"}, args[0])
 }
 
-// elsewhere are words of commands that need a GPU, a download, another machine or someone who stops them.
+// elsewhere are words of commands that need a GPU, a download, another machine or an interrupt.
 var elsewhere = []string{"cifar10", "cuda", "fashion-mnist", "nats", "serve", "worker", "resnet18", "vgg11",
 	"mobilenetv2", "regnetx200", "bench", "RUN",
 	"big.svm", "--resume", "--listen"}

@@ -237,7 +237,7 @@ func TestDataThatNoWeightsSeparateGetsASoftMargin(t *testing.T) {
 	}
 }
 
-// noisySVM has a feature that tells, one that does not, and labels of which some are wrong.
+// noisySVM has an informative feature, a useless one, and some wrong labels.
 func noisySVM() string {
 	var svm strings.Builder
 	for i := range 200 {

@@ -21,15 +21,15 @@ import (
 )
 
 // How close numbers are. The kernels for AVX2 and for AVX-512 have the same bits, on any number of cores: that is what
-// -golden.exact checks. The tolerances leave room for another version of Go that rounds otherwise: linear fits are in
-// float64, where what adds up over the steps stays below 1e-9, networks are in float32.
+// -golden.exact checks. The tolerances allow for another version of Go that rounds differently: linear fits are in
+// float64, with errors below 1e-9 over all steps, networks are in float32.
 const (
 	linearRel, linearAbs   = 1e-9, 1e-9
 	networkRel, networkAbs = 1e-4, 1e-4
 )
 
-// sameKernels says whether this machine has the kernels that made the golden files. Others round otherwise, and an
-// accelerated fit takes the difference to other digits and another number of steps. Then only keys are compared.
+// sameKernels reports whether this machine has the kernels that wrote the golden files. Others round differently, and
+// an accelerated fit amplifies the difference to other digits and another number of steps. Then only keys are compared.
 var sameKernels = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // ignoredKeys are those whose values depend on the machine, the moment or the version, or are prose: in JSON, and as
@@ -89,7 +89,7 @@ var changedFiles = map[string]bool{
 	"api/weights-fit":                     true, // another choice of points
 }
 
-// comparison compares what the program under test says and leaves with golden files.
+// comparison compares the output and the files of the program under test with golden files.
 type comparison struct {
 	t        *testing.T
 	set      string
@@ -97,7 +97,7 @@ type comparison struct {
 	at       string // the file
 	rel, abs float64
 	shape    bool // keys only
-	resumed  bool // the run went on: it says so in run.json
+	resumed  bool // the run was resumed: run.json has it
 	faults   int
 }
 
@@ -305,15 +305,15 @@ func (c *comparison) object(at string, got, want map[string]any) {
 	}
 }
 
-// old says whether the golden files are those of an earlier program than today's keys are from.
+// old reports whether the golden files are from a program without some of today's keys.
 func (c *comparison) old() bool { return c.set != goldenLast }
 
-// mayAdd says whether a key may be there that the golden file lacks.
+// mayAdd reports whether there may be a key that the golden file lacks.
 func (c *comparison) mayAdd(key string) bool {
 	return newKeys[key] || c.old() && addedKeys[key] || c.resumed && filepath.Base(c.at) == "run.json" && key == "resumed"
 }
 
-// close says whether two numbers are the same, or as close as on another machine.
+// close reports whether two numbers are the same, or as close as on another machine.
 func (c *comparison) close(got, want float64) bool {
 	if *goldenExact && !c.old() {
 		return got == want
@@ -370,7 +370,7 @@ func (c *comparison) csv(got, want []byte) {
 	}
 }
 
-// sameFiles compares the names of all files that a command left with those recorded.
+// sameFiles compares the names of all files that a command wrote with those recorded.
 func sameFiles(t *testing.T, got, want string) {
 	t.Helper()
 	var names []string
@@ -407,7 +407,7 @@ func sameFiles(t *testing.T, got, want string) {
 	}
 }
 
-// certain are the names that do not depend on the moment. Checkpoints on the way are written as time passes.
+// certain are the names that do not depend on time. Checkpoints during a run are written as time passes.
 func certain(names []string) []string {
 	var out []string
 	for _, name := range slices.Sorted(slices.Values(names)) {

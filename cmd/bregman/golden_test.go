@@ -24,8 +24,8 @@ import (
 )
 
 // The golden files in testdata/v1 freeze what people and their programs build on: JSON keys, names of files, identities
-// of a sweep's runs, and numbers. scripts/goldens.sh made them, with the programs of two commits. They are never made
-// again: a program that cannot read them, or says something else, has broken somebody's work.
+// of a sweep's runs, and numbers. scripts/goldens.sh wrote them, with the programs of two commits. They are never
+// written again: a program that cannot read them, or prints something else, breaks its users' work.
 //
 // The texts beside them, help/ and errors.txt, are those of today. They change with the commit that improves them:
 //
@@ -39,7 +39,8 @@ var (
 // goldenRoot has a folder for each set of golden files.
 const goldenRoot = "testdata/v1"
 
-// goldenSets are the commits whose programs made the golden files. That of 67def19 wrote checkpoints without checksums.
+// goldenSets are the commits whose programs wrote the golden files. That of 67def19 wrote checkpoints without
+// checksums.
 var goldenSets = []string{"67def19", "8146c92"}
 
 // goldenLast is the set that today's program matches but for newKeys. Its api/forms is newer: networks, units and all
@@ -55,21 +56,21 @@ type goldenCase struct {
 // dir is where its golden files are.
 func (c goldenCase) dir() string { return filepath.Join(goldenRoot, c.set, c.name) }
 
-// stopped says whether the command was interrupted.
+// stopped reports whether the command was interrupted.
 func (c goldenCase) stopped() bool {
 	return strings.HasSuffix(c.name, "-stopped") && c.args[1] != "status"
 }
 
-// reads says whether the command reads what others left.
+// reads reports whether the command reads what others wrote.
 func (c goldenCase) reads() bool { return strings.Contains(strings.Join(c.args, " "), "/runs/") }
 
-// network says whether the command trains networks.
+// network reports whether the command trains networks.
 func (c goldenCase) network() bool {
 	return !strings.HasPrefix(c.name, "plan-") &&
 		(strings.Contains(c.name, "train") || strings.Contains(c.name, "cifar10"))
 }
 
-// slow says whether the command takes a second or more.
+// slow reports whether the command takes a second or more.
 func (c goldenCase) slow() bool {
 	return c.network() || slices.Contains([]string{"fit-long", "verify"}, c.name)
 }
@@ -125,8 +126,8 @@ func golden(t *testing.T, set string) string {
 	return dir
 }
 
-// alone keeps the settings of who runs the tests out of them. What is said does not depend on the race detector, which
-// makes hundreds of commands slow.
+// alone isolates a test from the user's environment. The output does not depend on the race detector, which makes
+// hundreds of commands slow.
 func alone(t *testing.T) {
 	t.Helper()
 	if raceDetector {
@@ -176,7 +177,7 @@ func TestCommandsSayAndLeaveWhatTheyAlwaysDid(t *testing.T) {
 	}
 }
 
-// What was interrupted goes on, to the end that it would have come to.
+// An interrupted run resumes, and ends with the result of an uninterrupted one.
 func TestStoppedRunsOfEarlierProgramsGoOn(t *testing.T) {
 	alone(t)
 	for _, set := range goldenSets {
@@ -221,7 +222,7 @@ func TestStoppedRunsOfEarlierProgramsGoOn(t *testing.T) {
 	}
 }
 
-// A sweep that is done has nothing left to do: the identities of its runs are those of today.
+// A finished sweep has nothing to do: the identities of its runs are those of today.
 func TestFinishedSweepsOfEarlierProgramsAreNotRunAgain(t *testing.T) {
 	alone(t)
 	for _, set := range goldenSets {
@@ -333,7 +334,7 @@ func TestTheDashboardShowsRunsOfEarlierPrograms(t *testing.T) {
 			}
 			for _, page := range []string{"", "run?id=" + filepath.Base(runs[0])} {
 				if body := get(t, address+page); !bytes.Contains(body, []byte("<html")) {
-					t.Errorf("/%s is no page: %.100s", page, body)
+					t.Errorf("/%s is not a page: %.100s", page, body)
 				}
 			}
 			var list struct{ Runs []struct{ ID string } }
@@ -466,8 +467,8 @@ func firstDifference(got, want string) string {
 // estimated is the time that a sweep may take on this machine.
 var estimated = regexp.MustCompile(`(?m)^  time .*\n`)
 
-// errors.txt has command lines that are wrong, each with the exit code and what the program says to it. They are run
-// beside the golden files and a few files that are broken. To add one, write its line and record them again.
+// errors.txt has command lines that are wrong, each with its exit code and output. They run in a folder with the golden
+// files and a few broken files. To add one, write its line and record them again.
 func TestErrorMessagesAreAsRecorded(t *testing.T) {
 	alone(t)
 	dir := golden(t, goldenLast)
@@ -501,7 +502,7 @@ func TestErrorMessagesAreAsRecorded(t *testing.T) {
 		_, stderr, code := bregman(t, dir, strings.Fields(command)...)
 		stderr = estimated.ReplaceAllString(strings.ReplaceAll(stderr, dir, "DIR"), "  time\n")
 		if code == 0 {
-			t.Errorf("bregman%s is no error", command)
+			t.Errorf("bregman%s is not an error", command)
 		}
 		if lines > 1 {
 			said.WriteByte('\n')

@@ -26,7 +26,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
-// cli is the command line. What a command and its settings are for stands with them.
+// cli is the command line. The help of a command and its settings is in its struct.
 type cli struct {
 	Reproduce struct {
 		Linear  paper.Linear  `cmd:""`
@@ -76,7 +76,7 @@ func main() {
 	os.Exit(guard(func() int { return run(os.Args[1:]) }))
 }
 
-// guard makes a panic a failure: Go's own exit code for it, 2, is that of bad usage here.
+// guard turns a panic into exit code 1: Go's own, 2, is that of bad usage here.
 func guard(run func() int) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -87,7 +87,7 @@ func guard(run func() int) (code int) {
 	return run()
 }
 
-// selected is the command that was not understood, as far as it was.
+// selected is the part of the command line that was understood.
 func selected(err error) string {
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) && wrong.Context != nil {
@@ -138,8 +138,8 @@ func run(args []string) (code int) {
 	return 0
 }
 
-// do checks and does the command that was selected, and shows its result, also one that comes with an error. It reports
-// whether the command keeps its result elsewhere, too.
+// do checks and runs the selected command, and shows its result, also if there is an error. It reports whether the
+// result is also in a file.
 func do(ctx context.Context, con *console, k *kong.Context) (long bool, err error) {
 	c, err := ready(k)
 	if err != nil {
@@ -150,12 +150,12 @@ func do(ctx context.Context, con *console, k *kong.Context) (long bool, err erro
 	}
 	err = command.Run(ctx, &command.Env{Observer: con, Version: version(), Engines: new(engine.Pool)}, c, &con.out)
 	if err == con.out.err {
-		return long, nil // the caller knows
+		return long, nil // the caller handles it
 	}
 	return long, err
 }
 
-// ready returns the command that was selected, resolved and checked.
+// ready returns the selected command, resolved and checked.
 func ready(k *kong.Context) (command.Command, error) {
 	c := k.Selected().Target.Addr().Interface().(command.Command)
 	said := given(k, c)

@@ -172,7 +172,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 	}
 }
 
-// A folder of that name is no table.
+// A folder of that name is not a table.
 func TestAFolderDoesNotHideABuiltInSet(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "r100"), 0o777); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// inputs makes a folder with data, a model, start weights, and a run.
+// inputs writes a folder with data, a model, start weights, and a run.
 func inputs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 	} {
 		for place, want := range places {
 			if place == "folder" && strings.HasPrefix(args, "margin") {
-				continue // not an npy file, which is said first
+				continue // not an npy file, which is reported first
 			}
 			fail(args+" --out "+place, want)
 		}

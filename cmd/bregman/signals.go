@@ -30,14 +30,12 @@ func untilStopped() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// surviveClosedPipe makes a write to a console that nobody reads an error, as for any other file, instead of the end of
-// the program.
+// surviveClosedPipe makes a write to a closed pipe an error, as for any other file, instead of the end of the program.
 func surviveClosedPipe() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not Ignore, which child processes would inherit
 }
 
-// keepsResult reports whether a command is worth finishing when nobody reads what it prints: its result is also in a
-// file.
+// keepsResult reports whether a command should finish although its output is closed: its result is also in a file.
 func keepsResult(settings any) bool {
 	switch c := settings.(type) {
 	case *command.Fit:

@@ -19,7 +19,7 @@ import (
 
 const endless = "fit --data r100 --p 3 --steps 2000000000 --lr 1e-4"
 
-// begin starts a command in dir, with what it says.
+// begin starts a command in dir, and collects its output.
 func begin(t *testing.T, dir, name string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Column 2 decides, and column 1 misleads: whoever reads one file shifted against the other gets every label wrong.
+// Column 2 decides, and column 1 misleads: reading one file shifted against the other makes every label wrong.
 const (
 	fromZero = "1 1:1 2:2\n-1 1:1 2:-2\n1 1:-1 2:3\n-1 1:-1 2:-3\n"
 	fromOne  = "1 2:1 3:2\n-1 2:1 3:-2\n1 2:-1 3:3\n-1 2:-1 3:-3\n"
@@ -41,7 +41,7 @@ func TestDataThatCountsFromZeroIsReadTheSameEverywhere(t *testing.T) {
 	if !strings.Contains(table, "\n2 ") || strings.Contains(table, "\n3 ") {
 		t.Errorf("features are not numbered as in the file: %s", table)
 	}
-	// the model keeps it
+	// the model stores it
 	_, stderr := run("predict --model zero.json --data with0.svm --out l.txt")
 	if !strings.Contains(stderr, "accuracy 1.0000") {
 		t.Errorf("predict: %s", stderr)
