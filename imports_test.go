@@ -28,7 +28,8 @@ var house = [][]string{
 	{"internal/app/sweep"},
 	{"internal/app/pages"},
 	{"internal/app/trials"},
-	{"internal/app/bench"},
+	{"internal/app/kinds", "internal/app/bench"},
+	{"internal/app/linearmodel"},
 	{"internal/app/command"},
 	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"},
 

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
@@ -91,7 +92,7 @@ func TestTheCommandLineAndASweepReadValuesAlike(t *testing.T) {
 			"no_augment": "true"}},
 		{"train", map[string]string{"unit": "one", "adaptive": "0.999"}},
 	} {
-		kind, err := command.KindByName(c.kind)
+		kind, err := kinds.ByName(c.kind)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/bench"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/paper"
 	"github.com/bregman-ml/bregman/internal/app/settings"
@@ -32,11 +33,11 @@ type cli struct {
 		Linear  paper.Linear  `cmd:""`
 		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10"`
 	} `cmd:"" help:"The paper's linear and CIFAR-10 experiments, with its numbers beside ours. ImageNet is not included."`
-	Fit     command.Fit     `cmd:""`
-	Predict command.Predict `cmd:""`
-	Margin  command.Margin  `cmd:""`
-	Path    command.Path    `cmd:""`
-	Verify  paper.Verify    `cmd:""`
+	Fit     linearmodel.Fit     `cmd:""`
+	Predict linearmodel.Predict `cmd:""`
+	Margin  linearmodel.Margin  `cmd:""`
+	Path    linearmodel.Path    `cmd:""`
+	Verify  paper.Verify        `cmd:""`
 	Data    struct {
 		List  command.DataList  `cmd:""`
 		Info  command.DataInfo  `cmd:""`

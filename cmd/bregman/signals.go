@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/paper"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/internal/app/web"
@@ -38,9 +39,9 @@ func surviveClosedPipe() {
 // keepsResult reports whether a command should finish although its output is closed: its result is also in a file.
 func keepsResult(settings any) bool {
 	switch c := settings.(type) {
-	case *command.Fit:
+	case *linearmodel.Fit:
 		return c.Runs != "" || c.Out != "" || c.Resume != ""
-	case *command.Path:
+	case *linearmodel.Path:
 		return c.Runs != ""
 	case *paper.Verify:
 		return c.Runs != ""

@@ -19,6 +19,7 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
@@ -77,7 +78,7 @@ type marginTask struct {
 	Liblinear  string  `json:"liblinear,omitempty"`
 	Theirs     float64 `json:"liblinear_seconds,omitempty"`
 	TheirValue float64 `json:"liblinear_value,omitempty"`
-	fit        command.Fit
+	fit        linearmodel.Fit
 	w          []float64 // what the mean loss is measured of
 }
 
@@ -171,8 +172,8 @@ func (m *Margin) problem(file string, rows int) (*dataset.Set, error) {
 
 func (m *Margin) tasks(set *dataset.Set) []marginTask {
 	n, _ := set.X.Dims()
-	fit := func(p, gap float64) command.Fit {
-		return command.Fit{P: settings.Floats{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none",
+	fit := func(p, gap float64) linearmodel.Fit {
+		return linearmodel.Fit{P: settings.Floats{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none",
 			Steps: 1e6}
 	}
 	c := strconv.FormatFloat(m.C, 'g', -1, 64)
@@ -196,7 +197,7 @@ func (t *marginTask) run(ctx context.Context, file, dir string) error {
 		return err
 	}
 	seconds := time.Since(start).Seconds()
-	r := out.(*command.Fitted)
+	r := out.(*linearmodel.Fitted)
 	if t.Seconds != 0 && seconds >= t.Seconds {
 		return nil
 	}

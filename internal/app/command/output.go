@@ -71,8 +71,8 @@ func tryAbove(flag, path, dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// notWritten reports whether an error is about writing a file.
-func notWritten(err error) bool {
+// NotWritten reports whether an error is about writing a file.
+func NotWritten(err error) bool {
 	bad := (*fs.PathError)(nil)
 	return errors.As(err, &bad)
 }

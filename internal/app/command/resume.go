@@ -24,7 +24,7 @@ type stoppedTrain struct {
 func findStoppedTrain(dir string) (*stoppedTrain, error) {
 	run, err := runlog.Lock(dir)
 	if err != nil {
-		return nil, fmt.Errorf("--resume: %w", noRun(dir, err))
+		return nil, fmt.Errorf("--resume: %w", NoRun(dir, err))
 	}
 	s := &stoppedTrain{run: run}
 	if err := s.read(); err != nil {
@@ -34,8 +34,8 @@ func findStoppedTrain(dir string) (*stoppedTrain, error) {
 	return s, nil
 }
 
-// noRun explains what a run folder is, if the error is that the folder or its run.json does not exist.
-func noRun(dir string, err error) error {
+// NoRun explains what a run folder is, if the error is that the folder or its run.json does not exist.
+func NoRun(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not a run folder, such as those in runs/: it has no run.json", dir)
 	}

@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/engine"
-	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/settings"
-	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/optim"
 )
@@ -19,25 +16,6 @@ var Precisions = []string{"auto", "bf16", "float32"}
 // EngineHelp lists the engines.
 func EngineHelp() string {
 	return strings.Join(engine.Names(), ", ") + ", or the path of a PJRT plugin; see bregman doctor."
-}
-
-// lossHelp lists the losses.
-func lossHelp() string {
-	var all []string
-	for _, l := range linear.Losses {
-		all = append(all, fmt.Sprintf("%s (%s)", l.Name, l.About))
-	}
-	return "Loss: " + settings.Or(all) + "."
-}
-
-// methodHelp says what auto chooses, and lists the methods.
-func methodHelp() string {
-	var all []string
-	for _, m := range linear.Methods {
-		all = append(all, fmt.Sprintf("%s: %s", m.Name, m.About))
-	}
-	return "auto: newton with --l2 or --lp, pgd with another loss, --lr, --batch or --init, else accelerated. " +
-		strings.Join(all, "; ") + "."
 }
 
 // scheduleHelp lists the schedules.
@@ -71,6 +49,3 @@ func byNetwork(of func(nets.Recipe) any) string {
 	}
 	return fmt.Sprintf("%s and %v for the others", strings.TrimSuffix(text, ", "), usual)
 }
-
-// tables are the names of data that are not files: built-in tables, and image sets as tables.
-func tables() []string { return append(dataset.BuiltinNames(), images.Names()...) }

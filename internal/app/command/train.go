@@ -412,3 +412,10 @@ func (t *Trained) Print(w io.Writer) {
 		fmt.Fprintln(w, "The figures are in the report.html of each run; \"bregman report RUN…\" compares several.")
 	}
 }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -94,7 +94,7 @@ func (w *Trainer) resumeRun(ctx context.Context, old *stoppedTrain) error {
 // fail notes why a run failed. One that could not write its weights can be resumed once there is room for them.
 func (w *Trainer) fail(r *TrainResult, err error) {
 	r.Error = err.Error()
-	if r.Run != "" && notWritten(err) {
+	if r.Run != "" && NotWritten(err) {
 		w.remaining = append(w.remaining, "bregman train --resume "+settings.Quote(r.Run))
 	}
 }

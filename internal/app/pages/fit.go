@@ -10,6 +10,7 @@ import (
 
 	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/runlog"
@@ -17,11 +18,11 @@ import (
 
 // fitPage writes the page of a fit.
 func fitPage(f opened, info runlog.Info, files render.Files) error {
-	var s command.Fit
+	var s linearmodel.Fit
 	if err := settingsOf(info, &s); err != nil {
 		return err
 	}
-	var r command.FitResult
+	var r linearmodel.FitResult
 	if err := f.ReadJSON(command.ResultFile, maxJSON, &r); err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	}
 	if data, err := f.ReadFile("model.json", maxModel); err == nil {
 		if m, err := fit.DecodeModel(data); err == nil {
-			if t := command.LargestWeights(m, 50); len(t.Rows) > 0 {
+			if t := linearmodel.LargestWeights(m, 50); len(t.Rows) > 0 {
 				doc.Section(t.Title)
 				t.Title = ""
 				doc.AddTables(render.Named{Name: "weights", Table: t})
@@ -60,7 +61,7 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 }
 
 // fitSettings lists what the fit was asked for.
-func fitSettings(s *command.Fit, info runlog.Info) render.Table {
+func fitSettings(s *linearmodel.Fit, info runlog.Info) render.Table {
 	t := render.Table{Header: []string{"setting", ""}}
 	add := func(name, format string, args ...any) {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", name), render.Text(format, args...)})
@@ -108,7 +109,7 @@ func orInf(v float64, sign int) float64 {
 }
 
 // addTrace shows loss, norm and margin along the run.
-func addTrace(doc *render.Document, f opened, s *command.Fit, r *command.FitResult) error {
+func addTrace(doc *render.Document, f opened, s *linearmodel.Fit, r *linearmodel.FitResult) error {
 	all, err := fit.ReadTraces(f.dir)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func addTrace(doc *render.Document, f opened, s *command.Fit, r *command.FitResu
 }
 
 // cvGrid shows the accuracy of every p with every lambda.
-func cvGrid(r *command.FitResult) render.Table {
+func cvGrid(r *linearmodel.FitResult) render.Table {
 	lambdas := r.Lambdas()
 	t := render.Table{Title: "Accuracy by p and lambda", Header: []string{"p"}}
 	for _, v := range lambdas {
@@ -168,7 +169,7 @@ func cvGrid(r *command.FitResult) render.Table {
 }
 
 // cvFigures draw accuracy and sparsity over p, and where there are several lambda the accuracy over them.
-func cvFigures(r *command.FitResult) []render.Figure {
+func cvFigures(r *linearmodel.FitResult) []render.Figure {
 	var p, acc, lo, hi, sparse []float64
 	for _, s := range r.ByP() {
 		p, acc, sparse = append(p, s.P), append(acc, 100*s.Accuracy), append(sparse, 100*s.Sparsity)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -16,7 +17,7 @@ import (
 // do does a command with the given settings and returns its run folder.
 func do(t *testing.T, kind string, values map[string]string) string {
 	t.Helper()
-	k, err := command.KindByName(kind)
+	k, err := kinds.ByName(kind)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,24 +7,25 @@ import (
 	"path/filepath"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // readPaths reads the points of a run of path, and the margins that they tend to.
-func readPaths(f opened, info runlog.Info, loss string) (*command.Paths, error) {
-	out := &command.Paths{Data: info.Data, Loss: loss}
-	var limits command.PathMargins
+func readPaths(f opened, info runlog.Info, loss string) (*linearmodel.Paths, error) {
+	out := &linearmodel.Paths{Data: info.Data, Loss: loss}
+	var limits linearmodel.PathMargins
 	if err := f.ReadJSON(command.ResultFile, maxJSON, &limits); err != nil {
 		return nil, fmt.Errorf("the largest margins: %w", err)
 	}
 	for _, m := range limits.Paths {
-		out.Paths = append(out.Paths, command.PathResult{P: m.P, Margin: m.Margin})
+		out.Paths = append(out.Paths, linearmodel.PathResult{P: m.P, Margin: m.Margin})
 	}
 	err := runlog.ReadMetrics(f.dir, func(line json.RawMessage) error {
 		var l struct {
 			P float64
-			command.PathPoint
+			linearmodel.PathPoint
 		}
 		if err := json.Unmarshal(line, &l); err != nil {
 			return err
@@ -46,7 +47,7 @@ func readPaths(f opened, info runlog.Info, loss string) (*command.Paths, error) 
 
 // pathPage writes the page of a path.
 func pathPage(f opened, info runlog.Info, files render.Files) error {
-	var s command.Path
+	var s linearmodel.Path
 	if err := settingsOf(info, &s); err != nil {
 		return err
 	}

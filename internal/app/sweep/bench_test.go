@@ -12,6 +12,7 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
@@ -24,7 +25,7 @@ func bare(tb testing.TB, p *Plan) time.Duration {
 	for range 2 {
 		wg.Go(func() {
 			for s := range next {
-				k, err := command.KindByName(s.Job)
+				k, err := kinds.ByName(s.Job)
 				if err != nil {
 					tb.Error(err)
 					continue

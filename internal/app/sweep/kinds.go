@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // keys are the settings of a kind that a sweep may set.
-func keys(k command.Kind) []string {
+func keys(k kinds.Kind) []string {
 	var out []string
 	for _, f := range settings.Fields(k.New()) {
 		if f.Stored && f.Role == settings.Result {
@@ -20,7 +20,7 @@ func keys(k command.Kind) []string {
 }
 
 // instead returns what to do about a setting that a sweep may not set; "" if it may.
-func instead(k command.Kind, key string) string {
+func instead(k kinds.Kind, key string) string {
 	f, ok := settings.Find(k.New(), key)
 	if !ok || !f.Stored {
 		return ""

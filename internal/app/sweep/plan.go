@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -72,7 +72,7 @@ func (s *Spec) get(key string) string {
 
 // graph names what one compiled step serves; "": nothing is compiled.
 func (s *Spec) graph() string {
-	k, err := command.KindByName(s.Job)
+	k, err := kinds.ByName(s.Job)
 	if err != nil {
 		return ""
 	}
@@ -124,7 +124,7 @@ func (p *Plan) results() int { return max(p.Results, 1) }
 
 // NewPlan lists the runs of a file and checks the settings of each.
 func NewPlan(f *File, version string) (*Plan, error) {
-	k, err := command.KindByName(f.Job)
+	k, err := kinds.ByName(f.Job)
 	if err != nil {
 		return nil, fmt.Errorf("%s = %w", f.at("job"), err)
 	}
@@ -177,7 +177,7 @@ func (p *Plan) identity() string {
 }
 
 // check checks everything but the settings of single runs.
-func (f *File) check(k command.Kind) error {
+func (f *File) check(k kinds.Kind) error {
 	if f.Metric == "" {
 		f.Metric = k.Metric
 	}
@@ -219,7 +219,7 @@ func (f *File) check(k command.Kind) error {
 }
 
 // nearestKey suggests the key that was probably meant.
-func nearestKey(k command.Kind, key string) string {
+func nearestKey(k kinds.Kind, key string) string {
 	return settings.Nearest(key, append(keys(k), topKeys...))
 }
 
@@ -229,7 +229,7 @@ func (f *File) tables() map[string]map[string]any {
 }
 
 // spec is the run of a combination and a seed.
-func (f *File) spec(k command.Kind, fixed map[string]string, vary []pair, seed uint64) (*Spec, error) {
+func (f *File) spec(k kinds.Kind, fixed map[string]string, vary []pair, seed uint64) (*Spec, error) {
 	s := &Spec{Job: f.Job, Seed: seed, Vary: vary, Settings: map[string]string{}}
 	for key, v := range fixed {
 		s.Settings[key] = v

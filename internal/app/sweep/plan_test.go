@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 )
@@ -170,7 +171,7 @@ func TestAMissingSettingIsNamed(t *testing.T) {
 
 // parse returns the command of a run.
 func parse(job string, values map[string]string) (command.Command, error) {
-	k, err := command.KindByName(job)
+	k, err := kinds.ByName(job)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
@@ -206,7 +206,7 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 		"margin": {false, false, false, true}, "norm": {true, false, false, true}, "lower": {false, false, false, true},
 		"upper": {true, false, false, true},
 	}
-	fit, err := command.KindByName("fit")
+	fit, err := kinds.ByName("fit")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -127,7 +128,7 @@ func (r *runner) run(ctx context.Context, s *Spec, work string) (dir string, err
 
 // do runs the run in a folder.
 func (r *runner) do(ctx context.Context, s *Spec, dir string) error {
-	k, err := command.KindByName(s.Job)
+	k, err := kinds.ByName(s.Job)
 	if err != nil {
 		return permanent{err}
 	}
@@ -177,7 +178,7 @@ func diverged(s *Spec, dir string, why error) error {
 
 // keep runs a linear command and writes its result, its model and its log, without figures, which take longer than the
 // run.
-func (r *runner) keep(ctx context.Context, s *Spec, k command.Kind, c command.Command, dir string) error {
+func (r *runner) keep(ctx context.Context, s *Spec, k kinds.Kind, c command.Command, dir string) error {
 	if err := os.RemoveAll(dir); err != nil { // nothing to resume
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -39,7 +39,7 @@ func TestALinearRunOfASweepNamesItsDataAsFitDoes(t *testing.T) {
 		zero bool
 	}{{"r2", false}, {"r100:7", false}, {file, true}} {
 		runs := t.TempDir()
-		f := &command.Fit{Data: c.data, P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000,
+		f := &linearmodel.Fit{Data: c.data, P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000,
 			Runs:      runs,
 			ZeroBased: c.zero}
 		if _, err := f.Do(t.Context(), quiet()); err != nil {

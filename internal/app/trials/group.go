@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -69,7 +69,7 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		for _, d := range differ {
 			v := d.Values[i]
 			apart := []string{"p", "version", "engine used", "no_study"} // p is the curve's; the others change no numbers
-			if command.Role(d.Name) != settings.Result || slices.Contains(apart, d.Name) || unset(d.Name, v) {
+			if kinds.Role(d.Name) != settings.Result || slices.Contains(apart, d.Name) || unset(d.Name, v) {
 				own += "\x00"
 				continue
 			}

@@ -15,7 +15,8 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/fit"
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
@@ -183,7 +184,7 @@ func (r *Run) Seconds() float64 {
 }
 
 // Fit returns the settings of a fit.
-func (r *Run) Fit() (f command.Fit, ok bool) {
+func (r *Run) Fit() (f linearmodel.Fit, ok bool) {
 	data, err := json.Marshal(r.Settings)
 	return f, err == nil && r.Info.Command == "fit" && json.Unmarshal(data, &f) == nil
 }
@@ -242,7 +243,7 @@ func Differences(runs []*Run) []Difference {
 	mixed := slices.ContainsFunc(runs, func(r *Run) bool { return r.Info.Command != runs[0].Info.Command })
 	for n := range names {
 		// another engine may round differently
-		if role := command.Role(n); role == settings.Output || role == settings.Place && n != "engine" {
+		if role := kinds.Role(n); role == settings.Output || role == settings.Place && n != "engine" {
 			continue
 		}
 		if mixed && slices.ContainsFunc(runs, func(r *Run) bool { _, has := r.Settings[n]; return !has }) {

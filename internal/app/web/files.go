@@ -29,8 +29,8 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	w.Write(data)
 }
 
-// kinds are the files a browser may show, by the ending of their names. All others are only saved.
-var kinds = map[string]string{
+// shown are the files a browser may show, by the ending of their names. All others are only saved.
+var shown = map[string]string{
 	".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png", ".css": "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".json": "application/json", ".csv": "text/csv; charset=utf-8", ".md": "text/plain; charset=utf-8",
@@ -44,7 +44,7 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 		failed(w, fs.ErrNotExist)
 		return
 	}
-	w.Header().Set("Content-Type", kinds[path.Ext(r.PathValue("name"))])
+	w.Header().Set("Content-Type", shown[path.Ext(r.PathValue("name"))])
 	w.Write(data)
 }
 
@@ -79,7 +79,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	}
 	defer f.Close()
 	w.Header().Set("Content-Security-Policy", filePolicy)
-	kind := kinds[path.Ext(name)]
+	kind := shown[path.Ext(name)]
 	if kind == "" || strings.HasPrefix(kind, "text/javascript") || strings.HasPrefix(kind, "text/css") {
 		kind = "application/octet-stream"
 	}

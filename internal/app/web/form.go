@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
@@ -50,7 +51,7 @@ type form struct {
 func forms() ([]form, error) {
 	var out []form
 	for _, name := range commands {
-		k, err := command.KindByName(name)
+		k, err := kinds.ByName(name)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +82,7 @@ func (s *Serve) arguments(name string, form map[string]string) (command.Command,
 	if !slices.Contains(commands, name) {
 		return nil, nil, bad("%q: choose %s", name, settings.Or(commands))
 	}
-	k, err := command.KindByName(name)
+	k, err := kinds.ByName(name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/fit"
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -20,7 +20,7 @@ import (
 // million steps in R² take a tenth of a second.
 
 // replayable reports whether a fit can be computed again: by its data alone, so that no file is named.
-func replayable(f command.Fit) bool {
+func replayable(f linearmodel.Fit) bool {
 	name, _, _ := strings.Cut(f.Data, ":")
 	return slices.Contains([]string{"r2", "r2var", "r100"}, name) && !f.Bias && f.Loss != "square" && len(f.P) == 1 &&
 		f.CV == 0
@@ -36,7 +36,7 @@ type replays struct {
 // replayTime is how long one may take.
 const replayTime = 15 * time.Second
 
-func (r *replays) get(ctx context.Context, f command.Fit, lr, soft float64, steps int) (*fit.Trajectory, error) {
+func (r *replays) get(ctx context.Context, f linearmodel.Fit, lr, soft float64, steps int) (*fit.Trajectory, error) {
 	data, err := json.Marshal(f)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -410,7 +410,7 @@ func TestTheTrajectoryOfAFitInThePlaneIsComputedAgain(t *testing.T) {
 	maps.Copy(soft.Info.Settings.(map[string]any), map[string]any{"data": "r2var:2", "method": "auto", "lr": 0})
 	soft.WriteJSON("run.json", soft.Info)
 	soft.WriteJSON("tables/result.json", map[string]any{"lr": 0, "soft": 0.4, "steps": 20})
-	fit := command.Fit{Data: "r2var:2", P: []float64{2}, Loss: "exp", Steps: 1000}
+	fit := linearmodel.Fit{Data: "r2var:2", P: []float64{2}, Loss: "exp", Steps: 1000}
 	want, err := fit.Replay(t.Context(), 0, 0.4, 20)
 	if err != nil {
 		t.Fatal(err)

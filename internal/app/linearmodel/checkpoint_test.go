@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"bytes"
@@ -30,9 +30,14 @@ func TestAFitSaysThatItsCheckpointIsDamaged(t *testing.T) {
 		t.Fatalf("checkpoints %v", found)
 	}
 	path, dir := found[0], filepath.Dir(filepath.Dir(found[0]))
-	edit(t, dir, func(info map[string]any) { // so that it ends where it was stopped
-		info["settings"].(map[string]any)["steps"] = 1
-	})
+	text, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err == nil { // so that it ends where it was stopped
+		text = bytes.Replace(text, []byte(`"steps": 1000000000`), []byte(`"steps": 1`), 1)
+		err = os.WriteFile(filepath.Join(dir, "run.json"), text, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

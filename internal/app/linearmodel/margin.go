@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
@@ -28,7 +29,7 @@ type Margin struct {
 	Bias    bool      `json:"bias"`
 	Label   string    `placeholder:"NAME" json:"label,omitempty"`
 	Out     string    `placeholder:"FILE" json:"out,omitempty" role:"output"`
-	Printed
+	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
 }
@@ -124,15 +125,15 @@ func twoClasses(ctx context.Context, data string, opt dataset.Options) (*dataset
 type Margins struct {
 	Data    string
 	Results []MarginResult
-	File
+	command.File
 	support bool // list the support vectors
 }
 
-var _ Result = (*Margins)(nil)
+var _ command.Result = (*Margins)(nil)
 
 // Do solves.
-func (m *Margin) Do(ctx context.Context, env *Env) (Result, error) {
-	if err := CheckOut(m.Out, Input{"--data", m.Data}); err != nil {
+func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	if err := command.CheckOut(m.Out, command.Input{Name: "--data", Path: m.Data}); err != nil {
 		return nil, err
 	}
 	set, prob, err := twoClasses(ctx, m.Data, dataset.Options{Label: m.Label, Bias: m.Bias, ZeroBased: m.ZeroBased})
@@ -164,7 +165,7 @@ func (m *Margin) Do(ctx context.Context, env *Env) (Result, error) {
 		return nil, failed
 	}
 	if m.Out != "" {
-		out.File = NewFile(m.Out, dataset.EncodeWeights(weights))
+		out.File = command.NewFile(m.Out, dataset.EncodeWeights(weights))
 		if err := out.Save(); err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
@@ -26,7 +27,7 @@ type Path struct {
 	Bias  bool      `json:"bias"`
 	Label string    `placeholder:"NAME" json:"label,omitempty"`
 	Runs  string    `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
-	Printed
+	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
 }
@@ -110,7 +111,7 @@ type Paths struct {
 	page       string // report.html of the run folder; "": there is none
 }
 
-var _ Result = (*Paths)(nil)
+var _ command.Result = (*Paths)(nil)
 
 // JSON has every point.
 func (r *Paths) JSON() any { return map[string]any{"data": r.Data, "loss": r.Loss, "paths": r.Paths} }
@@ -143,8 +144,8 @@ func (r PathResult) End() PathEnd {
 }
 
 // Do follows the paths.
-func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
-	if err := CheckFolder("--runs", s.Runs); err != nil {
+func (s *Path) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	if err := command.CheckFolder("--runs", s.Runs); err != nil {
 		return nil, err
 	}
 	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias, ZeroBased: s.ZeroBased})
@@ -175,8 +176,8 @@ func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
 	}
 	if err == nil && run != nil {
 		out.page = run.Path("report.html")
-		if err := run.WriteJSON(ResultFile, out.maxMargins()); err != nil {
-			run.Lost(ResultFile, err)
+		if err := run.WriteJSON(command.ResultFile, out.maxMargins()); err != nil {
+			run.Lost(command.ResultFile, err)
 		}
 	}
 	if run != nil {
@@ -190,7 +191,8 @@ func (s *Path) Do(ctx context.Context, env *Env) (Result, error) {
 	return out, nil
 }
 
-func (s *Path) follow(ctx context.Context, env *Env, prob linear.Problem, p float64, run *runlog.Run) (PathResult,
+func (s *Path) follow(ctx context.Context, env *command.Env, prob linear.Problem, p float64,
+	run *runlog.Run) (PathResult,
 	error) {
 	exact, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: 1e-9})
 	if err != nil {

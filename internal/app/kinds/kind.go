@@ -1,4 +1,5 @@
-package command
+// Package kinds lists the commands that a sweep can repeat and the dashboard can start.
+package kinds
 
 import (
 	"errors"
@@ -7,34 +8,40 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // Kind is a command that a sweep can repeat.
 type Kind struct {
 	Name   string
-	New    func() Command
+	New    func() command.Command
 	Metric string // of its result: what a sweep compares by default
 	Out    string // the file of a run folder for what --out names; "": it has none
 
-	result any                                                         // the content of tables/result.json
-	trial  func(Result) (result any, tables map[string]any, err error) // nil: it writes its run folder itself
+	result any                                                                 // the content of tables/result.json
+	trial  func(command.Result) (result any, tables map[string]any, err error) // nil: it writes its run folder itself
 }
 
-// Kinds are the commands that a sweep can repeat.
-var Kinds = []Kind{
-	{Name: "train", New: func() Command { return new(Train) }, Metric: "test_accuracy", result: TrainResult{}},
-	{Name: "fit", New: func() Command { return new(Fit) }, Metric: "norm", Out: "model.json", result: FitResult{},
-		trial: fitTrial},
-	{Name: "margin", New: func() Command { return new(Margin) }, Metric: "norm", Out: "w.npy", result: MarginResult{},
-		trial: marginTrial},
-	{Name: "path", New: func() Command { return new(Path) }, Metric: "angle", result: PathEnd{}, trial: pathTrial},
+// All are the commands that a sweep can repeat.
+var All = []Kind{
+	{Name: "train", New: func() command.Command { return new(command.Train) }, Metric: "test_accuracy",
+		result: command.TrainResult{}},
+	{Name: "fit", New: func() command.Command { return new(linearmodel.Fit) }, Metric: "norm", Out: "model.json",
+		result: linearmodel.FitResult{},
+		trial:  fitTrial},
+	{Name: "margin", New: func() command.Command { return new(linearmodel.Margin) }, Metric: "norm", Out: "w.npy",
+		result: linearmodel.MarginResult{},
+		trial:  marginTrial},
+	{Name: "path", New: func() command.Command { return new(linearmodel.Path) }, Metric: "angle",
+		result: linearmodel.PathEnd{}, trial: pathTrial},
 }
 
-// KindByName returns a kind.
-func KindByName(name string) (Kind, error) {
+// ByName returns a kind.
+func ByName(name string) (Kind, error) {
 	var names []string
-	for _, k := range Kinds {
+	for _, k := range All {
 		if k.Name == name {
 			return k, nil
 		}
@@ -45,7 +52,7 @@ func KindByName(name string) (Kind, error) {
 
 // Role is what a key of run.json is for. A key means the same in every command.
 func Role(key string) settings.Role {
-	for _, k := range Kinds {
+	for _, k := range All {
 		if f, ok := settings.Find(k.New(), key); ok {
 			return f.Role
 		}
@@ -54,7 +61,7 @@ func Role(key string) settings.Role {
 }
 
 // Parse returns the command with these settings, resolved and checked.
-func (k Kind) Parse(values map[string]string) (Command, error) {
+func (k Kind) Parse(values map[string]string) (command.Command, error) {
 	c := k.New()
 	err := settings.Parse(c, values)
 	if err == nil {
@@ -63,7 +70,7 @@ func (k Kind) Parse(values map[string]string) (Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Ready(c)
+	return command.Ready(c)
 }
 
 // Metrics are the numbers of a result.
@@ -84,23 +91,25 @@ func (k Kind) Metrics() []string {
 }
 
 // Trial returns what a run of a sweep stores of a result: tables/result.json, and other tables by their file names.
-func (k Kind) Trial(r Result) (result any, tables map[string]any, err error) {
+func (k Kind) Trial(r command.Result) (result any, tables map[string]any, err error) {
 	if k.trial == nil {
 		return nil, nil, fmt.Errorf("%s writes its run folder itself", k.Name)
 	}
 	return k.trial(r)
 }
 
-func fitTrial(r Result) (any, map[string]any, error) {
-	out := r.(*Fitted).FitResult
+func fitTrial(r command.Result) (any, map[string]any, error) {
+	out := r.(*linearmodel.Fitted).FitResult
 	out.Model = "" // it is in the folder
 	return out, nil, nil
 }
 
-func marginTrial(r Result) (any, map[string]any, error) { return r.(*Margins).Results[0], nil, nil }
+func marginTrial(r command.Result) (any, map[string]any, error) {
+	return r.(*linearmodel.Margins).Results[0], nil, nil
+}
 
-func pathTrial(r Result) (any, map[string]any, error) {
-	paths := r.(*Paths).Paths
+func pathTrial(r command.Result) (any, map[string]any, error) {
+	paths := r.(*linearmodel.Paths).Paths
 	if len(paths) != 1 || len(paths[0].Points) == 0 {
 		return nil, nil, errors.New("the path has no points")
 	}

@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
@@ -27,7 +28,7 @@ type Predict struct {
 	Unlabeled bool   `json:"unlabeled"`
 	Scores    bool   `json:"scores"`
 	Out       string `default:"-" placeholder:"FILE" json:"out" role:"output"`
-	Printed
+	command.Printed
 }
 
 // Texts are the words for its settings.
@@ -62,17 +63,18 @@ func (*Predict) Check() error { return nil }
 
 // Predictions are the result of predict.
 type Predictions struct {
-	File
+	command.File
 	labels   []float64
 	scores   [][]float64 // nil: not asked for
 	accuracy *float64    // nil: there is none
 }
 
-var _ Result = (*Predictions)(nil)
+var _ command.Result = (*Predictions)(nil)
 
 // Do predicts.
-func (p *Predict) Do(ctx context.Context, env *Env) (Result, error) {
-	if err := CheckOut(p.Out, Input{"--model", p.Model}, Input{"--data", p.Data}); err != nil {
+func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	if err := command.CheckOut(p.Out, command.Input{Name: "--model", Path: p.Model},
+		command.Input{Name: "--data", Path: p.Data}); err != nil {
 		return nil, err
 	}
 	m, err := p.load()
@@ -98,8 +100,8 @@ func (p *Predict) Do(ctx context.Context, env *Env) (Result, error) {
 	if m.Loss != "square" && !p.Unlabeled {
 		out.accuracy, noAccuracy = accuracy(m, labels, set)
 	}
-	if out.File = NewFile(p.Out, out.lines()); p.JSON && p.Out == "-" {
-		out.File = File{} // the labels are in the object
+	if out.File = command.NewFile(p.Out, out.lines()); p.JSON && p.Out == "-" {
+		out.File = command.File{} // the labels are in the object
 	}
 	if err := out.Save(); err != nil {
 		return nil, err

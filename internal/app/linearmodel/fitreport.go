@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"cmp"
@@ -13,17 +13,18 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 )
 
 // Fitted is the result of a fit.
 type Fitted struct {
 	FitResult
-	File
+	command.File
 	weights render.Table // the largest
 }
 
-var _ Result = (*Fitted)(nil)
+var _ command.Result = (*Fitted)(nil)
 
 // JSON is the result.
 func (f *Fitted) JSON() any { return &f.FitResult }
@@ -55,8 +56,8 @@ func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 		w.sum.Run = w.run.Dir
 	}
 	if w.run != nil {
-		if err := w.run.WriteJSON(ResultFile, w.sum); err != nil {
-			w.run.Lost(ResultFile, err)
+		if err := w.run.WriteJSON(command.ResultFile, w.sum); err != nil {
+			w.run.Lost(command.ResultFile, err)
 		}
 	}
 	out := &Fitted{FitResult: w.sum, File: w.out}
@@ -222,7 +223,7 @@ func (w *fitting) writeModel() error {
 	if strings.EqualFold(filepath.Ext(w.Out), ".npy") {
 		data = dataset.EncodeWeights(w.result.Model.Weights)
 	}
-	w.out = NewFile(w.Out, data)
+	w.out = command.NewFile(w.Out, data)
 	if err := w.out.Save(); err != nil {
 		return err
 	}

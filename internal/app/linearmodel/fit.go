@@ -1,4 +1,5 @@
-package command
+// Package linearmodel holds the commands on tables: fit, predict, margin and path.
+package linearmodel
 
 import (
 	"context"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
@@ -46,7 +48,7 @@ type Fit struct {
 	Out     string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
 	Resume  string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
 	Runs    string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
-	Printed
+	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
 }
@@ -253,18 +255,18 @@ func (f *Fit) settings(start []float64) fit.Settings {
 
 // checkOutputs returns an error if the model or the run folder could not be written, or would replace what is read.
 func (f *Fit) checkOutputs() error {
-	inputs := []Input{{"--data", f.Data}, {"--test", f.Test}}
+	inputs := []command.Input{{Name: "--data", Path: f.Data}, {Name: "--test", Path: f.Test}}
 	if f.Init != "zero" {
-		inputs = append(inputs, Input{"--init", f.Init})
+		inputs = append(inputs, command.Input{Name: "--init", Path: f.Init})
 	}
-	if err := CheckOut(f.Out, inputs...); err != nil {
+	if err := command.CheckOut(f.Out, inputs...); err != nil {
 		return err
 	}
-	return CheckFolder("--runs", f.Runs)
+	return command.CheckFolder("--runs", f.Runs)
 }
 
 // Do fits the model.
-func (f *Fit) Do(ctx context.Context, env *Env) (Result, error) {
+func (f *Fit) Do(ctx context.Context, env *command.Env) (command.Result, error) {
 	r, err := f.fit(ctx, env)
 	if r == nil {
 		return nil, err
@@ -272,7 +274,7 @@ func (f *Fit) Do(ctx context.Context, env *Env) (Result, error) {
 	return r, err
 }
 
-func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
+func (f *Fit) fit(ctx context.Context, env *command.Env) (*Fitted, error) {
 	begin := time.Now()
 	var old *stoppedFit
 	if f.Resume != "" {
@@ -308,7 +310,7 @@ func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 		}
 	}
 	if w.run != nil {
-		if ctx.Err() != nil || notWritten(err) {
+		if ctx.Err() != nil || command.NotWritten(err) {
 			env.Say("resume with: bregman fit --resume %s", settings.Quote(w.run.Dir))
 		}
 		err = w.run.Finish(err, ctx.Err() != nil)
@@ -322,14 +324,14 @@ func (f *Fit) fit(ctx context.Context, env *Env) (*Fitted, error) {
 // fitting is a running fit.
 type fitting struct {
 	*Fit
-	env    *Env
+	env    *command.Env
 	set    *dataset.Set
 	test   *dataset.Set // nil: none
 	lib    fit.Settings
 	run    *runlog.Run // nil: none
 	result *fit.Result
 	sum    FitResult
-	out    File // the model that --out asks for
+	out    command.File // the model that --out asks for
 }
 
 // load reads the data and the start, and checks the settings against them.
@@ -431,9 +433,9 @@ const scaleFlags = "fit with --scale max, or with --scale std --bias, or rescale
 
 // stages shows the stages of a fit, each with a bar.
 type stages struct {
-	env  Observer
+	env  command.Observer
 	name string
-	bar  Bar
+	bar  command.Bar
 }
 
 func (s *stages) set(stage string, share float64, note string) {

@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 	"github.com/bregman-ml/bregman/train"
@@ -24,7 +25,7 @@ func findStoppedFit(dir string) (*stoppedFit, error) {
 	info, err := runlog.ReadInfo(dir)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("--resume: %w", noRun(dir, err))
+		return nil, fmt.Errorf("--resume: %w", command.NoRun(dir, err))
 	case info.Command != "fit":
 		return nil, fmt.Errorf("--resume %s: a run of %q, not of fit", dir, info.Command)
 	case info.Status == runlog.Done:

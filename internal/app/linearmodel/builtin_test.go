@@ -1,4 +1,4 @@
-package command
+package linearmodel
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -22,7 +23,7 @@ func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "a.svm")
-		if err := perform(t.Context(), &DataGet{Data: spec, Out: file}, io.Discard, io.Discard); err != nil {
+		if err := perform(t.Context(), &command.DataGet{Data: spec, Out: file}, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		text, _ := os.ReadFile(file)
