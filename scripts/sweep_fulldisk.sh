@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A sweep whose disk fills in the middle: it says so, waits, and goes on when there is room. In the end every run is there once.
+# A sweep whose disk fills in the middle: it says so, waits, and continues when there is room. In the end every run is there once.
 # Once with the little room left that a run wants free, once with none at all. Needs root (a small tmpfs) and Go.
 #   sudo scripts/sweep_fulldisk.sh
 set -euo pipefail

@@ -31,7 +31,7 @@ func newConsole() *console {
 // Finished writes the page of a run. A page that fails does not fail the run.
 func (c *console) Finished(dir string) {
 	if err := pages.Write(dir); err != nil {
-		c.Say("%v: its page is not whole; bregman report %s shows the run", err, settings.Quote(dir))
+		c.Say("%v: its page is incomplete; bregman report %s shows the run", err, settings.Quote(dir))
 	}
 }
 

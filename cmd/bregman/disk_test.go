@@ -54,7 +54,7 @@ func TestAFullDiskCostsFilesNotTheFit(t *testing.T) {
 	if n := strings.Count(stderr, "metrics.jsonl could not be written: file too large; the run continues\n"); n != 1 {
 		t.Errorf("metrics.jsonl is told of %d times:\n%s", n, stderr)
 	}
-	if n := strings.Count(stderr, "file too large: its page is not whole; bregman report "); n != 1 {
+	if n := strings.Count(stderr, "file too large: its page is incomplete; bregman report "); n != 1 {
 		t.Errorf("the page is told of %d times:\n%s", n, stderr)
 	}
 	for _, name := range []string{"model.json", "tables/result.json", "tables/trace.csv"} {

@@ -325,12 +325,12 @@ func TestThePageSaysWhatToKnowBeforeComparing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"in epoch 6 …", "left out: ", "2 runs, different seeds among them: 1"} {
+	for _, want := range []string{"in epoch 6 …", "skipped: ", "2 runs, different seeds among them: 1"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if !strings.Contains(said.String(), "left out: ") || !strings.Contains(said.String(), "in epoch 6 …") ||
+	if !strings.Contains(said.String(), "skipped: ") || !strings.Contains(said.String(), "in epoch 6 …") ||
 		!strings.HasPrefix(out.String(), "2 runs in ") {
 		t.Errorf("%s%s", said.String(), out.String())
 	}
@@ -375,7 +375,7 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 	for _, want := range []string{"Pruning and rounding",
 		`<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`,
 		`<th scope="row">p = 3</th><td>90.00</td><td>25.00</td>`, "8 bits",
-		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "left out: n2."} {
+		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "skipped: n2."} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -128,7 +128,7 @@ func (r *Report) Do(_ context.Context, env *command.Env) (command.Result, error)
 		return nil, errors.Join(bad...)
 	}
 	for _, err := range bad {
-		env.Say("left out: %v", err)
+		env.Say("skipped: %v", err)
 	}
 	var files render.Files
 	tables := &folder{dir: r.Tables}
@@ -275,7 +275,7 @@ func (p *Page) runTable() render.Table {
 func (p *Page) trouble(left []error) {
 	var items []string
 	for _, err := range left {
-		items = append(items, fmt.Sprintf("left out: %v", err))
+		items = append(items, fmt.Sprintf("skipped: %v", err))
 	}
 	for _, g := range p.groups {
 		if all, trials := len(g.Curves), len(g.Trials()); all > trials {
@@ -478,7 +478,7 @@ func (p *Page) pruning(all []studied) error {
 	p.Say("Test accuracy with the smallest weights set to 0, and with all rounded to a few bits. Nothing is trained " +
 		"after the change.")
 	if len(others) > 0 {
-		p.Say("Studied at other shares or bits, or not, and left out: %s.", strings.Join(others, ", "))
+		p.Say("Studied at other shares or bits, or not, and skipped: %s.", strings.Join(others, ", "))
 	}
 	rows := p.rows(alike)
 	figs, tables := Levels(rows)

@@ -41,7 +41,7 @@ func (*Verify) Help() string {
 
 One line per statement: what was measured (the worst over all cases), its bound, and the share of steps on which the
 statement's condition held. Lines that the paper does not state begin with "Beyond the paper". Not every statement of
-the paper is checked; the report lists what is left out. Exits with 1 if a statement fails.`
+the paper is checked; the report lists the others. Exits with 1 if a statement fails.`
 }
 
 // Check returns the first thing wrong with the settings.

@@ -82,7 +82,7 @@ type withPages struct{ command.Observer }
 
 func (w withPages) Finished(dir string) {
 	if err := pages.Write(dir); err != nil {
-		w.Say("%v: its page is not whole; bregman report %s shows the run", err, settings.Quote(dir))
+		w.Say("%v: its page is incomplete; bregman report %s shows the run", err, settings.Quote(dir))
 	}
 }
 

@@ -148,13 +148,13 @@ export class Chart {
   }
 }
 
-// dashes tells things of one colour apart: how many before each have its own.
+// dashes distinguishes curves of one colour: how many before each have its own.
 export const dashes = colors => colors.map((c, k) => colors.slice(0, k).filter(o => o[0] === c[0]).length % 6);
 
 // sample is a piece of a curve for a legend.
 export const sample = (color, dash) => h('svg', { width: 26, height: 10, viewBox: '0 0 26 10', 'aria-hidden': 'true' }, h('line', { class: 'curve dash' + dash, color, x1: 1, x2: 25, y1: 5, y2: 5 }));
 
-// wide says whether numbers, all positive, end so far apart that most of them would lie on the axis.
+// wide reports whether numbers, all positive, differ so much that most of them would lie on the axis.
 export function wide(series) {
   const last = series.map(s => s.y[lastIndex(s.y)]).filter(v => v !== undefined);
   return last.length > 1 && series.every(s => s.y.every(v => v === null || v > 0)) && Math.max(...last) > 50 * Math.min(...last);

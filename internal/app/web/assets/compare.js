@@ -50,7 +50,7 @@ export async function showCompare(params) {
   if (a.running) setTimeout(() => again().catch(() => {}), 2000);
 }
 
-// trials says how many runs a group has, if there are several, and how many of them count.
+// trials describes how many runs a group has, if there are several, and how many of them count.
 function trials(g) {
   if (g.runs.length > g.trials) return ` (${plural(g.runs.length, 'run')}, ${plural(g.trials, 'trial')})`;
   return g.trials > 1 ? ` (${plural(g.trials, 'trial')})` : '';

@@ -4,7 +4,7 @@ import { ticks, tick } from './chart.js';
 
 const left = 58, right = 10, top = 8, bottom = 34, height = 260;
 
-// fromSizes makes columns of what the server says of a network's weights: counts in half octaves of |w|.
+// fromSizes makes columns from the server's histograms of a network's weights: counts in half octaves of |w|.
 export function fromSizes(sizes, over, range) {
   const [lo, hi] = range || sizeRange(sizes), bins = Math.round(2 * (hi - lo)), share = [];
   for (const s of sizes) {
@@ -91,7 +91,7 @@ export class Heat {
     if (this.at !== null) { const x = s.X(a.at[Math.min(this.at, n - 1)]); g.setLineDash([2, 3]); g.beginPath(); g.moveTo(x, top); g.lineTo(x, height - bottom); g.stroke(); }
   }
 
-  // median says where half of the weights of a column lie below.
+  // median is the size below which half of the weights of a column lie.
   median(k) {
     const a = this.a, column = a.share[k], sum = column.reduce((x, y) => x + y, 0);
     let seen = 1 - sum; // what is smaller than the first bin

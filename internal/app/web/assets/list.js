@@ -39,7 +39,7 @@ export async function showList(params) {
     history.replaceState(null, '', p.size ? '/?' + p : '/');
   }
 
-  // matches says whether a run is shown. Runs inside others are, where they are asked for by a word or by the box.
+  // matches reports whether a run is shown. Runs inside others are shown only if a word or the box asks for them.
   function matches(r) {
     if (r.inside && !state.inner && !state.q && !state.status) return false;
     if (state.status && r.status !== state.status) return false;

@@ -1,4 +1,4 @@
-// The way of a fit's weights in R²: the decision line over the data, the iterate over the weights, with a slider over log t.
+// The trajectory of a fit's weights in R²: the decision line over the data, the iterate over the weights, with a slider over log t.
 import { h, num } from './page.js';
 import { ticks, tick } from './chart.js';
 

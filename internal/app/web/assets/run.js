@@ -1,4 +1,4 @@
-// A run's page: curves that grow while it runs, the way of its weights, its settings and files.
+// A run's page: curves that grow while it runs, the trajectory of its weights, its settings and files.
 import { h, get, parse, main, num, percent, plural, time, bytes, date, name, ps, status, query, say } from './page.js';
 import { Chart, dashes, sample as line } from './chart.js';
 import { showPlane } from './plane.js';

@@ -19,7 +19,7 @@ function element(t) {
     t.rows.length > most ? h('p', { class: 'soft small' }, `The first ${most} of ${t.rows.length} rows; the file has all.`) : null, t.note ? h('p', { class: 'soft small' }, t.note) : null].filter(Boolean);
 }
 
-// showTables lists the tables of a run; open says whether the small ones are shown at once.
+// showTables lists the tables of a run; open is whether the small ones are shown at once.
 export function showTables(run, id, open) {
   const first = f => f.name === 'tables/result.md' ? 0 : 1; // of a sweep
   const files = run.files.filter(f => /^tables\/.*\.md$/.test(f.name)).sort((a, b) => first(a) - first(b));
@@ -68,7 +68,7 @@ export function showInner(run) {
     run.hidden ? h('p', { class: 'soft small' }, `${run.hidden} more are in the list of all runs.`) : null].filter(Boolean);
 }
 
-// showResults lists what a run wrote that is no curve.
+// showResults lists what a run wrote besides curves.
 export function showResults(a) {
   if (!a.results || !a.results.length) return [];
   const columns = a.columns.slice(0, 10);
