@@ -195,6 +195,11 @@ func TestARunOfThePageSurvivesAKilledServer(t *testing.T) {
 		t.Fatalf("the run was %s before its server was killed", s)
 	}
 	waitFor(t, "the end of the run", func() bool { return status(t, run) == runlog.Done })
+	// The process still writes the page, while the folder must not be removed.
+	waitFor(t, "the page of the run", func() bool {
+		_, err := os.Stat(filepath.Join(run, "report.html"))
+		return err == nil
+	})
 }
 
 func TestCtrlCOnTheServerStopsItsRunsAndSaysSo(t *testing.T) {
