@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/train"
 )
 
@@ -17,13 +18,13 @@ type Studied struct {
 	Trials []train.Study
 }
 
-// mean of a number over the trials.
-func (s Studied) mean(of func(train.Study) float64) float64 {
-	var sum float64
+// Mean is that of a number over the trials.
+func (s Studied) Mean(of func(train.Study) float64) float64 {
+	var values []float64
 	for _, t := range s.Trials {
-		sum += of(t)
+		values = append(values, of(t))
 	}
-	return sum / float64(len(s.Trials))
+	return trials.SampleOf(values).Mean
 }
 
 // AddStudies adds what p does to weights to a page and its folder: histograms, spreads, pruning, rounding, margins. The
@@ -139,8 +140,8 @@ func SpreadTable(rows []Studied) render.Table {
 		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS",
 			"below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, r := range rows {
-		num := func(digits int, of func(train.Study) float64) render.Cell { return render.Short(r.mean(of), digits) }
-		share := func(of func(train.Study) float64) render.Cell { return render.Number(100*r.mean(of), 2) }
+		num := func(digits int, of func(train.Study) float64) render.Cell { return render.Short(r.Mean(of), digits) }
+		share := func(of func(train.Study) float64) render.Cell { return render.Number(100*r.Mean(of), 2) }
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
 			num(4, func(s train.Study) float64 { return s.All.Max }),
 			num(4, func(s train.Study) float64 { return s.All.Median }),
@@ -150,7 +151,7 @@ func SpreadTable(rows []Studied) render.Table {
 			num(4, func(s train.Study) float64 { return s.Scaled.MaxOverMedian() }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[2] }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
-			render.Number(r.mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
+			render.Number(r.Mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
 	}
 	return t
 }
@@ -182,7 +183,7 @@ func roundings(s train.Study) []train.Level { return s.Rounded }
 func (s Studied) levels(of func(train.Study) []train.Level) (at, accuracy []float64) {
 	for k, l := range of(s.Trials[0]) {
 		at = append(at, l.At)
-		accuracy = append(accuracy, 100*s.mean(func(t train.Study) float64 { return of(t)[k].Accuracy }))
+		accuracy = append(accuracy, 100*s.Mean(func(t train.Study) float64 { return of(t)[k].Accuracy }))
 	}
 	return at, accuracy
 }
@@ -245,7 +246,7 @@ func roundedTable(rows []Studied) render.Table {
 	for i, r := range rows {
 		at, acc := r.levels(roundings)
 		row := []render.Cell{render.Text("%s", r.Name),
-			render.Number(100*r.mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
+			render.Number(100*r.Mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
 		for k := range at {
 			if i == 0 {
 				t.Header = append(t.Header, fmt.Sprintf("%v bits", at[k]))
@@ -281,16 +282,16 @@ func marginTable(rows []Studied, product bool) render.Table {
 	for _, r := range rows {
 		row := []render.Cell{render.Text("%s", r.Name)}
 		for k := range train.MarginShares {
-			over := r.mean(func(s train.Study) float64 { n, _ := norms(s.Margins); return s.Margins.Quantiles[k] / n })
-			over2 := r.mean(func(s train.Study) float64 { _, n := norms(s.Margins); return s.Margins.Quantiles[k] / n })
+			over := r.Mean(func(s train.Study) float64 { n, _ := norms(s.Margins); return s.Margins.Quantiles[k] / n })
+			over2 := r.Mean(func(s train.Study) float64 { _, n := norms(s.Margins); return s.Margins.Quantiles[k] / n })
 			c := render.Short(over, digits)
 			c.Text = fmt.Sprintf(format, over, over2)
 			row = append(row, c)
 		}
 		if !product {
-			row = append(row, render.Number(100*r.mean(func(s train.Study) float64 { return s.Margins.Positive }), 3),
-				render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4),
-				render.Short(r.mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4))
+			row = append(row, render.Number(100*r.Mean(func(s train.Study) float64 { return s.Margins.Positive }), 3),
+				render.Short(r.Mean(func(s train.Study) float64 { return s.Margins.LastNorm }), 4),
+				render.Short(r.Mean(func(s train.Study) float64 { return s.Margins.LastNorm2 }), 4))
 		}
 		t.Rows = append(t.Rows, row)
 	}

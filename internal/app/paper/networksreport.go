@@ -14,6 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // findings are the sentences the report opens with. Each is made from the numbers of this run.
@@ -79,11 +80,8 @@ func (g *group) shape() string {
 	sparse, flat := studies[0].P, studies[0].P
 	value := map[float64][2]float64{}
 	for _, s := range studies {
-		var small, over float64
-		for _, t := range s.Trials {
-			small += t.Scaled.Below[3] / float64(len(s.Trials))
-			over += t.All.MaxOverMedian() / float64(len(s.Trials))
-		}
+		small := s.Mean(func(t train.Study) float64 { return t.Scaled.Below[3] })
+		over := s.Mean(func(t train.Study) float64 { return t.All.MaxOverMedian() })
 		value[s.P] = [2]float64{small, over}
 		if small > value[sparse][0] {
 			sparse = s.P
@@ -296,9 +294,7 @@ func (r *networks) differencesFromPaper() []string {
 func (g *group) largest() string {
 	least, size := math.NaN(), map[float64]float64{}
 	for _, s := range g.rows() {
-		for _, t := range s.Trials {
-			size[s.P] += t.All.Max / float64(len(s.Trials))
-		}
+		size[s.P] = s.Mean(func(t train.Study) float64 { return t.All.Max })
 		if math.IsNaN(least) || size[s.P] < size[least] {
 			least = s.P
 		}
