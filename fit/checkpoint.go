@@ -36,6 +36,12 @@ func (c *Checkpoint) Check(set *dataset.Set, s Settings) error {
 	if c.Data != "" && c.Data != set.Hash {
 		return errors.New("was made from other data")
 	}
+	if c.State == nil {
+		return errors.New("has no state")
+	}
+	if !slices.Contains(s.withDefaults().P, c.Attempt.P) {
+		return fmt.Errorf("is of p = %v", c.Attempt.P)
+	}
 	_, d := set.X.Dims()
 	for _, r := range c.Finished {
 		if len(r.W) != d {

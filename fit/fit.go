@@ -170,6 +170,8 @@ func (t *trainer) check() error {
 		return &SettingError{"p", ": several p or lambda need folds, which choose one"}
 	case t.Folds == 1 || t.Folds < 0:
 		return &SettingError{"cv", fmt.Sprintf(" %d: want 2 or more folds", t.Folds)}
+	case t.Soft > 0 && t.ChosenMethod() != linear.MethodAccelerated:
+		return &SettingError{"soft", fmt.Sprintf(" goes with the accelerated method, not with %s", t.ChosenMethod())}
 	case t.Batch > n:
 		return &SettingError{"batch", fmt.Sprintf(" %d: the data has only %s", t.Batch, examples(n))}
 	case t.Folds > n:
@@ -198,6 +200,11 @@ func Train(ctx context.Context, set *dataset.Set, s Settings) (*Result, error) {
 	t := newTrainer(set, s)
 	if err := t.check(); err != nil {
 		return nil, err
+	}
+	if c := t.Resume; c != nil {
+		if err := c.Check(set, s); err != nil {
+			return nil, fmt.Errorf("the checkpoint %w", err)
+		}
 	}
 	if len(t.classes) == 1 && t.classes[0] != 1 {
 		t.say(Absorbed, "all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive",

@@ -78,6 +78,12 @@ func ReadStopped(dir string) (*Stopped, error) {
 	if err := s.read(dir); err != nil {
 		return nil, err
 	}
+	if s.Checkpoint == nil { // the fit starts again: only scores stay
+		s.Lines, s.traces = nil, nil
+		for k := range s.Scored {
+			s.Lines = append(s.Lines, cellLine{&s.Scored[k]})
+		}
+	}
 	if c := s.Checkpoint; c != nil {
 		for k, t := range s.traces {
 			if k < len(c.Finished) {

@@ -285,6 +285,9 @@ func (r *Run) Sync() error {
 // Finish records how the run ended: done for a nil error, else interrupted or failed.
 // It returns err, or the first error of its own.
 func (r *Run) Finish(err error, interrupted bool) error {
+	if r.metrics == nil { // locked and not reopened: the run is as it was
+		return errors.Join(err, r.unlock())
+	}
 	r.Info.Finished = time.Now().Truncate(time.Millisecond)
 	switch {
 	case err == nil:

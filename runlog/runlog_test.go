@@ -273,3 +273,30 @@ func TestTakingAFolderChangesNothingAndGoingOnNotesWhere(t *testing.T) {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
+
+// A run that was locked to be resumed, and then was not, is as it was.
+func TestARunThatIsLockedAndNotReopenedStaysAsItWas(t *testing.T) {
+	r, err := Create(t.TempDir(), "x", Info{Command: "train"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Finish(errors.New("stopped"), true)
+	before, err := os.ReadFile(filepath.Join(r.Dir, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked, err := Lock(r.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := locked.Finish(errors.New("refused"), false); err == nil || err.Error() != "refused" {
+		t.Errorf("error %v", err)
+	}
+	after, err := os.ReadFile(filepath.Join(r.Dir, "run.json"))
+	if err != nil || string(before) != string(after) {
+		t.Errorf("run.json was %s, is %s, %v", before, after, err)
+	}
+	if busy, err := Busy(r.Dir); err != nil || busy {
+		t.Errorf("busy %v, %v", busy, err)
+	}
+}

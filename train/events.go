@@ -12,25 +12,27 @@ import (
 type Events struct {
 	Silent
 	run    *runlog.Run
-	events *tfevents.Writer // nil: the file cannot be written
+	events *tfevents.Writer // nil: not started
+	failed bool             // it cannot be written
 }
 
-// NewEvents starts the file in a run folder.
-func NewEvents(run *runlog.Run) *Events {
-	events, err := tfevents.Create(run.Dir, "")
-	if err != nil {
-		run.Lost("the TensorBoard file", err)
-		return &Events{run: run}
-	}
-	return &Events{run: run, events: events}
-}
+// NewEvents returns the observer of a run folder. It starts the file at the first epoch.
+func NewEvents(run *runlog.Run) *Events { return &Events{run: run} }
 
 // Epoch writes a record, unless one before it could not be written.
 func (b *Events) Epoch(r Record) {
-	if b.events == nil || r.Unevaluated {
+	if b.failed || r.Unevaluated {
 		return
 	}
-	if err := r.toTensorBoard(b.events); err != nil {
+	var err error
+	if b.events == nil {
+		b.events, err = tfevents.Create(b.run.Dir, "")
+	}
+	if err == nil {
+		err = r.toTensorBoard(b.events)
+	}
+	if err != nil {
+		b.failed = true
 		b.run.Lost("the TensorBoard file", err)
 		b.Close()
 	}

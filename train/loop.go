@@ -27,6 +27,9 @@ func (r Result) Last() Record { return r.Records[len(r.Records)-1] }
 // Run trains from the first epoch to the last. The folder gets the metrics, checkpoints to resume from, and in the end
 // weights.safetensors; nil keeps nothing.
 func (x *Session) Run(ctx context.Context, p Plan, folder *runlog.Run, o Observer) (Result, error) {
+	if err := p.check(); err != nil {
+		return Result{}, err
+	}
 	if err := x.Start(p); err != nil {
 		return Result{}, err
 	}
@@ -129,6 +132,7 @@ func uninterruptedIfShort(ctx context.Context, records []Record) context.Context
 // written, training continues and the older ones stay.
 func (x *Session) savePoint(folder *runlog.Run, p Plan, epoch int) {
 	about := p.fingerprint()
+	about["data_hash"] = x.set.Hash
 	about["epoch"], about["start"] = strconv.Itoa(epoch), x.began
 	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
 	err := folder.Sync() // a checkpoint depends on its metrics

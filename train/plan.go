@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/bregman-ml/bregman/optim"
@@ -20,6 +21,14 @@ type Plan struct {
 	// not resumed.
 	Fingerprint map[string]string
 	SaveEvery   time.Duration // how much work a killed run may lose, beside the epoch that runs; 0: every epoch
+}
+
+// check returns an error for a plan that no run can have.
+func (p Plan) check() error {
+	if p.Epochs < 1 {
+		return fmt.Errorf("%d epochs: want at least 1", p.Epochs)
+	}
+	return nil
 }
 
 // Observer follows the progress of a run. It is called from the goroutine of the run.

@@ -103,6 +103,14 @@ const NoChecksum = " has no checksum, an older version wrote it: damage to it wo
 
 // Resume continues a run from its newest checkpoint that can be used, or from the beginning, to its end.
 func (x *Session) Resume(ctx context.Context, p Plan, s *Stopped, o Observer) (Result, error) {
+	if err := p.check(); err != nil {
+		return Result{}, err
+	}
+	p.Fingerprint = maps.Clone(p.Fingerprint)
+	if p.Fingerprint == nil {
+		p.Fingerprint = map[string]string{}
+	}
+	p.Fingerprint["data_hash"] = x.set.Hash
 	epoch, records, err := x.resumeFrom(s, p)
 	for _, text := range s.skipped {
 		o.Say("skipped: " + text)

@@ -7,6 +7,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -66,6 +67,9 @@ const (
 // New puts the data on the engine and compiles the step and the evaluation.
 func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	var err error
+	if s.Optimizer == nil {
+		return nil, errors.New("settings without an optimizer: see optim.Mirror")
+	}
 	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}

@@ -227,12 +227,12 @@ func dropOne[T any](got, want []T, step func(T) int) []T {
 func byLabels(a, b []byte) int {
 	label := func(line []byte) string {
 		var l struct {
-			Experiment string
-			P          float64
-			Seed       int
+			Experiment, Start string
+			P                 float64
+			Seed              int
 		}
 		json.Unmarshal(line, &l) // else it is compared as it stands
-		return fmt.Sprintf("%s %g %d", l.Experiment, l.P, l.Seed)
+		return fmt.Sprintf("%s %s %g %d", l.Experiment, l.Start, l.P, l.Seed)
 	}
 	return strings.Compare(label(a), label(b))
 }

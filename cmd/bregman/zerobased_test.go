@@ -119,3 +119,17 @@ func TestDataInfoSaysWhatColumnsAreCountedFrom(t *testing.T) {
 
 // compact drops spaces, which JSON may have or not.
 func compact(s string) string { return strings.ReplaceAll(s, " ", "") }
+
+// A model of data without indices takes svmlight text that counts from 0, if it is told so.
+func TestAModelOfATableKeepsZeroBased(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "t.csv", "a,b,label\n1,2,1\n2,1,1\n-1,-2,0\n-2,-1,0\n")
+	write(t, dir, "zero.svm", "1 0:3 1:3\n0 0:-3 1:-3\n")
+	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data t.csv --zero-based --out m.json --runs=")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	_, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data zero.svm")...)
+	if code != 0 || !strings.Contains(stderr, "accuracy 1.0000") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

@@ -304,6 +304,7 @@ func (f *Fit) fit(ctx context.Context, env *command.Env) (*Fitted, error) {
 	var out *Fitted
 	if err = withFlags(err); result != nil && (err == nil || ctx.Err() != nil) {
 		w.result = result
+		w.result.Model.ZeroBased = w.ZeroBased // also of data without indices, for svmlight text to predict
 		var late error
 		if out, late = w.finish(begin); err == nil {
 			err = late
