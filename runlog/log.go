@@ -29,7 +29,7 @@ type Log struct {
 	scratch  point
 }
 
-// Curve is what one descent, one training run or one p of several wrote: columns of equal length, NaN where a line
+// Curve is what one descent, one training run or one p of several wrote: columns of equal length, NaN if a line
 // lacks a number.
 type Curve struct {
 	Name   string  // what tells it from the other curves of the run, such as "p = 3" or "class 7"; may be empty

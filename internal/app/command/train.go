@@ -219,7 +219,7 @@ type TrainResult struct {
 	Seconds      float64 `json:"seconds"`            // over all legs of a resumed run
 	Run          string  `json:"run,omitempty"`      // not in the file: the folder may be moved
 	Warning      string  `json:"warning,omitempty"`  // what a reader must know before the numbers
-	Error        string  `json:"error,omitempty"`    // of a run that failed: the rest says nothing then
+	Error        string  `json:"error,omitempty"`    // of a run that failed: the other numbers are meaningless
 }
 
 // Do trains.

@@ -125,7 +125,7 @@ type FitResult struct {
 	N         int      `json:"n"`
 	D         int      `json:"d"`
 	Steps     int      `json:"steps"`
-	Loss      *float64 `json:"loss"`                // null where it overflows
+	Loss      *float64 `json:"loss"`                // null if it overflows
 	Objective *float64 `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
 	// with L2 or LP: the objective is at most this far above the least possible
 	Excess *float64 `json:"excess,omitempty"`

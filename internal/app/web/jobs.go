@@ -176,7 +176,7 @@ type jobAnswer struct {
 	Started  time.Time `json:"started"`
 	Seconds  number    `json:"seconds"`
 	Progress number    `json:"progress"`
-	Runs     []string  `json:"runs"` // the folders it made
+	Runs     []string  `json:"runs"` // its run folders
 	Output   string    `json:"output"`
 	Messages string    `json:"messages"`
 }

@@ -32,9 +32,9 @@ type summary struct {
 	Status   string    `json:"status"`
 	Started  time.Time `json:"started,omitzero"`
 	Seconds  number    `json:"seconds"`
-	Progress number    `json:"progress"` // 0 to 1, null where it cannot be known
+	Progress number    `json:"progress"` // 0 to 1, null if it is not known
 	Loss     number    `json:"loss"`
-	Accuracy number    `json:"accuracy"` // of test images or examples where there are some, else of training
+	Accuracy number    `json:"accuracy"` // of test images or examples if there are some, else of training
 	Margin   number    `json:"margin"`
 	Gap      number    `json:"gap"`
 	Error    string    `json:"error,omitempty"`
