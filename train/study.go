@@ -26,8 +26,8 @@ type Study struct {
 	Histogram       Histogram     `json:"histogram"`
 	ScaledHistogram Histogram     `json:"scaled_histogram"`
 
-	// Accuracies on the test images without any training after the change, and with the batch-norm statistics from before
-	// it.
+	// Accuracies on the test images without any training after the change, and with the batch-norm statistics from
+	// before it.
 	Accuracy    float64 `json:"accuracy"`    // untouched
 	PrunedEach  []Level `json:"pruned_each"` // the smallest weights of each layer set to 0, the same share everywhere
 	PrunedAll   []Level `json:"pruned_all"`  // the smallest of all layers together

@@ -66,8 +66,8 @@ type Spread struct {
 	RMS    float64 `json:"rms"`
 	// Shares of the weights with |w| below 0.001, below 0.01, below a hundredth of the RMS and below a tenth of it.
 	Below [4]float64 `json:"below"`
-	// Sparsity is the effective one, 1 − ‖w‖₁²/(n‖w‖₂²): 0 if all have one size, 0.36 for a normal distribution, near 1 if
-	// few count.
+	// Sparsity is the effective one, 1 − ‖w‖₁²/(n‖w‖₂²): 0 if all have one size, 0.36 for a normal distribution, near 1
+	// if few count.
 	Sparsity float64 `json:"sparsity"`
 }
 

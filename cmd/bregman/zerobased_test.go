@@ -125,7 +125,8 @@ func TestAModelOfATableKeepsZeroBased(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "t.csv", "a,b,label\n1,2,1\n2,1,1\n-1,-2,0\n-2,-1,0\n")
 	write(t, dir, "zero.svm", "1 0:3 1:3\n0 0:-3 1:-3\n")
-	if _, stderr, code := bregman(t, dir, strings.Fields("fit --data t.csv --zero-based --out m.json --runs=")...); code != 0 {
+	if _, stderr,
+		code := bregman(t, dir, strings.Fields("fit --data t.csv --zero-based --out m.json --runs=")...); code != 0 {
 		t.Fatal(stderr)
 	}
 	_, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data zero.svm")...)

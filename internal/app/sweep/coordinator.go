@@ -304,7 +304,8 @@ func (c *coordinator) work(ctx context.Context) (err error) {
 		if ctx.Err() != nil || !errors.Is(err, errQueueLost) {
 			return err
 		}
-		// The embedded server loses its files when the disk is full. Nothing in them is needed: the folder says what is done.
+		// The embedded server loses its files when the disk is full. Nothing in them is needed: the folder says what is
+		// done.
 		for ctx.Err() == nil && room(c.Dir) != nil {
 			c.env.Say("%v: waiting for disk space", room(c.Dir))
 			sleep(ctx, 5*time.Second)
