@@ -6,8 +6,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 )
 
-// hasGroups says whether an engine runs grouped convolutions well, with gradients that are grouped, too. XLA on a GPU
-// is quicker with the other forms here, and GoMLX's engine in Go is slow with either.
+// hasGroups reports whether an engine runs grouped convolutions well, with gradients that are grouped, too. XLA on a
+// GPU is quicker with the other forms here, and GoMLX's engine in Go is slow with either.
 func hasGroups(x *Node) bool {
 	return x.DType() == dtypes.Float32 && x.Graph().Backend().Name() == "cpu"
 }

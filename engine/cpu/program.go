@@ -202,8 +202,8 @@ func (p *program) choose() {
 	}
 }
 
-// safe says whether a value may be written where a store goes before the choice is made: not where that is the memory
-// of a leaf which is read later.
+// safe reports whether a value may be written where a store goes before the choice is made: not where that is the
+// memory of a leaf which is read later.
 func (p *program) safe(from, to int) bool {
 	if p.choicesReading(to) > 0 {
 		return false // the choice goes on into another: leave that one's move, which is decided later, alone

@@ -29,7 +29,7 @@ type depthwiseLines struct {
 // bandBytes is what the lines of a task take.
 const bandBytes = 96 << 10
 
-// byLines says whether a convolution with one kernel per channel can be done by lines; back to the input with stride
+// byLines reports whether a convolution with one kernel per channel can be done by lines; back to the input with stride
 // one only.
 func byLines(c Conv, back bool) bool {
 	_, ow := c.OutSize()

@@ -9,7 +9,7 @@ import (
 )
 
 // Depthwise kernels for 3×3 with a border of one, by lines: each pixel of x is loaded once for each of the three lines
-// of y it belongs to, and goes into up to three pixels under way.
+// of y it belongs to, and goes into up to three pixels that are being summed.
 
 // lines is the loop over lines of y: three lines of x for each.
 type lines struct {
