@@ -113,6 +113,9 @@ func (d Descent) Start(prob Problem, w0 []float64) (*State, error) {
 	return s, nil
 }
 
+// SetEta changes the step size η of the steps that follow.
+func (s *State) SetEta(eta float64) { s.d.Eta = eta }
+
 // Step makes one step. It does not look for overflow: Run does.
 func (s *State) Step() {
 	rows := s.batch()

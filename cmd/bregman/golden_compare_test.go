@@ -54,7 +54,6 @@ var addedKeys = map[string]bool{
 	"separable": true, // the result of fit: whether that is proved
 	"none":      true, // the result of fit: why the margin is soft
 	"label":     true, // the result of fit: the column of labels
-	"beyond":    true, // verify: the paper does not make this statement
 	"trials":    true, // a group of /api/compare
 }
 

@@ -72,7 +72,7 @@ func (c goldenCase) network() bool {
 
 // slow reports whether the command takes a second or more.
 func (c goldenCase) slow() bool {
-	return c.network() || slices.Contains([]string{"fit-long", "verify"}, c.name)
+	return c.network() || c.name == "fit-long"
 }
 
 // skipSlow skips what takes long in a short test.

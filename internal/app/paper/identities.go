@@ -131,8 +131,10 @@ func newPoints(sub subject, p float64, seed int) *points {
 	return x
 }
 
-// String names the case.
-func (x *points) String() string { return fmt.Sprintf("p = %v, seed %d", x.p, x.seed) }
+// location names the case.
+func (x *points) location() location {
+	return location{fmt.Sprintf("p = %v, seed %d", x.p, x.seed), -1}
+}
 
 // d is D(a, b).
 func (x *points) d(a, b []float64) float64 { return x.sub.divergence(x.psi, a, b) }
@@ -145,15 +147,15 @@ func (x *points) grad(w []float64) []float64 {
 }
 
 // identities checks identityStatements at random points.
-func identities(sub subject, ps []float64, seeds int) *statementGroup[*points] {
+func identities(sub subject, ps []float64, first uint64, seeds int) *statementGroup[*points] {
 	g := &statementGroup[*points]{statements: identityStatements}
 	for _, p := range ps {
-		g.runs = append(g.runs, func(_ context.Context, each func(*points)) error {
+		g.runs = append(g.runs, run[*points]{where{p: p}, func(_ context.Context, each func(*points)) error {
 			for seed := range seeds {
-				each(newPoints(sub, p, seed))
+				each(newPoints(sub, p, int(first)-1+seed))
 			}
 			return nil
-		})
+		}})
 	}
 	return g
 }

@@ -34,14 +34,16 @@ type scalar struct {
 	power, power1 float64 // (1+δ)ᵖ and (1+δ)^(p−1)
 }
 
-// String names the case.
-func (s *scalar) String() string { return fmt.Sprintf("p = %v, δ = %.3g", s.p, s.delta) }
+// location names the case.
+func (s *scalar) location() location {
+	return location{fmt.Sprintf("p = %v, δ = %.3g", s.p, s.delta), -1}
+}
 
 // inequalities checks inequalityStatements on a grid of δ.
 func inequalities(sub subject, ps []float64) *statementGroup[*scalar] {
 	g := &statementGroup[*scalar]{statements: inequalityStatements}
 	for _, p := range ps {
-		g.runs = append(g.runs, func(_ context.Context, each func(*scalar)) error {
+		g.runs = append(g.runs, run[*scalar]{where{p: p}, func(_ context.Context, each func(*scalar)) error {
 			for k := range 400 {
 				s := scalar{p: p, delta: -1 + math.Pow(10, -4+float64(k)/50)} // from −0.9999 to 10⁴
 				if p > 6 && s.delta > 100 {
@@ -51,7 +53,7 @@ func inequalities(sub subject, ps []float64) *statementGroup[*scalar] {
 				each(&s)
 			}
 			return nil
-		})
+		}})
 	}
 	return g
 }

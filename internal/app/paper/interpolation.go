@@ -58,24 +58,24 @@ type regressionDescent struct {
 	ended     bool
 }
 
-// String names the case, and the step if it is one of the first.
-func (d *regressionDescent) String() string {
-	where := fmt.Sprintf("%d × %d, seed %d, p = %v", regressionRows, regressionCols, d.seed, d.p)
+// location names the case, and the step if it is one of the first.
+func (d *regressionDescent) location() location {
+	l := location{fmt.Sprintf("%d × %d, seed %d, p = %v", regressionRows, regressionCols, d.seed, d.p), d.t}
 	if d.ended {
-		return where
+		l.step = -1
 	}
-	return fmt.Sprintf("%s, step %d", where, d.t)
+	return l
 }
 
 // interpolations checks interpolationStatements on the system of every seed.
-func interpolations(sub subject, ps []float64, seeds int) *statementGroup[*regressionDescent] {
+func interpolations(sub subject, ps []float64, first uint64, seeds int) *statementGroup[*regressionDescent] {
 	g := &statementGroup[*regressionDescent]{statements: interpolationStatements, oneCase: true}
-	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+	for seed := first; seed < first+uint64(seeds); seed++ {
 		for _, p := range ps {
-			g.runs = append(g.runs, func(ctx context.Context, each func(*regressionDescent)) error {
+			g.runs = append(g.runs, run[*regressionDescent]{where{p: p, loss: "square"}, func(ctx context.Context, each func(*regressionDescent)) error {
 				d := &regressionDescent{p: p, seed: seed, psi: mirror.Power(p)}
 				return d.follow(ctx, sub, each)
-			})
+			}})
 		}
 	}
 	return g

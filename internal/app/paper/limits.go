@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
-	"sync"
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
@@ -14,272 +12,253 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-const (
-	longSteps  = 3_000_000 // of plain p-GD in the plane
-	quickSteps = 100_000   // of normalised steps
-)
-
-// limitStatements are about where descents and regularisation paths end.
-var limitStatements = []statement[*limit]{
+// pathStatements are about regularisation paths, and about all w of the norms on the way: on a path lies the w of least
+// loss of its norm, the worst case of Lemma 11.
+var pathStatements = []statement[*pathPoint]{
 	{
-		Name:     "Lemma 4: loss",
-		Claim:    "L(w_t) → 0: each of the last two decades of steps lowers it",
-		Quantity: "largest loss over that a decade earlier",
-		Bound:    0.9,
-		At:       inPlane,
-		Check: ofLongDescent(func(d *longDescent, r *tally) {
-			for _, t := range []int{longSteps, longSteps / 10} {
-				r.record(d.at(t).Loss / d.at(t/10).Loss)
+		Name:     "Lemma 11, the reference vector, for any w",
+		Claim:    "L((1+α)‖w‖u) ≤ L(w) for ‖w‖ ≥ r_α: at the w of least loss of its norm, and at random w; 4 α for each norm",
+		Quantity: "largest log L((1+α)‖w‖u) − log L(w)",
+		Bound:    1e-9,
+		If:       func(p *pathPoint) bool { return !math.IsInf(p.rho, 1) },
+		Check: func(p *pathPoint, r *tally) {
+			for _, times := range []float64{1, 1.2, 2, 10} {
+				left := p.logLoss(scaled(p.b+times*p.rho, p.u))
+				for _, w := range p.points {
+					r.record(left - p.logLoss(w))
+				}
 			}
-		}),
-	},
-	{
-		Name:     "Lemma 4: norm",
-		Claim:    "‖w_t‖ₚ → ∞: each of the last two decades of steps raises it",
-		Quantity: "least norm over that a decade earlier",
-		Bound:    1.05,
-		AtLeast:  true,
-		At:       inPlane,
-		Check: ofLongDescent(func(d *longDescent, r *tally) {
-			for _, t := range []int{longSteps, longSteps / 10} {
-				r.record(d.at(t).Norm / d.at(t/10).Norm)
-			}
-		}),
-	},
-	{
-		Name:     "Theorem 13: limit direction, constant step",
-		Claim:    "D(u, w_t/‖w_t‖ₚ) falls with a constant step, R², 3·10⁶ steps",
-		Quantity: "largest D at the end over the start",
-		Bound:    0.6,
-		At:       inPlane,
-		Check: ofLongDescent(func(d *longDescent, r *tally) {
-			r.record(d.at(longSteps).Divergence / d.points[0].Divergence)
-		}),
-	},
-	{
-		Name:     "Theorem 13: limit direction",
-		Claim:    "w_t/‖w_t‖ₚ → u: D(u, w_t/‖w_t‖ₚ) for p-GD with normalised steps, R² and (p ≤ 3) R¹⁰⁰",
-		Quantity: "largest D at the end",
-		Bound:    5e-5,
-		At:       func(l *limit) bool { return l.plane() || l.p <= 3 },
-		Check:    func(l *limit, r *tally) { l.normalizedDescent(l.sub.potential(l.p), r) },
-	},
-	{
-		Name: "Corollary 15: rate in the norm",
-		Claim: "D(u, w_t/‖w_t‖ₚ)·‖w_t‖^(p−1) stays bounded: no larger from √T to T than before " +
-			"(p ≤ 3: for larger p the norm is still below 5)",
-		Slip:     "the proof leaves α fixed, so it shows a limit α/(1+α) and not 0",
-		Quantity: "largest of the second half of log t over the first",
-		Bound:    1,
-		At:       inPlaneUpTo3,
-		Check: ofLongDescent(func(d *longDescent, r *tally) {
-			r.record(d.growth(func(pt linear.Point) float64 { return pt.Divergence * math.Pow(pt.Norm, d.p-1) }))
-		}),
-	},
-	{
-		Name: "Corollary 17: rate in t",
-		Claim: "D(u, w_t/‖w_t‖ₚ)·log^(p−1) t stays bounded: no larger from √T to T than before " +
-			"(p ≤ 3)",
-		Quantity: "largest of the second half of log t over the first",
-		Bound:    1,
-		At:       inPlaneUpTo3,
-		Check: ofLongDescent(func(d *longDescent, r *tally) {
-			r.record(d.growth(func(pt linear.Point) float64 {
-				return pt.Divergence * math.Pow(math.Log(float64(pt.Step)), d.p-1)
-			}))
-		}),
-	},
-	{
-		Name:     "Uniqueness of the max-margin direction",
-		Claim:    "one u for rows and columns in any order, and with doubled rows",
-		Quantity: "largest D between solutions",
-		Bound:    1e-6,
-		Check: func(l *limit, r *tally) {
-			exact, err := l.exact()
-			if err != nil {
-				r.fail(err)
-				return
-			}
-			other, err := l.shuffled()
-			if err != nil {
-				r.fail(err)
-				return
-			}
-			r.record(mirror.Divergence(mirror.Power(l.p), exact.u, other))
 		},
 	},
 	{
-		Name:     "Proposition 14, exponential loss",
-		Claim:    "w̄(B)/B → u",
-		Quantity: "largest D at the end of the path",
-		Bound:    1e-4,
-		Check: ofPath(linear.Exponential{}, 500, func(p *regularPath, r *tally) {
-			r.record(p.divergence(p.end()))
-		}),
+		Name:     "Corollary 12, the cross term, for any w",
+		Claim:    "⟨∇L(w), w⟩ ≥ (1+α)‖w‖⟨∇L(w), u⟩ for ‖w‖ ≥ r_α, at the same w and α",
+		Quantity: oneStep,
+		Bound:    1e-9,
+		If:       func(p *pathPoint) bool { return !math.IsInf(p.rho, 1) },
+		Check: func(p *pathPoint, r *tally) {
+			grad := make([]float64, len(p.u))
+			for _, w := range p.points {
+				p.at(grad, w)
+				for _, times := range []float64{1, 1.2, 2, 10} {
+					r.atMost((p.b+times*p.rho)*dot(grad, p.u), dot(grad, w))
+				}
+			}
+		},
 	},
 	{
-		Name:     "Proposition 14, logistic loss",
-		Claim:    "w̄(B)/B → u: any loss with an exponential tail",
-		Quantity: "largest D at the end of the path",
-		Bound:    1e-4,
-		Check: ofPath(linear.Logistic{}, 500, func(p *regularPath, r *tally) {
-			r.record(p.divergence(p.end()))
-		}),
+		Name: "Proposition 14, exponential tails",
+		Claim: "w̄(B)/B → u: γ̂ − γ(w̄(B))/B ≤ log(n/κ)/(aB), and D(w̄(B)/B, u) is at most that over γ̂; " +
+			"ℓ between κb·e^(−as) and b·e^(−as)",
+		Slip:     "its proof has L as a sum in one line and as a mean elsewhere",
+		Quantity: oneStep,
+		Bound:    1e-9,
+		Runs:     exponentialPath,
+		At:       func(p *pathPoint) bool { return p.low >= 0 },
+		Check: func(p *pathPoint, r *tally) {
+			bound := (math.Log(p.n/p.kappa) + math.Log1p(p.gap)) / p.a / p.b / p.margin
+			r.atMost(1-p.low/p.b/p.margin, bound, 1)
+			r.atMost(p.reverse, bound, 1)
+			if p.ended && bound > 0.05 {
+				r.undecide("the path ends at B = %.3g, where the bound is %.2g", p.b, bound)
+			}
+		},
 	},
 	{
-		Name:     "regularised direction, polynomial tail",
-		Claim:    "w̄(B)/B does not tend to u if the tail is polynomial (R¹⁰⁰)",
-		Quantity: "least D at the end of the path over that a decade in B earlier",
+		Name:     "the regularised direction of a polynomial tail is not u",
+		Claim:    "D(w̄(B)/B, u) does not fall over the last factor of ten in B (R¹⁰⁰), u the max-margin direction",
+		Quantity: "least D at the end of the path over that a factor of ten in B earlier",
 		Bound:    0.5,
 		AtLeast:  true,
 		Beyond:   true,
-		At:       func(l *limit) bool { return !l.plane() }, // in the plane the two can agree by chance
-		Check: ofPath(linear.PolynomialTail{}, 1e4, func(p *regularPath, r *tally) {
-			r.record(p.divergence(p.end()) / p.divergence(p.end()/10))
-		}),
-	},
-	{
-		Name:     "½‖·‖ₚ² and (1/p)‖·‖ₚᵖ",
-		Claim:    "SquaredNorm(p) tends to the same direction u as Power(p), normalised steps",
-		Quantity: "largest D at the end",
-		Bound:    1e-3,
-		Beyond:   true,
-		Check:    func(l *limit, r *tally) { l.normalizedDescent(l.sub.squared(l.p), r) },
+		Runs:     func(w where) bool { return w.loss == polyTail.name && w.data == "R¹⁰⁰" }, // in R² they can agree by chance
+		At:       func(p *pathPoint) bool { return p.ended },
+		Check: func(p *pathPoint, r *tally) {
+			if p.earlier == 0 {
+				r.undecide("the path ends at B = %.3g, before a factor of ten", p.b)
+				return
+			}
+			r.record(p.apart / p.earlier)
+		},
 	},
 }
 
-func inPlane(l *limit) bool      { return l.plane() }
-func inPlaneUpTo3(l *limit) bool { return l.plane() && l.p <= 3 }
+func exponentialPath(w where) bool { return w.loss != polyTail.name }
 
-// limit is a setting with the exact direction that descents on it tend to. What several statements need is computed
-// when it is first needed.
-type limit struct {
-	setting
-	ctx         context.Context
-	sub         subject
-	exact       func() (exactDirection, error)
-	longDescent func() (*longDescent, error)
+// pathPoint is a point of a regularisation path, and other points of the same norm.
+type pathPoint struct {
+	landscape
+	b       float64     // the norm
+	points  [][]float64 // w̄(B), then others
+	gap     float64     // (L(w̄(B)) − min L)/L is at most this
+	rho     float64     // least ρ of Lemma 11
+	low     float64     // the margin of w̄(B)
+	reverse float64     // D(w̄(B)/B, u)
+	apart   float64     // D(w̄(B)/B, the max-margin direction), and the same at B/10
+	earlier float64
+	ended   bool
 }
 
-// exactDirection is the max-margin direction, ‖u‖ₚ = 1, and its margin γ̂ₚ.
-type exactDirection struct {
-	u      []float64
-	margin float64
+// location names the case.
+func (p *pathPoint) location() location {
+	return location{fmt.Sprintf("%v, %s, B = %.3g", p.set, p.name, p.b), -1}
 }
 
-// limits checks limitStatements on all settings.
-func limits(sub subject, sets []setting) *statementGroup[*limit] {
-	g := &statementGroup[*limit]{statements: limitStatements}
+// paths checks pathStatements on all settings and losses.
+func paths(sub subject, sets []setting) *statementGroup[*pathPoint] {
+	g := &statementGroup[*pathPoint]{statements: pathStatements}
 	for _, set := range sets {
-		g.runs = append(g.runs, func(ctx context.Context, each func(*limit)) error {
-			l := &limit{setting: set, ctx: ctx, sub: sub}
-			l.exact = sync.OnceValues(func() (exactDirection, error) {
-				u, m, err := sub.direction(set.prob, set.p)
-				return exactDirection{u, m}, err
-			})
-			l.longDescent = sync.OnceValues(l.runLongDescent)
-			each(l)
-			return nil
-		})
+		for _, l := range tails {
+			g.runs = append(g.runs, run[*pathPoint]{where{p: set.p, data: set.space(), loss: l.name},
+				func(ctx context.Context, each func(*pathPoint)) error { return followPath(ctx, sub, set, l, each) }})
+		}
 	}
 	return g
 }
 
-// longDescent is plain p-GD in the plane for many steps.
-type longDescent struct {
-	p      float64
-	points []linear.Point
-}
-
-func (l *limit) runLongDescent() (*longDescent, error) {
-	exact, err := l.exact()
+// followPath computes a path and passes its points.
+func followPath(ctx context.Context, sub subject, set setting, l tail, each func(*pathPoint)) error {
+	best, largest, err := sub.direction(set.prob, set.p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s, err := linear.Descent{Potential: l.sub.potential(l.p), Loss: l.sub.loss, Eta: largeEta}.Start(l.prob, l.w0)
-	if err != nil {
-		return nil, err
-	}
-	tr := linear.Trace{P: l.p, Reference: exact.u, PerDecade: 20}
-	if err := tr.Run(l.ctx, s, longSteps); err != nil {
-		return nil, err
-	}
-	return &longDescent{l.p, tr.Points}, nil
-}
-
-// ofLongDescent returns a check of the long descent.
-func ofLongDescent(check func(*longDescent, *tally)) func(*limit, *tally) {
-	return func(l *limit, r *tally) {
-		d, err := l.longDescent()
-		if err != nil {
-			r.fail(err)
-			return
+	u, m, to := best, largest, 300.0
+	if !l.exponential() {
+		if u, m, err = sub.regularised(set.prob, set.p, l.loss); err != nil {
+			return err
 		}
-		check(d, r)
+		to = 1e4
 	}
+	points, err := margin.Path{P: set.p, Loss: sub.pathLoss(l.loss), To: to / largest, PerDecade: 5}.Run(ctx, set.prob)
+	if err != nil && (ctx.Err() != nil || len(points) < 2) { // a large p leaves the range of floats on the way
+		return fmt.Errorf("%v, %s: %w", set, l.name, err)
+	}
+	psi := mirror.Power(set.p)
+	rng := rand.New(rand.NewPCG(uint64(len(u)), 0x70617468))
+	apart := make([]float64, len(points))
+	earlier := 0 // the point a factor of ten before
+	p := &pathPoint{landscape: newLandscape(sub, set, l, u, m)}
+	for i, pt := range points {
+		unit := scaled(1/mirror.Norm(pt.W, set.p), pt.W)
+		p.b, p.gap, p.low = mirror.Norm(pt.W, set.p), pt.Gap, pt.Margin*pt.B
+		p.reverse, apart[i] = mirror.Divergence(psi, unit, u), mirror.Divergence(psi, unit, best)
+		for earlier < i && points[earlier+1].B <= p.b/10 {
+			earlier++
+		}
+		if p.apart, p.earlier = apart[i], 0; points[earlier].B <= p.b/10 {
+			p.earlier = apart[earlier]
+		}
+		p.rho = p.reference(p.b)
+		p.points = [][]float64{pt.W}
+		for k := range 4 { // random points, and points near the path
+			w := make([]float64, len(u))
+			for j := range w {
+				if w[j] = rng.NormFloat64(); k > 1 {
+					w[j] = unit[j] * (1 + 0.1*w[j])
+				}
+			}
+			p.points = append(p.points, scaled(p.b/mirror.Norm(w, set.p), w))
+		}
+		p.ended = i == len(points)-1
+		each(p)
+	}
+	return nil
 }
 
-// at returns the first point from a step on.
-func (d *longDescent) at(step int) linear.Point {
-	i, _ := slices.BinarySearchFunc(d.points, step, func(p linear.Point, t int) int { return p.Step - t })
-	return d.points[min(i, len(d.points)-1)]
-}
-
-// growth is the largest f of the second half of log t over that of the first.
-func (d *longDescent) growth(f func(linear.Point) float64) float64 {
-	largest := func(from, to int) float64 {
-		v := math.Inf(-1)
-		for _, pt := range d.points {
-			if pt.Step >= from && pt.Step < to {
-				v = max(v, f(pt))
+// uniqueStatements are about the max-margin direction.
+var uniqueStatements = []statement[*solutions]{{
+	Name: "Proposition 14, proof: u is unique",
+	Claim: "1 − ‖(v + v′)/2‖ₚ ≤ ε for any two unit vectors of margin (1−ε)γ̂ or more, as in the proof. Five of them: two " +
+		"exact solutions (one of the problem with its rows doubled and its rows and columns in another order), an " +
+		"accelerated fit, and two descents from different starts",
+	Quantity: "largest 1 − ‖(v + v′)/2‖ − ε",
+	Bound:    1e-9,
+	Check: func(s *solutions, r *tally) {
+		for i := range s.units {
+			for j := range i {
+				mid := scaled(0.5, s.units[i])
+				for c, v := range s.units[j] {
+					mid[c] += v / 2
+				}
+				r.record(1 - mirror.Norm(mid, s.p) - max(s.short[i], s.short[j]))
 			}
 		}
-		return v
-	}
-	half := int(math.Sqrt(float64(longSteps)))
-	return largest(half, longSteps+1) / largest(10, half)
+		if worst := max(s.short[0], s.short[1], s.short[2]); worst > 0.01 {
+			r.undecide("the solutions are %.2g from the largest margin", worst)
+		}
+	},
+}}
+
+// solutions are unit vectors of nearly largest margin, found by different methods.
+type solutions struct {
+	setting
+	units [][]float64
+	short []float64 // 1 − margin/γ̂
 }
 
-// normalizedDescent records how far from the exact direction the normalised steps of a potential end.
-func (l *limit) normalizedDescent(psi mirror.Potential, r *tally) {
-	exact, err := l.exact()
-	if err != nil {
-		r.fail(err)
-		return
+// location names the case.
+func (s *solutions) location() location { return location{s.String(), -1} }
+
+// uniqueness checks uniqueStatements on all settings.
+func uniqueness(sub subject, sets []setting) *statementGroup[*solutions] {
+	g := &statementGroup[*solutions]{statements: uniqueStatements}
+	for _, set := range sets {
+		g.runs = append(g.runs, run[*solutions]{where{p: set.p, data: set.space()},
+			func(ctx context.Context, each func(*solutions)) error {
+				s := &solutions{setting: set}
+				if err := s.find(ctx, sub); err != nil {
+					return fmt.Errorf("%v: %w", set, err)
+				}
+				each(s)
+				return nil
+			}})
 	}
-	s, err := descendNormalized(l.ctx, psi, l.sub.loss, l.prob)
-	if err != nil {
-		r.fail(fmt.Errorf("%v, %v: %w", l.setting, psi, err))
-		return
-	}
-	r.record(s.Measure(l.p, exact.u).Divergence)
+	return g
 }
 
-// descendNormalized runs quickSteps normalised steps from 0. If the descent fails, it returns the error and the state
-// before it.
-func descendNormalized(ctx context.Context, psi mirror.Potential, loss linear.Loss, prob linear.Problem,
-) (*linear.State, error) {
-	d := linear.Descent{Potential: psi, Loss: loss, Normalized: true}
-	var err error
-	if d.Eta, err = d.FindStep(ctx, prob, nil); err != nil {
-		return nil, err
-	}
-	s, err := d.Start(prob, nil)
+func (s *solutions) find(ctx context.Context, sub subject) error {
+	exact, best, err := sub.direction(s.prob, s.p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.Run(ctx, quickSteps)
+	other, err := s.shuffled(sub)
+	if err != nil {
+		return err
+	}
+	fast, err := linear.Accelerated{P: s.p}.Fit(ctx, s.prob, linear.Hooks{})
+	if err != nil {
+		return err
+	}
+	s.units = [][]float64{exact, other, fast.W}
+	for seed := range uint64(2) {
+		w0 := start(seed, streamStart2, len(exact), 1)
+		d := linear.Descent{Potential: sub.potential(s.p), Loss: sub.loss(expTail.loss), Normalized: true, Eta: 0.1 * s.p}
+		state, err := d.Start(s.prob, w0)
+		if err != nil {
+			return err
+		}
+		if err := state.Run(ctx, 2000); err != nil {
+			return err
+		}
+		s.units = append(s.units, state.W)
+	}
+	for i, w := range s.units {
+		s.units[i] = scaled(1/mirror.Norm(w, s.p), w)
+		m, _ := s.prob.Margin(s.units[i])
+		s.short = append(s.short, 1-m/best)
+	}
+	return nil
 }
 
-// shuffled solves the problem with a row doubled and rows and columns in another order, and restores the order of the
-// columns.
-func (l *limit) shuffled() ([]float64, error) {
-	n, d := l.prob.Dims()
+// shuffled solves the problem with its rows doubled and rows and columns in another order, and restores the order of
+// the columns.
+func (s *solutions) shuffled(sub subject) ([]float64, error) {
+	n, d := s.prob.Dims()
 	rng := rand.New(rand.NewPCG(9, uint64(n)))
 	cols, order := rng.Perm(d), rng.Perm(n)
 	var rows [][]float64
-	for _, i := range append(order, order[0]) {
-		idx, val := l.prob.X.Row(i)
+	for _, i := range append(order, order...) {
+		idx, val := s.prob.X.Row(i)
 		row := make([]float64, d)
 		for k, v := range val {
 			j := k
@@ -290,7 +269,7 @@ func (l *limit) shuffled() ([]float64, error) {
 		}
 		rows = append(rows, row)
 	}
-	v, _, err := l.sub.direction(linear.Problem{X: matrix.FromRows(rows)}, l.p)
+	v, _, err := sub.direction(linear.Problem{X: matrix.FromRows(rows)}, s.p)
 	if err != nil {
 		return nil, err
 	}
@@ -299,43 +278,4 @@ func (l *limit) shuffled() ([]float64, error) {
 		back[j] = v[c]
 	}
 	return back, nil
-}
-
-// regularPath is a regularisation path w̄(B).
-type regularPath struct {
-	p      float64
-	u      []float64
-	points []margin.PathPoint
-}
-
-// ofPath returns a check of the path of a loss, up to B = to/γ̂ₚ.
-func ofPath(loss margin.Curved, to float64, check func(*regularPath, *tally)) func(*limit, *tally) {
-	return func(l *limit, r *tally) {
-		exact, err := l.exact()
-		if err != nil {
-			r.fail(err)
-			return
-		}
-		points, err := margin.Path{P: l.p, Loss: l.sub.pathLoss(loss), To: to / exact.margin}.Run(l.ctx, l.prob)
-		if err != nil {
-			r.fail(fmt.Errorf("%v, %v: %w", l.setting, loss, err))
-			return
-		}
-		check(&regularPath{l.p, exact.u, points}, r)
-	}
-}
-
-// end is the largest B.
-func (p *regularPath) end() float64 { return p.points[len(p.points)-1].B }
-
-// divergence is D(u, w̄(B)/‖w̄(B)‖ₚ) at the first point from B on.
-func (p *regularPath) divergence(b float64) float64 {
-	i, _ := slices.BinarySearchFunc(p.points, b, func(pt margin.PathPoint, b float64) int {
-		if pt.B < b {
-			return -1
-		}
-		return 1
-	})
-	w := p.points[min(i, len(p.points)-1)].W
-	return mirror.Divergence(mirror.Power(p.p), p.u, scaled(1/mirror.Norm(w, p.p), w))
 }

@@ -10,35 +10,59 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// potentialStatements are about potentials that are not powers of p-norms.
-var potentialStatements = []statement[*potentialLimit]{
-	{
-		Name:     "quadratic potential",
-		Claim:    "Quadratic(a) tends to the largest margin in its own norm (Σaⱼwⱼ²)^½",
-		Quantity: "largest gap of that margin",
-		Bound:    1e-3,
-		Beyond:   true,
-		Check: func(l *potentialLimit, r *tally) {
-			_, d := l.prob.Dims()
-			a := make([]float64, d)
-			for j := range a {
-				a[j] = 0.5 + float64(j%5)
-			}
-			exact, err := margin.SolveQuadratic(l.ctx, l.prob, a, margin.Settings{})
-			if err != nil {
-				r.fail(err)
-				return
-			}
-			w, err := l.descend(l.sub.quadratic(a))
-			if err != nil {
-				r.fail(err)
-				return
-			}
-			m, _ := l.prob.Margin(w)
-			own := math.Sqrt(2 * mirror.Quadratic(a).Value(w))
-			r.record(exact.Lower/(m/own) - 1)
-		},
-	},
+// squaredStatements and quadraticStatements are about potentials that the paper mentions. Its proof holds for any
+// ψ = (1/k)‖·‖ᵏ: it uses homogeneity and Lemma 18 alone.
+var (
+	squaredStatements   = []statement[*trajectory]{otherPotential("½‖·‖ₚ² tends to the same direction as (1/p)‖·‖ₚᵖ")}
+	quadraticStatements = []statement[*trajectory]{otherPotential("½Σaⱼwⱼ² tends to the largest margin in its own norm")}
+)
+
+// otherPotential is limitStatement for ψ = ½‖·‖².
+func otherPotential(name string) statement[*trajectory] {
+	st := limitStatement(name, "", nil)
+	st.Beyond, st.Slip = true, ""
+	st.Claim = "the bound of Theorem 13 with the exponent 2 and the potential's own norm; exponential loss, growing steps"
+	return st
+}
+
+// squaredNorms checks the p-norm algorithm on all settings.
+func squaredNorms(sub subject, sets []setting) *statementGroup[*trajectory] {
+	g := &statementGroup[*trajectory]{statements: squaredStatements, oneCase: true}
+	for _, set := range sets {
+		of := sub.descent(set, expTail, growingSteps)
+		of.psi, of.degree = mirror.SquaredNorm(set.p), 2
+		of.step = func() mirror.Potential { return sub.squared(set.p) }
+		g.runs = append(g.runs, sub.run(of, set.space()))
+	}
+	return g
+}
+
+// quadratics checks a diagonal form on the problems, once each.
+func quadratics(sub subject, sets []setting) *statementGroup[*trajectory] {
+	g := &statementGroup[*trajectory]{statements: quadraticStatements, oneCase: true}
+	for _, set := range withoutP(sets) {
+		a := make([]float64, len(set.w0))
+		for j := range a {
+			a[j] = 0.5 + float64(j%5)
+		}
+		set.p = 2
+		psi := mirror.Quadratic(a)
+		norm := func(w []float64) float64 { return math.Sqrt(2 * psi.Value(w)) }
+		r := sub.run(descentOf{
+			setting: set, geometry: geometry{psi, 2, norm}, loss: expTail, rule: growingSteps,
+			step: func() mirror.Potential { return sub.quadratic(a) },
+			direction: func() ([]float64, float64, error) {
+				s, err := margin.SolveQuadratic(context.Background(), set.prob, a, margin.Settings{})
+				if err != nil {
+					return nil, 0, err
+				}
+				return scaled(1/norm(s.W), s.W), s.Lower, nil
+			},
+		}, set.space())
+		r.p = 0
+		g.runs = append(g.runs, r)
+	}
+	return g
 }
 
 // potentialLimit is a problem on which descents with other potentials end. It has no p.
@@ -55,24 +79,12 @@ func (l *potentialLimit) String() string { return l.name }
 // descend runs normalised steps until their number is reached or a weight overflows, as sinh may: then it returns the
 // state before that.
 func (l *potentialLimit) descend(psi mirror.Potential) ([]float64, error) {
-	s, err := descendNormalized(l.ctx, psi, l.sub.loss, l.prob)
+	s, err := descendNormalized(l.ctx, psi, l.sub.loss(expTail.loss), l.prob)
 	var over *linear.OverflowError
 	if s == nil || err != nil && !errors.As(err, &over) {
 		return nil, err
 	}
 	return s.W, nil
-}
-
-// potentials checks potentialStatements on the problems in R¹⁰⁰.
-func potentials(sub subject, sets []setting) *statementGroup[*potentialLimit] {
-	g := &statementGroup[*potentialLimit]{statements: potentialStatements}
-	for _, set := range withoutP(sets) {
-		g.runs = append(g.runs, func(ctx context.Context, each func(*potentialLimit)) error {
-			each(&potentialLimit{ctx, sub, set.name, set.prob})
-			return nil
-		})
-	}
-	return g
 }
 
 // withoutP are the problems in R¹⁰⁰, once each.
@@ -84,6 +96,25 @@ func withoutP(sets []setting) []setting {
 		}
 	}
 	return out
+}
+
+// quickSteps is the length of normalised descents.
+const quickSteps = 100_000
+
+// descendNormalized runs quickSteps normalised steps from 0. If the descent fails, it returns the error and the state
+// before it.
+func descendNormalized(ctx context.Context, psi mirror.Potential, loss linear.Loss, prob linear.Problem,
+) (*linear.State, error) {
+	d := linear.Descent{Potential: psi, Loss: loss, Normalized: true}
+	var err error
+	if d.Eta, err = d.FindStep(ctx, prob, nil); err != nil {
+		return nil, err
+	}
+	s, err := d.Start(prob, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Run(ctx, quickSteps)
 }
 
 // hyperbolicLimit is where the descent with HyperbolicEntropy ends: its margin over the best possible, in ℓ₁ and in ℓ₂.

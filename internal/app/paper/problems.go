@@ -43,13 +43,24 @@ type setting struct {
 // String names the problem and p.
 func (s setting) String() string { return fmt.Sprintf("%s, p = %v", s.name, s.p) }
 
+// location names the problem and p.
+func (s setting) location() location { return location{s.String(), -1} }
+
+// space names the kind of problem, without its seed.
+func (s setting) space() string {
+	if s.plane() {
+		return "R²"
+	}
+	return "R¹⁰⁰"
+}
+
 // plane reports whether the problem is in R².
 func (s setting) plane() bool { return len(s.w0) == 2 }
 
 // allSettings are the problems of both experiments, in R² and R¹⁰⁰, for every seed and every p.
-func allSettings(ps []float64, seeds int) []setting {
+func allSettings(ps []float64, first uint64, seeds int) []setting {
 	var out []setting
-	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+	for seed := first; seed < first+uint64(seeds); seed++ {
 		for _, p := range ps {
 			out = append(out,
 				setting{fmt.Sprintf("R², seed %d", seed), problemR2(seed), start(seed, streamStart2, 2, 1), p},

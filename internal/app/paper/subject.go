@@ -15,7 +15,7 @@ type subject struct {
 	potential  func(p float64) mirror.Potential   // of p-GD
 	squared    func(p float64) mirror.Potential   // of the p-norm algorithm
 	quadratic  func(a []float64) mirror.Potential // a diagonal form
-	loss       linear.Loss                        // as the descent uses it
+	loss       func(margin.Curved) linear.Loss    // as descents use it
 	square     linear.Loss                        // likewise, for regression
 	pathLoss   func(margin.Curved) margin.Curved  // likewise, for the regularisation path
 	norm       func(x []float64, p float64) float64
@@ -24,6 +24,8 @@ type subject struct {
 	powers     func(p, x float64) (xp, xp1 float64) // xᵖ and x^(p−1)
 	// direction returns the unit vector of largest ℓₚ margin, and that margin.
 	direction func(prob linear.Problem, p float64) (u []float64, margin float64, err error)
+	// regularised returns the regularised direction of a loss, a unit vector, and its margin.
+	regularised func(prob linear.Problem, p float64, loss margin.Curved) (u []float64, margin float64, err error)
 	// interpolate returns the solution of least ℓₚ norm.
 	interpolate func(prob linear.Problem, p float64) ([]float64, error)
 }
@@ -34,7 +36,7 @@ func ours(ctx context.Context) subject {
 		potential:  mirror.Power,
 		squared:    mirror.SquaredNorm,
 		quadratic:  mirror.Quadratic,
-		loss:       linear.Exponential{},
+		loss:       func(l margin.Curved) linear.Loss { return l },
 		square:     linear.Square{},
 		pathLoss:   func(l margin.Curved) margin.Curved { return l },
 		norm:       mirror.Norm,
@@ -47,6 +49,16 @@ func ours(ctx context.Context) subject {
 				return nil, 0, err
 			}
 			return scaled(1/mirror.Norm(s.W, p), s.W), s.Lower, nil
+		},
+		regularised: func(prob linear.Problem, p float64, loss margin.Curved) ([]float64, float64, error) {
+			// The path is within O(1/B) of its limit, and every check allows for that.
+			c := prob.RowNorm(mirror.Conjugate(p))
+			points, err := margin.Path{P: p, Loss: loss, To: 1e7 / c, PerDecade: 2}.Run(ctx, prob)
+			if err != nil {
+				return nil, 0, err
+			}
+			end := points[len(points)-1]
+			return scaled(1/mirror.Norm(end.W, p), end.W), end.Margin, nil
 		},
 		interpolate: func(prob linear.Problem, p float64) ([]float64, error) {
 			// The error of w is about the root of the gap.
@@ -61,4 +73,24 @@ func ours(ctx context.Context) subject {
 			return s.W, nil
 		},
 	}
+}
+
+// descent is p-GD on a setting.
+func (sub subject) descent(set setting, l tail, rule stepRule) descentOf {
+	return descentOf{
+		setting: set, geometry: powerGeometry(set.p), loss: l, rule: rule,
+		step: func() mirror.Potential { return sub.potential(set.p) },
+		direction: func() ([]float64, float64, error) {
+			if l.exponential() {
+				return sub.direction(set.prob, set.p)
+			}
+			return sub.regularised(set.prob, set.p, l.loss)
+		},
+	}
+}
+
+// run follows a descent.
+func (sub subject) run(of descentOf, data string) run[*trajectory] {
+	return run[*trajectory]{where{of.p, data, of.loss.name, of.rule},
+		func(ctx context.Context, each func(*trajectory)) error { return follow(ctx, sub, of, each) }}
 }

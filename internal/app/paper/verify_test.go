@@ -2,233 +2,61 @@ package paper
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/linear"
-	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/matrix"
-	"github.com/bregman-ml/bregman/mirror"
 )
 
-// wrongExponent is a potential whose mirror map and inverse have the exponents p and 1/p, not p − 1 and 1/(p−1).
-type wrongExponent struct {
-	mirror.Potential
-	p float64
-}
-
-func (w wrongExponent) Mirror(dst, x []float64) { mirror.Power(w.p+1).Mirror(dst, x) }
-
-func (w wrongExponent) Inverse(dst, z []float64) { mirror.Power(w.p+1).Inverse(dst, z) }
-
-// halfWrong has the right mirror map and the wrong inverse.
-type halfWrong struct{ mirror.Potential }
-
-func (h halfWrong) Inverse(dst, z []float64) {
-	h.Potential.Inverse(dst, z)
-	for j := range dst {
-		dst[j] *= 1.01
-	}
-}
-
-// wrongSign climbs: its descent adds the gradient.
-type wrongSign struct{ linear.Exponential }
-
-func (wrongSign) Weights(dst, s []float64) {
-	linear.Exponential{}.Weights(dst, s)
-	negate(dst)
-}
-
-func (wrongSign) Normalized(dst, s []float64) {
-	linear.Exponential{}.Normalized(dst, s)
-	negate(dst)
-}
-
-type wrongSquare struct{ linear.Square }
-
-func (wrongSquare) Weights(dst, s []float64) { copy(dst, s) }
-
-func negate(x []float64) {
-	for i := range x {
-		x[i] = -x[i]
-	}
-}
-
-// frozen never moves.
-type frozen struct{ linear.Exponential }
-
-func (frozen) Weights(dst, s []float64)    { clear(dst) }
-func (frozen) Normalized(dst, s []float64) { clear(dst) }
-
-// breakers break the algorithm on purpose, each in one way.
-var breakers = map[string]func(*subject){
-	"wrong exponent": func(s *subject) {
-		s.potential = func(p float64) mirror.Potential { return wrongExponent{mirror.Power(p), p} }
-	},
-	"inverse 1 % off": func(s *subject) {
-		s.potential = func(p float64) mirror.Potential { return halfWrong{mirror.Power(p)} }
-	},
-	"wrong sign": func(s *subject) { s.loss = wrongSign{} },
-	"frozen":     func(s *subject) { s.loss = frozen{} },
-	"wrong p": func(s *subject) {
-		s.potential = func(p float64) mirror.Potential { return mirror.Power(1 + 3*(p-1)) }
-	},
-	"wrong square": func(s *subject) { s.square = wrongSquare{} },
-	"wrong norm": func(s *subject) {
-		s.norm = func(x []float64, p float64) float64 { return mirror.Norm(x, p) / 10 }
-	},
-	"wrong divergence": func(s *subject) {
-		s.divergence = func(psi mirror.Potential, x, y []float64) float64 { return mirror.Divergence(psi, y, x) }
-	},
-	"degree of divergence": func(s *subject) {
-		s.divergence = func(psi mirror.Potential, x, y []float64) float64 { return math.Sqrt(mirror.Divergence(psi, x, y)) }
-	},
-	"wrong powers": func(s *subject) {
-		s.powers = func(p, x float64) (float64, float64) { return math.Pow(x, p), math.Pow(x, p-0.5) }
-	},
-	"powers swapped": func(s *subject) {
-		s.powers = func(p, x float64) (float64, float64) { return math.Pow(x, p), math.Pow(x, p-1.5) }
-	},
-	"wrong squared norm": func(s *subject) {
-		s.squared = func(p float64) mirror.Potential { return mirror.SquaredNorm(p + 1) }
-	},
-	"wrong form": func(s *subject) {
-		s.quadratic = func(a []float64) mirror.Potential { return mirror.Quadratic(scaled(1, ones(len(a)))) }
-	},
-	"polynomial path": func(s *subject) {
-		s.pathLoss = func(margin.Curved) margin.Curved { return linear.PolynomialTail{} }
-	},
-	"exponential path": func(s *subject) {
-		s.pathLoss = func(l margin.Curved) margin.Curved { return linear.Exponential{} }
-	},
-	"wrong direction": func(s *subject) {
-		right := s.direction
-		s.direction = func(prob linear.Problem, p float64) ([]float64, float64, error) {
-			u, m, err := right(prob, p)
-			if err != nil {
-				return nil, 0, err
-			}
-			v := make([]float64, len(u)) // turned by a right angle, pairwise
-			for j := range v {
-				v[j] = u[(j+1)%len(u)]
-			}
-			v[0] = -v[0]
-			return scaled(1/mirror.Norm(v, p), v), m, nil
-		}
-	},
-	"first row for a direction": func(s *subject) {
-		s.direction = func(prob linear.Problem, p float64) ([]float64, float64, error) {
-			_, d := prob.Dims()
-			u := make([]float64, d)
-			prob.X.AddMulTRows(u, []int{0}, []float64{1})
-			return scaled(1/mirror.Norm(u, p), u), 1, nil
-		}
-	},
-	"least norm in another p": func(s *subject) {
-		right := s.interpolate
-		s.interpolate = func(prob linear.Problem, p float64) ([]float64, error) { return right(prob, p+1) }
-	},
-}
-
-func ones(n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = 1
-	}
-	return x
-}
-
-// Every statement must fail under at least one of the breakers named beside it.
-var failsUnder = map[string]string{
-	"Equation (4a), Euler's identity":                          "wrong exponent",
-	"Dual norm of the mirror map":                              "wrong exponent",
-	"Definition 1, Bregman divergence":                         "wrong divergence",
-	"Divergence from 0":                                        "wrong divergence",
-	"Equation (4b), homogeneity":                               "degree of divergence",
-	"Divergence of unit vectors":                               "wrong exponent",
-	"Lemma 19, law of cosines":                                 "wrong divergence",
-	"Inverse mirror map":                                       "inverse 1 % off",
-	"Scalar inequality I":                                      "wrong powers",
-	"Scalar inequality II":                                     "powers swapped",
-	"Lemma 2, first form":                                      "wrong exponent",
-	"Lemma 2, second form":                                     "wrong exponent",
-	"Argmin form of the update":                                "inverse 1 % off",
-	"Lemma 3":                                                  "wrong sign",
-	"Inequality (5), the moving target":                        "wrong direction",
-	"Inequality (6), the summed moving target":                 "wrong direction",
-	"Growth of the cross term":                                 "wrong direction",
-	"Lemma 18, lower bound on ⟨−η∇L(w_t), w_t⟩":                "wrong sign",
-	"Rate of the loss":                                         "frozen",
-	"Lemma 11, the reference vector":                           "wrong direction",
-	"Corollary 12, the cross term":                             "wrong direction",
-	"Lemma 16, step to the upper bound":                        "wrong sign",
-	"Lemma 16, step to the lower bound":                        "frozen",
-	"Margin and norm":                                          "wrong norm",
-	"Lemma 4: loss":                                            "wrong sign",
-	"Lemma 4: norm":                                            "frozen",
-	"Theorem 13: limit direction, constant step":               "wrong direction",
-	"Theorem 13: limit direction":                              "wrong p",
-	"Corollary 15: rate in the norm":                           "wrong direction",
-	"Corollary 17: rate in t":                                  "wrong direction",
-	"Uniqueness of the max-margin direction":                   "first row for a direction",
-	"Proposition 14, exponential loss":                         "polynomial path",
-	"Proposition 14, logistic loss":                            "polynomial path",
-	"Beyond the paper: regularised direction, polynomial tail": "exponential path",
-	"Beyond the paper: ½‖·‖ₚ² and (1/p)‖·‖ₚᵖ":                  "wrong squared norm",
-	"Beyond the paper: quadratic potential":                    "wrong form",
-	"Regression: divergence never rises":                       "wrong square",
-	"Regression: limit":                                        "least norm in another p",
-}
-
-func TestEveryStatementHoldsAndFailsWhenTheAlgorithmIsBroken(t *testing.T) {
+func TestEveryStatementFailsWhenWhatItIsAboutIsBroken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some twenty runs of verify")
 	}
-	ps := []float64{1.5, 3}
-	outcomes := func(ctx context.Context, breaker string) map[string]Finding {
-		sub := ours(ctx)
-		if breaker != "" {
-			breakers[breaker](&sub)
-		}
-		findings, _, err := verify(ctx, sub, ps, 1, func(int) {})
-		if err != nil {
-			t.Fatalf("%s: %v", breaker, err)
-		}
-		out := map[string]Finding{}
-		for _, f := range findings {
-			out[f.Name] = f
-		}
-		return out
+	m, err := breakAll(t.Context(), breakerPs, 1, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
 	}
-	whole := outcomes(t.Context(), "")
-	for name, f := range whole {
-		if !f.Pass {
-			t.Errorf("%s: measured %v, bound %v (%s)", name, f.Measured, f.Bound, f.Worst)
-		}
-		if _, ok := failsUnder[name]; !ok {
-			t.Errorf("%s has no breaker: say what makes it fail", name)
+	for _, f := range m.findings {
+		if f.Verdict != Pass {
+			t.Errorf("%s: %s, measured %v, bound %v (%s)", f.Name, f.Verdict, f.Measured, f.Bound, f.Worst)
 		}
 	}
-	needed := map[string]bool{}
-	for name, b := range failsUnder {
-		if _, ok := whole[name]; !ok {
-			t.Errorf("there is no statement %q", name)
-		}
-		needed[b] = true
+	for _, name := range m.missed() {
+		t.Errorf("%s: nothing that breaks it, or that it breaks", name)
 	}
-	for b := range breakers {
-		if !needed[b] {
-			t.Errorf("the breaker %q breaks nothing", b)
-			continue
+	t.Log("\n" + m.table().Text())
+}
+
+// The default of verify is seeds 1 to 3; the statements hold for any.
+func TestStatementsHoldForOtherSeedsAndEveryP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a run of verify")
+	}
+	ps := append([]float64{1.05, 20}, numbers.Ps...)
+	findings, _, err := verify(t.Context(), ours(t.Context()), ps, 1001, 1, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		if f.Verdict == Fail || f.Verdict == NotTested {
+			t.Errorf("%s: %s, measured %v, bound %v (%s)", f.Name, f.Verdict, f.Measured, f.Bound, f.Worst)
 		}
-		broken := outcomes(t.Context(), b)
-		for name, by := range failsUnder {
-			if by == b && broken[name].Pass {
-				t.Errorf("%s still passes with %s: measured %v, bound %v", name, b, broken[name].Measured, broken[name].Bound)
+		undecided := slices.DeleteFunc(f.Without(), func(p float64) bool { return !slices.Contains(numbers.Ps, p) })
+		if len(undecided) > 2 {
+			t.Errorf("%s is not decided for p = %v", f.Name, undecided)
+		}
+		for _, b := range f.ByP {
+			if (b.Verdict == Undecided || b.Verdict == NotTested) && b.Reason == "" {
+				t.Errorf("%s, p = %v: %s without a reason", f.Name, b.P, b.Verdict)
+			}
+			if b.Verdict == Refuted && b.P <= 3 {
+				t.Errorf("%s, p = %v: %s", f.Name, b.P, b.Reason)
 			}
 		}
 	}
@@ -236,23 +64,54 @@ func TestEveryStatementHoldsAndFailsWhenTheAlgorithmIsBroken(t *testing.T) {
 
 func TestAStatementThatWasNeverTestedDoesNotPass(t *testing.T) {
 	st := statement[setting]{Bound: 1}
-	if st.judge(newTally(false)).Pass {
-		t.Error("no cases, and it passes")
+	run := func(change func(*tally)) Finding {
+		r := newTally(false)
+		r.about, r.p, r.here = true, 2, setting{name: "R²", p: 2}
+		change(r)
+		return st.judge([]*tally{r})
 	}
-	r := newTally(false)
-	r.here = setting{name: "R²", p: 2}
-	r.record(math.NaN())
-	r.here = setting{name: "R¹⁰⁰", p: 2}
-	r.record(0)
-	if f := st.judge(r); f.Pass || f.Worst != "R², p = 2" {
+	if f := st.judge(nil); f.Verdict != NotTested || f.Pass {
+		t.Errorf("no runs: %+v", f)
+	}
+	if f := run(func(*tally) {}); f.Verdict != NotTested || f.Pass {
+		t.Errorf("no cases: %+v", f)
+	}
+	if f := run(func(r *tally) { r.record(math.NaN()); r.record(0) }); f.Verdict != Fail || f.Worst != "R², p = 2" {
 		t.Errorf("NaN was forgotten: %+v", f)
 	}
-	r = newTally(false)
-	r.here = setting{name: "R²", p: 2}
-	r.record(0)
-	r.countIf(false)
-	if st.judge(r).Pass {
-		t.Error("the condition never held, and it passes")
+	if f := run(func(r *tally) { r.record(0); r.countIf(false) }); f.Verdict != NotTested {
+		t.Errorf("the condition never held: %+v", f)
+	}
+	if f := run(func(r *tally) { r.record(0); r.undecide("too short") }); f.Verdict != Undecided || f.Pass {
+		t.Errorf("undecided: %+v", f)
+	}
+	if f := run(func(r *tally) { r.record(2); r.undecide("too short") }); f.Verdict != Fail {
+		t.Errorf("undecided, but it fails: %+v", f)
+	}
+	if f := run(func(r *tally) { r.record(2); r.refute("here") }); f.Verdict != Refuted || f.ByP[0].Reason != "here" {
+		t.Errorf("refuted: %+v", f)
+	}
+	if f := run(func(r *tally) { r.record(0) }); f.Verdict != Pass || !f.Pass {
+		t.Errorf("it passes: %+v", f)
+	}
+}
+
+// One p that decides nothing must show in the line of all p.
+func TestAVerdictOverAllPNamesThoseWithoutADecision(t *testing.T) {
+	st := statement[setting]{Bound: 1}
+	var runs []*tally
+	for _, p := range []float64{2, 10} {
+		r := newTally(false)
+		r.about, r.where, r.here = true, where{p: p, data: "R²"}, setting{name: "R²", p: p}
+		r.record(0)
+		if p == 10 {
+			r.undecide("too short")
+		}
+		runs = append(runs, r)
+	}
+	f := st.judge(runs)
+	if f.Verdict != Partly || !slices.Equal(f.Without(), []float64{10}) || f.ByP[1].Reason != "too short" {
+		t.Errorf("%+v", f)
 	}
 }
 
@@ -268,28 +127,79 @@ func TestAHyperbolicLimitThatIsNotMeasuredSaysWhy(t *testing.T) {
 func TestVerifyPrintsOneLinePerStatementOrJSON(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		var out, errs bytes.Buffer
-		v := Verify{P: []float64{2}, Seeds: 1, Runs: t.TempDir(), Printed: command.Printed{JSON: asJSON}}
+		v := Verify{P: []float64{2}, Seeds: 1, Seed: 1, Runs: t.TempDir(), Printed: command.Printed{JSON: asJSON}}
 		if err := command.Run(t.Context(), &command.Env{Observer: command.Lines(&errs)}, &v, &out); err != nil {
 			t.Fatal(err)
 		}
 		if asJSON {
-			var got struct{ Statements []Finding }
-			if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Statements) != len(failsUnder) {
-				t.Errorf("%v, %d statements", err, len(got.Statements))
+			var got struct {
+				Statements []Finding
+				Verdicts   map[Verdict]int
 			}
-			beyond := 0
+			if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(got.Statements); n < 40 || got.Verdicts[Pass] != n {
+				t.Errorf("%d statements, verdicts %v", n, got.Verdicts)
+			}
 			for _, f := range got.Statements {
-				if f.Beyond {
-					beyond++
+				if len(f.ByP) != 1 || f.ByP[0].Verdict != Pass {
+					t.Errorf("%s: %+v", f.Name, f.ByP)
 				}
 			}
-			if beyond != 3 {
-				t.Errorf("%d statements beyond the paper, want 3: other potentials and the polynomial tail", beyond)
+		} else if n := strings.Count(out.String(), "\npass "); n < 40 || !strings.Contains(out.String(), ", 0 fail (") {
+			t.Errorf("%d lines begin with pass:\n%s", n, out.String())
+		}
+	}
+}
+
+// Each tail is written down twice, as a loss for descents and in logarithms for the checks.
+func TestTailsAgreeWithTheirLosses(t *testing.T) {
+	for _, l := range tails {
+		for _, s := range []float64{-5, -0.3, 0.1, 1, 7, 30} {
+			one, coef := []float64{s}, []float64{0}
+			if want := math.Log(l.loss.Sum(one)); math.Abs(l.log(s)-want) > 1e-12*(1+math.Abs(want)) {
+				t.Errorf("%s: log ℓ(%v) = %v, want %v", l.name, s, l.log(s), want)
 			}
-		} else if want := "\n35 statements of the paper and 3 beyond it hold, 0 fail"; !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
-		} else if n := strings.Count(out.String(), " pass "); n != len(failsUnder) {
-			t.Errorf("%d lines pass, want %d:\n%s", n, len(failsUnder), out.String())
+			if l.loss.Normalized(coef, one); math.Abs(coef[0]/l.slope(s)-1) > 1e-12 {
+				t.Errorf("%s: −ℓ′/ℓ(%v) = %v, want %v", l.name, s, l.slope(s), coef[0])
+			}
+			l.loss.Curvature(coef, one)
+			if least := coef[0] / l.loss.Sum(one); l.curve(s) < least*(1-1e-12) && s > 0 {
+				t.Errorf("%s: ℓ″/ℓ(%v) is %v, more than %v", l.name, s, least, l.curve(s))
+			}
+			if back := l.inverse(l.log(s)); math.Abs(back-s) > 1e-9*(1+math.Abs(s)) {
+				t.Errorf("%s: ℓ⁻¹(ℓ(%v)) = %v", l.name, s, back)
+			}
+			if l.exponential() && s > 0 {
+				top := math.Log(l.b) - l.a*s
+				if v := l.log(s); v > top+1e-12 || v < top+math.Log(l.kappa)-1e-12 {
+					t.Errorf("%s: log ℓ(%v) = %v is not between κb·e^(−as) and b·e^(−as)", l.name, s, v)
+				}
+			}
+		}
+	}
+}
+
+// The counterexample to Corollaries 15 and 17 by hand: the coordinates of w are independent, so w₁ − w₂/2 → p log 2.
+func TestTwoPointsTendToTheirClosedForm(t *testing.T) {
+	for _, p := range []float64{1.5, 2, 6} {
+		sub := ours(t.Context())
+		err := follow(t.Context(), sub, sub.descent(twoPoints(p), expTail, growingSteps), func(k *trajectory) {
+			if !k.ended {
+				return
+			}
+			// The next term is O(p²/w₁).
+			if got, want := k.next[0]-k.next[1]/2, p*math.Log(2); math.Abs(got-want) > p*p/k.next[0]*10 {
+				t.Errorf("p = %v: w₁ − w₂/2 = %v, want %v", p, got, want)
+			}
+			// ‖w‖ = w₁‖(1, 2)‖, and D‖w‖² → K.
+			if got := k.sample.dist * k.nextR * k.nextR; math.Abs(got/k.rateConstant()-1) > 0.05 {
+				t.Errorf("p = %v: D‖w‖² = %v, want %v", p, got, k.rateConstant())
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

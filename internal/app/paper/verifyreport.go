@@ -2,48 +2,47 @@ package paper
 
 import (
 	"fmt"
-	"math"
+	"slices"
+	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// slips are places where the paper's text differs from what is true, beyond those that stand beside a check.
-var slips = []string{
-	"1 − (1−ε)ᵖ in the last bound of the main proof should have the exponent p − 1: ∇ψ is homogeneous of degree p − 1.",
-	"“Divide by ‖w_T‖” in the simpler proof is ‖w_T‖^(p−1).",
-	"“Multiply by ‖w_t‖ᵖ” after the second scalar inequality is ‖w_{t−1}‖ᵖ.",
-	"The summed form of the main text has L(w₁), ψ(c₁u) and a sum from t = 1 where the sum from t = 0 gives " +
-		"L(w₀), ψ(c₀u) and t = 0.",
-	"The telescoping of the main proof assumes that ‖w_t‖ increases at every step; the check of the summed form does not.",
-}
-
-// unchecked are statements of the paper that no line checks.
-var unchecked = []string{
-	"Theorems 8 and 9, on gradient descent, which the paper quotes.",
-	"Theorem 13 and Lemmas 2 to 4 for losses other than the exponential loss.",
-	"The two bounds of Lemma 16 as stated, and its extension to other losses; two exact steps of its proof are checked.",
-	"The last steps of the proof of Theorem 13, from the summed moving target to the limit.",
-}
-
 // writeVerify writes the report of the statements.
-func writeVerify(run *runlog.Run, findings []Finding, hyper []hyperbolicLimit, seconds float64) {
-	differ := slips
+func writeVerify(run *runlog.Run, v *verified, ps []float64) {
+	findings, hyper := v.findings, v.hyperbolic
+	var differ []string
 	for _, f := range findings {
 		if f.Slip != "" {
 			differ = append(differ, fmt.Sprintf("%s: %s. Checked in the corrected form: %s.", f.Name, f.Slip, f.Claim))
 		}
 	}
 	doc := render.NewDocument(run, "Statements of the paper, checked",
-		fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), seconds))
+		fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), v.seconds))
 	doc.Say("%s, of %d lines in all. Each line is the worst over all its cases: problems in the plane and in R¹⁰⁰, "+
-		"several seeds, several p. A negative excess means room to spare. The lemmas assume that ψ − ηL is convex "+
-		"along the step; the column “condition held” is the share of steps with D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0 and "+
-		"what else a statement assumes. Only these steps test it.", hold(findings), len(findings))
+		"several seeds, several p, up to four losses, a constant step and growing steps. A negative excess means room to "+
+		"spare. The lemmas assume that ψ − ηL is convex along the step; the column “condition held” is the share of steps "+
+		"with D_{ψ−ηL}(w_{t+1}, w_t) ≥ 0 and what else a statement assumes. Only these steps test it.",
+		summary(findings), len(findings))
 	doc.Section("Statements")
 	doc.AddTables(render.Named{Name: "statements", Table: verifyTable(findings)})
-	doc.Section("What is not checked")
-	doc.List(unchecked...)
+	if list := counterexamples(findings); len(list) > 0 {
+		doc.Section("False as printed")
+		doc.List(list...)
+	}
+	doc.Section("By p")
+	doc.AddTables(render.Named{Name: "by_p", Table: byPTable(findings, ps)})
+	if list := undecidedPairs(findings); len(list) > 0 {
+		doc.Section("What is not decided, and why")
+		doc.List(list...)
+	}
+	if v.broken != nil {
+		doc.Section("Every check can fail")
+		doc.Say("The algorithm and what it is compared with are broken on purpose, in %d ways, for p = 1.5, 2 and 3 and one "+
+			"seed. A cross means that the statement fails then.", len(breakers))
+		doc.AddTables(render.Named{Name: "breakers", Table: v.broken.table()})
+	}
 	doc.Section("What each line says")
 	var claims []string
 	for _, f := range findings {
@@ -70,24 +69,67 @@ func writeVerify(run *runlog.Run, findings []Finding, hyper []hyperbolicLimit, s
 	doc.Save()
 }
 
-// hold counts the statements that hold, those of the paper apart from those beyond it.
-func hold(findings []Finding) string {
-	paper, beyond := 0, 0
+// count is how many statements have a verdict, those of the paper apart from ours.
+func count(findings []Finding, v Verdict) (paper, ours int) {
 	for _, f := range findings {
 		switch {
-		case f.Pass && f.Beyond:
-			beyond++
-		case f.Pass:
+		case f.Verdict != v:
+		case f.Beyond:
+			ours++
+		default:
 			paper++
 		}
 	}
-	return fmt.Sprintf("%d statements of the paper and %d beyond it hold", paper, beyond)
+	return paper, ours
 }
 
-// verifyTable is one line per statement.
+// summary counts the verdicts.
+func summary(findings []Finding) string {
+	pass, ours := count(findings, Pass)
+	text := fmt.Sprintf("%d statements of the paper and %d of ours hold for every p", pass, ours)
+	for _, v := range []struct {
+		Verdict
+		text string
+	}{{Partly, "hold, but not every p decides them"}, {Refuted, "false as printed for some p"},
+		{Undecided, "not decided"}, {NotTested, "not tested"}} {
+		if paper, ours := count(findings, v.Verdict); paper+ours > 0 {
+			text += fmt.Sprintf(", %d %s", paper+ours, v.text)
+		}
+	}
+	paper, beyond := count(findings, Fail)
+	return text + fmt.Sprintf(", %d fail", paper+beyond)
+}
+
+// undecidedPairs lists what is not decided, with the reason: a line for each statement and p.
+func undecidedPairs(findings []Finding) []string {
+	var out []string
+	for _, f := range findings {
+		for _, b := range f.ByP {
+			if b.Verdict == Undecided || b.Verdict == NotTested {
+				out = append(out, fmt.Sprintf("%s, p = %v: %s: %s.", f.Name, b.P, b.Verdict, b.Reason))
+			}
+		}
+	}
+	return out
+}
+
+// counterexamples lists what is false as printed.
+func counterexamples(findings []Finding) []string {
+	var out []string
+	for _, f := range findings {
+		for _, b := range f.ByP {
+			if b.Verdict == Refuted {
+				out = append(out, fmt.Sprintf("%s, p = %v: %s.", f.Name, b.P, b.Reason))
+			}
+		}
+	}
+	return out
+}
+
+// verifyTable is one line per statement, the verdict first.
 func verifyTable(findings []Finding) render.Table {
 	t := render.Table{Title: "Statements of the paper",
-		Header: []string{"statement", "measured", "bound", "condition held", "cases", "worst case", ""}}
+		Header: []string{"", "statement", "measured", "bound", "condition held", "cases", "p without a decision", "on"}}
 	for _, f := range findings {
 		bound := fmt.Sprintf("≤ %.0e", f.Bound)
 		if f.Bound >= 0.01 {
@@ -96,23 +138,58 @@ func verifyTable(findings []Finding) render.Table {
 		if f.AtLeast {
 			bound = fmt.Sprintf("≥ %g", f.Bound)
 		}
-		share := render.Text("always")
+		held := render.Text("always")
 		if f.Share != nil {
-			share = render.Text("%.1f %%", 100**f.Share)
-		}
-		verdict := render.Text("pass")
-		switch {
-		case !f.Tested && !math.IsNaN(float64(f.Measured)):
-			verdict = render.Text("not tested")
-		case !f.Pass:
-			verdict = render.Text("FAIL")
+			held = render.Text("%.1f %%", 100**f.Share)
 		}
 		measured := render.Text("–")
 		if f.Tested {
 			measured = render.Short(float64(f.Measured), 2)
 		}
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", f.Name), measured, render.Text("%s", bound), share,
-			render.Text("%d", f.Cases), render.Text("%s", f.Worst), verdict})
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", f.Verdict), render.Text("%s", f.Name), measured,
+			render.Text("%s", bound), held, render.Text("%d", f.Cases), render.Text("%s", listed(f.Without())),
+			render.Text("%s", strings.Join(append(slices.Clone(f.Data), f.Losses...), ", "))})
 	}
 	return t
+}
+
+// byPTable has the verdict, the decided cases and the share of steps for each p.
+func byPTable(findings []Finding, ps []float64) render.Table {
+	t := render.Table{Title: "By p",
+		Header: []string{"statement"},
+		Note: "The verdict, and the share of steps on which the statement's condition held. A p passes if no case fails and, on one " +
+			"kind of data with one rule of steps, at least half of the descents decide it."}
+	for _, p := range ps {
+		t.Header = append(t.Header, fmt.Sprintf("p = %v", p))
+	}
+	for _, f := range findings {
+		row := []render.Cell{render.Text("%s", f.Name)}
+		for _, p := range ps {
+			cell := render.Text("–")
+			for _, b := range f.ByP {
+				if b.P != p {
+					continue
+				}
+				text := string(b.Verdict)
+				if b.Share != nil {
+					text += fmt.Sprintf(" %.0f %%", 100**b.Share)
+				}
+				cell = render.Text("%s", text)
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func listed(ps []float64) string {
+	if len(ps) == 0 {
+		return "none"
+	}
+	var out []string
+	for _, p := range ps {
+		out = append(out, fmt.Sprint(p))
+	}
+	return strings.Join(out, ", ")
 }

@@ -1,0 +1,172 @@
+package paper
+
+import (
+	"math"
+	"slices"
+
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
+)
+
+// asymptoticStatements are about how fast the direction converges once the norm is large: what Corollaries 15 and 17
+// state, and what is true.
+//
+// The dual vector z = ∇ψ(w) grows along ∇ψ(u) = Σaᵢxᵢ, a sum over support vectors. So the examples' weights in the
+// gradient tend to those of a: e^(−mᵢ) ∝ aᵢ. Then mᵢ = M − log aᵢ, and w = ‖w‖u + δ with a bounded δ, tangent to the unit
+// sphere at u. If the support vectors span the space, as two do in the plane, they determine δ, and
+//
+//	D(u, w/‖w‖)·‖w‖² → K = ½⟨δ, ∇²ψ(u)δ⟩
+//
+// for every p. ‖w‖^−2 is more than ‖w‖^−(p−1) if p > 3. So the corollaries are false for p > 3, wherever K > 0.
+var asymptoticStatements = []statement[*trajectory]{
+	rateStatement("Corollary 15, the rate in the norm", "D(u, w_t/‖w_t‖)·‖w_t‖^(p−1) stays bounded", "‖w‖",
+		func(pt ratePoint) float64 { return pt.r }),
+	rateStatement("Corollary 17, the rate in t", "D(u, w_t/‖w_t‖)·log^(p−1) τ stays bounded", "log t",
+		func(pt ratePoint) float64 { return pt.logTau }),
+	{
+		Name:     "the rate of the direction, two support vectors in the plane",
+		Claim:    "D(u, w_t/‖w_t‖)·‖w_t‖² → K = ½⟨δ, ∇²ψ(u)δ⟩ for every p, ⟨δ, xᵢ − xⱼ⟩ = log(aⱼ/aᵢ), ⟨δ, ∇ψ(u)⟩ = 0",
+		Quantity: "largest |D‖w‖²/K − 1| at the end",
+		Bound:    0.05,
+		Beyond:   true,
+		Runs:     farRuns,
+		At:       func(k *trajectory) bool { return k.ended && k.plane() && !math.IsNaN(k.rateConstant()) },
+		If:       sinceConvex,
+		Check: func(k *trajectory, r *tally) {
+			constant := k.rateConstant()
+			end := k.history[len(k.history)-1]
+			at := func(pt ratePoint) float64 { return pt.dist * pt.r * pt.r }
+			v := math.Abs(at(end)/constant - 1)
+			// The start is forgotten like ‖w‖^(1−p), and the error of the law is O(p²/‖w‖).
+			settled := math.Pow(end.r, k.p-1) > 90 && k.margin*end.r > 300+10*k.p*k.p
+			if v > 0.05 && !settled || end.dist < rateFloor {
+				r.undecide("D‖w‖² is still %.0f %% from K at ‖w‖ = %.3g: it needs a larger norm", 100*v, end.r)
+				v = min(v, 0.05)
+			}
+			r.record(v)
+		},
+	},
+}
+
+// rateFloor is the least divergence that is not rounding: u is exact to 1e-10 at least.
+const rateFloor = 1e-14
+
+// farRuns are descents that get far enough for asymptotics.
+func farRuns(w where) bool { return expLoss(w) && w.rule == growingSteps }
+
+// rateStatement is a rate as printed: D·x^(p−1) stays bounded. For p ≤ 3 it has to: no larger over the last factor of
+// ten in x than over the factor before. For p > 3 the two points are the counterexample.
+func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[*trajectory] {
+	return statement[*trajectory]{
+		Name: name,
+		Claim: claim + ": its largest over the last factor of ten in " + of + " is at most that over the factor of ten " +
+			"before; p > 3 on two points alone",
+		Slip: "false for p > 3: for the points (1, 0) and (0, 1/2) the coordinates of w are independent, w₁ − w₂/2 → p log 2, " +
+			"and so D‖w‖² tends to a positive constant, while D‖w‖^(p−1) grows without bound",
+		Quantity: "largest ratio",
+		Bound:    1.12, // x^0.05: D‖w‖² may still be growing towards K
+		Runs: func(w where) bool {
+			return farRuns(w) && (w.p <= 3 || w.data == twoPointsName)
+		},
+		At: func(k *trajectory) bool { return k.ended },
+		If: sinceConvex,
+		Check: func(k *trajectory, r *tally) {
+			end := k.history[len(k.history)-1]
+			largest := func(from, to float64) float64 {
+				v := 0.0
+				for _, pt := range k.history {
+					if at := x(pt); at > from && at <= to && pt.dist > rateFloor {
+						v = max(v, pt.dist*math.Pow(at, k.p-1))
+					}
+				}
+				return v
+			}
+			last := x(end)
+			ratio := largest(last/10, last) / max(largest(last/100, last/10), 1e-300)
+			if k.p > 3 {
+				if exponent := math.Log10(ratio); exponent > 0.05 {
+					r.refute("two points, (1, 0) and (0, 1/2): D falls like %s^%.2f and not like %s^%.4g up to ‖w‖ = %.3g", of,
+						exponent+1-k.p, of, 1-k.p, end.r)
+				}
+			}
+			if k.p <= 3 && k.plane() && k.margin*end.r < 500 || !k.plane() && k.margin*end.r < 100 {
+				r.undecide("γ̂‖w‖ reaches %.3g only: two factors of ten are needed beyond the start", k.margin*end.r)
+				ratio = min(ratio, 1)
+			}
+			r.record(ratio)
+		},
+	}
+}
+
+// pointAt is the first point of the history from a norm on.
+func (k *trajectory) pointAt(r float64) ratePoint {
+	for _, pt := range k.history {
+		if pt.r >= r {
+			return pt
+		}
+	}
+	return k.history[len(k.history)-1]
+}
+
+// rateConstant is K, NaN if the support vectors are not two.
+func (k *trajectory) rateConstant() float64 {
+	k.prob.Margins(k.m, k.u)
+	var support []int
+	for i, m := range k.m {
+		if m < k.margin*(1+1e-6) {
+			support = append(support, i)
+		}
+	}
+	if len(support) != 2 {
+		return math.NaN()
+	}
+	var x [2][2]float64
+	for e, axis := range [][]float64{{1, 0}, {0, 1}} { // the rows, with their labels
+		k.prob.Margins(k.m, axis)
+		x[0][e], x[1][e] = k.m[support[0]], k.m[support[1]]
+	}
+	g := make([]float64, 2)
+	k.psi.Mirror(g, k.u)
+	det := x[0][0]*x[1][1] - x[0][1]*x[1][0]
+	a0 := (g[0]*x[1][1] - g[1]*x[1][0]) / det // ∇ψ(u) = a₀x₀ + a₁x₁
+	a1 := (x[0][0]*g[1] - x[0][1]*g[0]) / det
+	if !(a0 > 1e-6 && a1 > 1e-6) {
+		return math.NaN() // one of them is on the margin without need
+	}
+	tangent := []float64{-g[1], g[0]}
+	slope := tangent[0]*(x[0][0]-x[1][0]) + tangent[1]*(x[0][1]-x[1][1])
+	size := math.Log(a1/a0) / slope
+	var constant float64
+	for j, v := range tangent {
+		constant += 0.5 * (k.p - 1) * math.Pow(math.Abs(k.u[j]), k.p-2) * size * size * v * v
+	}
+	if constant < 1e-4 {
+		return math.NaN() // the law has no room before rounding
+	}
+	return constant
+}
+
+const twoPointsName = "two points"
+
+// twoPoints is the counterexample: the points (1, 0) and (0, 1/2), u ∝ (1, 2), and a start at 0.
+func twoPoints(p float64) setting {
+	return setting{twoPointsName, linear.Problem{X: matrix.FromRows([][]float64{{1, 0}, {0, 0.5}})}, []float64{0.5, 0.5}, p}
+}
+
+// descents checks everything about p-GD along descents on all settings, with several losses and both rules of steps.
+func descents(sub subject, sets []setting, ps []float64) *statementGroup[*trajectory] {
+	g := &statementGroup[*trajectory]{oneCase: true,
+		statements: slices.Concat(stepStatements, proofStatements, growthStatements, asymptoticStatements)}
+	for _, set := range sets {
+		for _, l := range tails {
+			g.runs = append(g.runs, sub.run(sub.descent(set, l, growingSteps), set.space()))
+			if l.name == expTail.name || l.name == logisticTail.name { // the losses that the paper names
+				g.runs = append(g.runs, sub.run(sub.descent(set, l, constantSteps), set.space()))
+			}
+		}
+	}
+	for _, p := range ps {
+		g.runs = append(g.runs, sub.run(sub.descent(twoPoints(p), expTail, growingSteps), twoPointsName))
+	}
+	return g
+}
