@@ -60,10 +60,12 @@ var addedKeys = map[string]bool{
 // newKeys are those that came after both sets.
 var newKeys = map[string]bool{
 	"results_version": true, // a plan: what programs must share to work on it
+	"claims":          true, // reproduce linear: what the paper says of its tables, counted
 }
 
-// newFiles are those that came after both sets: the largest margins of a path, for its page.
-var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$`)
+// newFiles are those that came after both sets: the largest margins of a path, for its page, and the paper's claims
+// about its tables.
+var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/tables/claims\.(csv|md|tex)$`)
 
 // droppedKeys are those that 67def19 wrote and today's program does not.
 var droppedKeys = map[string]bool{

@@ -229,15 +229,8 @@ func (b *bias) run(ctx context.Context, t *trial, k int, progress func(int)) (an
 // frequencies counts over the trials of a reading how often each diagonal entry is its column's least.
 func (b *bias) frequencies(reading dataset.Reading, early bool) (counts []int, of int) {
 	counts = make([]int, len(numbers.Ps))
-	for _, t := range b.trials {
-		if t.Reading != reading {
-			continue
-		}
+	for _, rows := range b.tablesOf(reading, early) {
 		of++
-		rows := t.Final
-		if early {
-			rows = t.Early
-		}
 		for k, ok := range diagonal(rows) {
 			if ok {
 				counts[k]++
@@ -263,12 +256,8 @@ func (b *bias) frequencyTable() render.Table {
 	}
 	for _, reading := range readings {
 		for _, early := range []bool{true, false} {
-			steps := b.steps
-			if early {
-				steps = b.early
-			}
 			counts, of := b.frequencies(reading, early)
-			row := []render.Cell{render.Text("0.1 is the %v, %s steps", reading, render.Thousands(steps))}
+			row := []render.Cell{render.Text("0.1 is the %v, %s steps", reading, render.Thousands(b.stepsOf(early)))}
 			for _, c := range counts {
 				row = append(row, countCell(c, of))
 			}
@@ -361,7 +350,7 @@ func (b *bias) tables() []render.Table {
 	first := b.trials[0]
 	fast := normsTable(fmt.Sprintf("Accelerated from w = 0: seed %d, at margin 1", first.Seed), "",
 		b.fastRows(first.Seed), 3)
-	return []render.Table{b.trialTable(first), b.frequencyTable(), fast, b.fastTable()}
+	return []render.Table{b.trialTable(first), b.frequencyTable(), b.claimsTable(), fast, b.fastTable()}
 }
 
 // findings say how often the diagonal holds, for p-GD, the accelerated method and the exact solutions.
@@ -379,6 +368,7 @@ func (b *bias) findings() []string {
 		out = append(out, fmt.Sprintf("R¹⁰⁰ with 0.1 read as a %v: of %d data sets, p-GD has the smallest ℓₚ norm in %s.",
 			reading, of, byP(counts)))
 	}
+	out = append(out, b.claimsFinding())
 	counts, of := b.fastDiagonals()
 	out = append(out, fmt.Sprintf("R¹⁰⁰ with the accelerated method from w = 0, to a certified gap of 0.1 %%: "+
 		"of %d data sets, the diagonal holds in %s.", of, byP(counts)))
@@ -400,6 +390,7 @@ func (b *bias) section(doc *render.Document) error {
 	doc.Say("Fifteen sparse points of R¹⁰⁰, step 10⁻⁴. Each classifier is rescaled to margin 1 and measured in eight " +
 		"norms. The theorem says: the shaded diagonal should be the least of its column, which is bold.")
 	doc.AddTables(render.Named{Name: "diagonal", Table: b.frequencyTable()})
+	doc.AddTables(render.Named{Name: "claims", Table: b.claimsTable()})
 	first := b.trials[0]
 	other := b.trials[len(b.trials)/2]
 	published := numbers.R100()
@@ -464,5 +455,5 @@ func (b *bias) json() map[string]any {
 		norms = append(norms, finite(row))
 	}
 	return map[string]any{"p": numbers.Ps, "diagonal": diagonal, "norms": norms,
-		"accelerated_norms": b.fastRows(b.trials[0].Seed)}
+		"accelerated_norms": b.fastRows(b.trials[0].Seed), "claims": b.claimsJSON()}
 }

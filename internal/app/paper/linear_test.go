@@ -46,7 +46,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	}
 	for _, f := range []string{"figures/figure1.svg", "figures/figure1.png", "tables/diagonal.csv",
 		"tables/norms_all.csv", "tables/paper_trial1.md", "tables/regression.csv", "tables/figure1_curves.csv",
-		"tables/norms_accelerated.csv", "tables/accelerated.md"} {
+		"tables/norms_accelerated.csv", "tables/accelerated.md", "tables/claims.csv"} {
 		if st, err := os.Stat(filepath.Join(runs[0], f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -56,7 +56,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Figure 1", "The paper, trial 2", "10.688", "bounds c / log", "0.1 is the variance",
-		"nearest in which sense", "without its O(1) term", "Only the shaded norm"} {
+		"nearest in which sense", "without its O(1) term", "Only the shaded norm", "claims about its tables, counted"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the report lacks %q", want)
 		}

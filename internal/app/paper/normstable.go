@@ -3,6 +3,7 @@ package paper
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
@@ -56,15 +57,24 @@ func finite(x []float64) []*float64 {
 func diagonal(rows [][]float64) []bool {
 	out := make([]bool, len(numbers.Ps))
 	for k, p := range numbers.Ps {
-		j := normColumn(p)
-		out[k] = !math.IsNaN(rows[k][j])
-		for _, r := range rows {
-			if r[j] < rows[k][j]*(1-1e-9) { // exact solutions may tie
-				out[k] = false
-			}
-		}
+		out[k] = least(rows, p, numbers.Ps)
 	}
 	return out
+}
+
+// least reports whether the row of p is the least of some rows in the column of its norm.
+func least(rows [][]float64, p float64, among []float64) bool {
+	j := normColumn(p)
+	own := rows[slices.Index(numbers.Ps, p)][j]
+	return !math.IsNaN(own) && !slices.ContainsFunc(among, func(q float64) bool {
+		return smaller(rows[slices.Index(numbers.Ps, q)][j], own)
+	})
+}
+
+// smaller reports whether the norm a is below b. Exact solutions may tie. A classifier that does not separate the data
+// has NaN for a norm: any that does is smaller.
+func smaller(a, b float64) bool {
+	return a < b*(1-1e-9) || !math.IsNaN(a) && math.IsNaN(b)
 }
 
 // normColumn is the column of ℓₚ.
