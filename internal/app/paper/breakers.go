@@ -52,8 +52,8 @@ var breakers = []breaker{
 	{"long step", "the step is fifty times what it should be", true, scaleGradient(50)},
 	{"first example", "the gradient is that of the first example alone", true, func(s *subject) {
 		right := s.loss
-		s.loss = func(l margin.Curved) linear.Loss { return changed{right(l), firstOnly} }
-		s.square = changed{s.square, firstOnly}
+		s.loss = func(l margin.Curved) linear.Loss { return otherGradient{right(l), firstOnly} }
+		s.square = otherGradient{s.square, firstOnly}
 	}},
 	{"perturbed limit", "the limit direction is turned by some ten degrees", false, func(s *subject) {
 		right, regularised, interpolate := s.direction, s.regularised, s.interpolate
@@ -130,14 +130,14 @@ func (w wrongInverse) Inverse(dst, z []float64) {
 	}
 }
 
-// changed is a loss with another gradient.
-type changed struct {
+// otherGradient is a loss with another gradient.
+type otherGradient struct {
 	linear.Loss
 	change func(coef []float64)
 }
 
-func (c changed) Weights(dst, s []float64)    { c.Loss.Weights(dst, s); c.change(dst) }
-func (c changed) Normalized(dst, s []float64) { c.Loss.Normalized(dst, s); c.change(dst) }
+func (c otherGradient) Weights(dst, s []float64)    { c.Loss.Weights(dst, s); c.change(dst) }
+func (c otherGradient) Normalized(dst, s []float64) { c.Loss.Normalized(dst, s); c.change(dst) }
 
 func firstOnly(coef []float64) { clear(coef[1:]) }
 
@@ -150,8 +150,8 @@ func scaleGradient(factor float64) func(*subject) {
 	}
 	return func(s *subject) {
 		right := s.loss
-		s.loss = func(l margin.Curved) linear.Loss { return changed{right(l), scale} }
-		s.square = changed{s.square, scale}
+		s.loss = func(l margin.Curved) linear.Loss { return otherGradient{right(l), scale} }
+		s.square = otherGradient{s.square, scale}
 	}
 }
 

@@ -128,8 +128,8 @@ func counterexamples(findings []Finding) []string {
 
 // verifyTable is one line per statement, the verdict first.
 func verifyTable(findings []Finding) render.Table {
-	t := render.Table{Title: "Statements of the paper",
-		Header: []string{"", "statement", "measured", "bound", "condition held", "cases", "p without a decision", "on"}}
+	t := render.Table{Title: "Statements of the paper", Left: 2,
+		Header: []string{"", "statement", "measured", "bound", "condition held", "cases", "undecided p", "on"}}
 	for _, f := range findings {
 		bound := fmt.Sprintf("≤ %.0e", f.Bound)
 		if f.Bound >= 0.01 {
@@ -145,6 +145,8 @@ func verifyTable(findings []Finding) render.Table {
 		measured := render.Text("–")
 		if f.Tested {
 			measured = render.Short(float64(f.Measured), 2)
+		} else {
+			held = measured
 		}
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", f.Verdict), render.Text("%s", f.Name), measured,
 			render.Text("%s", bound), held, render.Text("%d", f.Cases), render.Text("%s", listed(f.Without())),

@@ -5,15 +5,17 @@ import (
 	"strings"
 )
 
-// LaTeX returns the table for the booktabs package, the best of a column in bold. The first column is aligned left, the
-// others right.
+// LaTeX returns the table for the booktabs package, the best of a column in bold. Columns are aligned
+// as in the table.
 func (t Table) LaTeX() []byte {
 	var b strings.Builder
 	b.WriteString("% \\usepackage{booktabs}\n\\begin{table}\n\\centering\n")
 	if t.Title != "" {
 		fmt.Fprintf(&b, "\\caption{%s}\n", tex(t.Title))
 	}
-	fmt.Fprintf(&b, "\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("r", max(0, len(t.Header)-1)))
+	left := min(max(t.Left, 1), len(t.Header))
+	fmt.Fprintf(&b, "\\begin{tabular}{%s%s}\n\\toprule\n", strings.Repeat("l", left),
+		strings.Repeat("r", len(t.Header)-left))
 	line := func(cells []string) { b.WriteString(strings.Join(cells, " & ") + " \\\\\n") }
 	var header []string
 	for _, h := range t.Header {

@@ -16,7 +16,11 @@ type Table struct {
 	Note   string // a sentence below it
 	Header []string
 	Rows   [][]Cell
+	Left   int // how many columns are aligned left, not right; 0: the first
 }
+
+// left reports whether a column is aligned left.
+func (t Table) left(column int) bool { return column < max(t.Left, 1) }
 
 // Cell is one entry: its text, and its number if it has one.
 type Cell struct {
@@ -109,7 +113,7 @@ func (t Table) Markdown() []byte {
 	}
 	b.WriteString("\n|")
 	for j := range t.Header {
-		if j == 0 {
+		if t.left(j) {
 			b.WriteString("---|")
 		} else {
 			b.WriteString("---:|")
@@ -151,10 +155,13 @@ func (t Table) Text() string {
 	var b strings.Builder
 	line := func(j int, s string) {
 		pad := strings.Repeat(" ", width[j]-len([]rune(s)))
-		if j == 0 {
+		if j > 0 {
+			b.WriteString("  ")
+		}
+		if t.left(j) {
 			b.WriteString(s + pad)
 		} else {
-			b.WriteString("  " + pad + s)
+			b.WriteString(pad + s)
 		}
 	}
 	if t.Title != "" {
@@ -181,8 +188,12 @@ func (t Table) HTML() string {
 		fmt.Fprintf(&b, "<figcaption>%s</figcaption>", html.EscapeString(t.Title))
 	}
 	b.WriteString(`<div class="scroll"><table><thead><tr>`)
-	for _, h := range t.Header {
-		fmt.Fprintf(&b, `<th scope="col">%s</th>`, html.EscapeString(h))
+	for j, h := range t.Header {
+		class := ""
+		if j > 0 && t.left(j) {
+			class = ` class="left"`
+		}
+		fmt.Fprintf(&b, `<th scope="col"%s>%s</th>`, class, html.EscapeString(h))
 	}
 	b.WriteString("</tr></thead><tbody>")
 	for _, r := range t.Rows {
@@ -191,6 +202,9 @@ func (t Table) HTML() string {
 			tag, class := "td", ""
 			if j == 0 {
 				tag = `th scope="row"`
+			}
+			if j > 0 && t.left(j) {
+				class += " left"
 			}
 			if c.Best {
 				class += " best"
