@@ -39,7 +39,8 @@ var asymptoticStatements = []statement[*trajectory]{
 			v := math.Abs(at(end)/constant - 1)
 			// The start is forgotten like ‖w‖^(1−p), and the error of the law is O(p²/‖w‖), some 6p²/‖w‖.
 			settled := math.Pow(end.r, k.p-1) > 90 && k.margin*end.r > 300+30*k.p*k.p
-			if v > 0.1 && !settled || end.dist < rateFloor {
+			falling := math.Abs(at(k.pointAt(end.r/3))/constant-1) > 2*v // as 1/‖w‖ does
+			if v > 0.1 && (!settled || falling) || end.dist < rateFloor {
 				r.undecide("D‖w‖² is still %.0f %% from K at ‖w‖ = %.3g: it needs a larger norm", 100*v, end.r)
 				v = min(v, 0.1)
 			}
@@ -60,7 +61,7 @@ func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[
 	return statement[*trajectory]{
 		Name: name,
 		Claim: claim + ": its largest over the last factor of ten in " + of + " is at most that over the factor of ten " +
-			"before; p > 3 on two points alone",
+			"before, or its growth slows down; p > 3 on two points alone",
 		Slip: "false for p > 3: for the points (1, 0) and (0, 1/2) the coordinates of w are independent, w₁ − w₂/2 → p log 2, " +
 			"and so D‖w‖² tends to a positive constant, while D‖w‖^(p−1) grows without bound",
 		Quantity: "largest ratio",
@@ -82,7 +83,8 @@ func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[
 				return v
 			}
 			last := x(end)
-			ratio := largest(last/10, last) / max(largest(last/100, last/10), 1e-300)
+			growth := func(to float64) float64 { return largest(to/10, to) / max(largest(to/100, to/10), 1e-300) }
+			ratio := growth(last)
 			if k.p > 3 {
 				before := k.pointAt(end.r / 10)
 				exponent := math.Log(end.dist/before.dist) / math.Log(last/x(before))
@@ -90,6 +92,9 @@ func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[
 					r.refute("two points, (1, 0) and (0, 1/2): D falls like %s^%.2f and not like %s^%.4g up to ‖w‖ = %.3g", of,
 						exponent, of, 1-k.p, end.r)
 				}
+			}
+			if before := growth(last / 10); k.p <= 3 && ratio < math.Sqrt(before) {
+				ratio = min(ratio, 1) // what grows to a limit grows less and less; a power would grow as before
 			}
 			if k.p <= 3 && k.plane() && k.margin*end.r < 500 || !k.plane() && k.margin*end.r < 100 {
 				r.undecide("γ̂‖w‖ reaches %.3g only: two factors of ten are needed beyond the start", k.margin*end.r)

@@ -204,7 +204,30 @@ type checks interface {
 func verify(ctx context.Context, sub subject, ps []float64, first uint64, seeds int, progress func(int)) (
 	[]Finding, []hyperbolicLimit, error) {
 	sets := allSettings(ps, first, seeds)
-	groups := []checks{
+	groups := allChecks(sub, sets, ps, first, seeds)
+	tasks, hyper := hyperbolic(sub, sets)
+	for _, g := range groups {
+		tasks = append(tasks, g.tasks()...)
+	}
+	progress(len(tasks))
+	if err := runAll(ctx, tasks, func(int) {}, func(any) error { progress(1); return nil }); err != nil {
+		return nil, nil, err
+	}
+	return collect(groups), hyper, nil
+}
+
+// collect returns the findings of all groups.
+func collect(groups []checks) []Finding {
+	var findings []Finding
+	for _, g := range groups {
+		findings = append(findings, g.findings()...)
+	}
+	return findings
+}
+
+// allChecks are all statements, in the order of the report.
+func allChecks(sub subject, sets []setting, ps []float64, first uint64, seeds int) []checks {
+	return []checks{
 		identities(sub, ps, first, 20*seeds),
 		inequalities(sub, ps),
 		descents(sub, sets, ps),
@@ -214,17 +237,4 @@ func verify(ctx context.Context, sub subject, ps []float64, first uint64, seeds 
 		quadratics(sub, sets),
 		interpolations(sub, ps, first, seeds),
 	}
-	tasks, hyper := hyperbolic(sub, sets)
-	for _, g := range groups {
-		tasks = append(tasks, g.tasks()...)
-	}
-	progress(len(tasks))
-	if err := runAll(ctx, tasks, func(int) {}, func(any) error { progress(1); return nil }); err != nil {
-		return nil, nil, err
-	}
-	var findings []Finding
-	for _, g := range groups {
-		findings = append(findings, g.findings()...)
-	}
-	return findings, hyper, nil
 }
