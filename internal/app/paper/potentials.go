@@ -30,7 +30,7 @@ func squaredNorms(sub subject, sets []setting) *statementGroup[*trajectory] {
 	g := &statementGroup[*trajectory]{statements: squaredStatements, oneCase: true}
 	for _, set := range sets {
 		of := sub.descent(set, expTail, growingSteps)
-		of.psi, of.degree = mirror.SquaredNorm(set.p), 2
+		of.psi, of.degree, of.shorter = mirror.SquaredNorm(set.p), 2, 4
 		of.step = func() mirror.Potential { return sub.squared(set.p) }
 		g.runs = append(g.runs, sub.run(of, set.space()))
 	}
@@ -49,7 +49,7 @@ func quadratics(sub subject, sets []setting) *statementGroup[*trajectory] {
 		psi := mirror.Quadratic(a)
 		norm := func(w []float64) float64 { return math.Sqrt(2 * psi.Value(w)) }
 		r := sub.run(descentOf{
-			setting: set, geometry: geometry{psi, 2, norm}, loss: expTail, rule: growingSteps,
+			setting: set, geometry: geometry{psi, 2, norm}, loss: expTail, rule: growingSteps, shorter: 2,
 			step: func() mirror.Potential { return sub.quadratic(a) },
 			direction: func() ([]float64, float64, error) {
 				s, err := margin.SolveQuadratic(context.Background(), set.prob, a, margin.Settings{})

@@ -119,14 +119,12 @@ var stepStatements = []statement[*trajectory]{
 		Claim:    "D(c_t·u, w_{t+1}) ≤ D(c_t·u, w_t) − ηL(w_{t+1}) + ηL(w_t) for c_t = (1+α)‖w_t‖, the same α",
 		Quantity: oneStep,
 		Bound:    1e-11,
+		At:       func(k *trajectory) bool { return k.sampled || k.t < 1000 },
 		If:       func(k *trajectory) bool { return k.convex && !math.IsInf(k.rho, 1) },
 		Check: func(k *trajectory, r *tally) {
 			for _, times := range []float64{1, 2} {
 				c := scaled(k.r+times*k.rho, k.u)
 				r.atMost(k.d(c, k.next), k.d(c, k.w)+k.s*(1-k.ratio))
-				if !k.sampled {
-					break // the least c is the strictest
-				}
 			}
 		},
 	},

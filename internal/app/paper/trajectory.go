@@ -63,6 +63,7 @@ type descentOf struct {
 	// step is the descent's potential, and direction the limit, ‖u‖ = 1, with its margin.
 	step      func() mirror.Potential
 	direction func() (u []float64, margin float64, err error)
+	shorter   int // the number of steps is divided by this; 0: 1
 }
 
 // String names the case.
@@ -180,15 +181,16 @@ func follow(ctx context.Context, sub subject, of descentOf, each func(*trajector
 
 // length is the number of steps.
 func (d descentOf) length() int {
+	steps := constantR100
 	switch {
 	case d.rule == growingSteps && d.plane():
-		return growingR2
+		steps = growingR2
 	case d.rule == growingSteps:
-		return growingR100
+		steps = growingR100
 	case d.plane():
-		return constantR2
+		steps = constantR2
 	}
-	return constantR100
+	return steps / max(d.shorter, 1)
 }
 
 // start returns the subject's descent at w₀. The constant step is found with the true algorithm.
