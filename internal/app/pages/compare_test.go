@@ -211,7 +211,7 @@ func TestTheGeometryOfNetworksIsReportedAndExported(t *testing.T) {
 	if got := PaperSays(runs[1]); !strings.Contains(got, "94.01 ± 0.13 % test accuracy") {
 		t.Errorf("the paper says %q", got)
 	}
-	if got := PaperSays(readAll(t, run(t, "a", 3, 1, 0.1))[0]); !strings.Contains(got, "1/log^(p−1) t") {
+	if got := PaperSays(readAll(t, run(t, "a", 3, 1, 0.1))[0]); !strings.Contains(got, "‖w‖ₚ grows as log t") {
 		t.Errorf("the paper says %q", got)
 	}
 	var b bytes.Buffer
@@ -279,7 +279,7 @@ func TestTheReportHoldsWhatItPromises(t *testing.T) {
 	}
 	html, _ := os.ReadFile(cmd.Out)
 	for _, want := range []string{"Settings that differ", "Training loss", "0.2 ± 0.14", "b&lt;script&gt;",
-		"1/log^(p−1) t", "toprule"} {
+		"‖w‖ₚ grows as log t", "toprule"} {
 		if !bytes.Contains(html, []byte(want)) {
 			t.Errorf("the page lacks %q", want)
 		}
