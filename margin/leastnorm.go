@@ -84,8 +84,7 @@ type interpolator struct {
 
 func (k *interpolator) run() (*Interpolation, error) {
 	if !k.euclidean() {
-		return nil, fmt.Errorf("no w has ⟨xᵢ, w⟩ = yᵢ for all %d examples: some are combinations of others, with another "+
-			"target", k.n)
+		return nil, errContradiction(k.n)
 	}
 	k.atW = append(k.atW, k.w...)
 	p, gap := k.p, k.gap

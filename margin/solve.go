@@ -21,7 +21,7 @@ type Settings struct {
 	Progress      func(Iteration) // is told every step
 }
 
-// Iteration is what is known after N Newton steps: Lower ≤ γₚ ≤ Upper.
+// Iteration is what is known after N Newton steps: Lower ≤ γₚ ≤ Upper, or, of Project, bounds on the least divergence.
 type Iteration struct {
 	N            int
 	Lower, Upper float64
