@@ -59,9 +59,24 @@ var addedKeys = map[string]bool{
 
 // newKeys are those that came after both sets.
 var newKeys = map[string]bool{
-	"results_version": true, // a plan: what programs must share to work on it
-	"claims":          true, // reproduce linear: what the paper says of its tables, counted
+	"results_version":  true, // a plan: what programs must share to work on it
+	"claims":           true, // reproduce linear: what the paper says of its tables, counted
+	"regression_moved": true, // reproduce linear: the regressions from w₀ ≠ 0
+	"stiffness":        true, // a regression: why a constant step is too slow
 }
+
+// renewed is about the regressions, which were run for fewer p, and are run for all now.
+var (
+	// renewedParts are the elements of lists, or lines, that are not compared: by their experiment or name.
+	renewedParts = regexp.MustCompile(`^(regression|regression-moved)$`)
+	// renewedKeys have other values: only their keys are compared.
+	renewedKeys = map[string]bool{"$.regression": true}
+	// renewedFiles have other rows.
+	renewedFiles = map[string]bool{
+		"reproduce-linear/regression.csv":       true,
+		"reproduce-linear/regression_moved.csv": true,
+	}
+)
 
 // newFiles are those that came after both sets: the largest margins of a path, for its page, and the paper's claims
 // about its tables.
@@ -147,7 +162,7 @@ func (c *comparison) folders(got, want string) {
 		if err != nil || name == "args" || name == "files.txt" || strings.Contains(name, "checkpoints") {
 			return err
 		}
-		if c.old() && changedFiles[c.name+"/"+filepath.Base(name)] {
+		if file := c.name + "/" + filepath.Base(name); renewedFiles[file] || c.old() && changedFiles[file] {
 			return nil
 		}
 		c.at, c.faults = name, 0
@@ -188,6 +203,12 @@ func (c *comparison) lines(got, want []byte) {
 	if c.resumed && len(g) == len(w)+1 {
 		g = dropOne(g, w, stepOf)
 	}
+	renewed := func(line []byte) bool {
+		var l any
+		json.Unmarshal(line, &l) // else it is compared as it stands
+		return isRenewed(l)
+	}
+	g, w = slices.DeleteFunc(g, renewed), slices.DeleteFunc(w, renewed)
 	if c.shape {
 		g, w = g[:min(len(g), len(w))], w[:min(len(g), len(w))]
 	}
@@ -204,6 +225,17 @@ func (c *comparison) lines(got, want []byte) {
 			c.json(g[i], w[i])
 		}
 	}
+}
+
+// isRenewed reports whether an element of a list, or a line, is not compared.
+func isRenewed(v any) bool {
+	part, _ := v.(map[string]any)
+	for _, key := range []string{"experiment", "name"} {
+		if name, ok := part[key].(string); ok && renewedParts.MatchString(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // stepOf is the step that a line of metrics is of, -1 if it has none.
@@ -264,6 +296,7 @@ func (c *comparison) value(at string, got, want any) {
 		c.object(at, got, want)
 	case []any:
 		got, ok := got.([]any)
+		got, want = slices.DeleteFunc(got, isRenewed), slices.DeleteFunc(want, isRenewed)
 		if !ok || len(got) != len(want) && !c.shape {
 			c.fault("%s: %d elements, want %d", at, len(got), len(want))
 			return
@@ -301,7 +334,10 @@ func (c *comparison) object(at string, got, want map[string]any) {
 		if !ok {
 			c.fault("%s: no key %s", at, key)
 		} else if !ignoredKeys[key] && !ignoredKeys[at+"."+key] && !(c.old() && changedKeys[key]) {
-			c.value(at+"."+key, g, want[key])
+			part := *c
+			part.shape = c.shape || renewedKeys[at+"."+key]
+			part.value(at+"."+key, g, want[key])
+			c.faults = part.faults
 		}
 	}
 }

@@ -56,7 +56,7 @@ var breakers = []breaker{
 		s.square = otherGradient{s.square, firstOnly}
 	}},
 	{"perturbed limit", "the limit direction is turned by some ten degrees", false, func(s *subject) {
-		right, regularised, interpolate := s.direction, s.regularised, s.interpolate
+		right, regularised, project := s.direction, s.regularised, s.project
 		s.direction = func(prob linear.Problem, p float64) ([]float64, float64, error) {
 			u, m, err := right(prob, p)
 			return turned(u, p), m, err
@@ -65,7 +65,9 @@ var breakers = []breaker{
 			u, m, err := regularised(prob, p, loss)
 			return turned(u, p), m, err
 		}
-		s.interpolate = func(prob linear.Problem, p float64) ([]float64, error) { return interpolate(prob, p+1) }
+		s.project = func(prob linear.Problem, p float64, w0 []float64) (*margin.Projection, error) {
+			return project(prob, p+1, w0)
+		}
 	}},
 	{"opposite limit", "the limit direction points the other way", false, func(s *subject) {
 		right, regularised := s.direction, s.regularised

@@ -66,7 +66,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	}
 	lines := 0
 	err = runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil })
-	if err != nil || lines != 3+6+2*2*6+2*2*6 {
+	if err != nil || lines != 3+2*6+2*2*6+2*2*6 {
 		t.Errorf("%d metrics, %v", lines, err)
 	}
 	if !strings.Contains(out.String(), "smallest ℓₚ norm") {
@@ -118,40 +118,62 @@ func TestRescaledClassifiersHaveMarginOneNorms(t *testing.T) {
 // The certificate of the regression must not accept anything else than a least-norm solution.
 func TestRegressionCertificateCanFail(t *testing.T) {
 	r := newRegression(1)
-	s, err := r.descend(t.Context(), 1.5, r.prob, nil, func(int) {})
-	if err != nil {
-		t.Fatal(err)
+	descend := func(p float64, w0 []float64) (w, z []float64) {
+		w, z, err := r.descend(t.Context(), p, w0, func(int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, z
 	}
-	residual, gap := r.certify(1.5, s.W, s.Z)
-	if residual > 1e-12 || math.Abs(gap) > 1e-12 {
+	w, z := descend(1.5, nil)
+	if residual, gap := r.certify(1.5, w, z); residual > 1e-12 || math.Abs(gap) > 1e-12 {
 		t.Errorf("residual %v, gap %v", residual, gap)
 	}
 	// the ℓ₂ solution interpolates too, but its ℓ₁.₅ norm is not the least
-	other, err := r.descend(t.Context(), 2, r.prob, nil, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if residual, gap = r.certify(1.5, other.W, s.Z); residual > 1e-12 || gap < 1e-3 {
+	other, _ := descend(2, nil)
+	if residual, gap := r.certify(1.5, other, z); residual > 1e-12 || gap < 1e-3 {
 		t.Errorf("the ℓ₂ solution was certified for p = 1.5: residual %v, gap %v", residual, gap)
 	}
 	// and a wrong start is not an interpolation of least norm
-	moved, err := r.descend(t.Context(), 1.5, r.prob, r.moved.w0, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, gap = r.certify(1.5, moved.W, s.Z); gap < 1e-3 {
+	moved, _ := descend(1.5, r.w0)
+	if _, gap := r.certify(1.5, moved, z); gap < 1e-3 {
 		t.Errorf("a descent from elsewhere was certified: gap %v", gap)
 	}
 }
 
-func TestMovedStartIsNearestInDivergenceNotInNorm(t *testing.T) {
+// From 0 the limit has the least norm, from w₀ the least divergence, for every p of the paper; and the solution nearest
+// in ‖· − w₀‖ₚ is another one but for p = 2.
+func TestEveryRegressionSettlesAtTheNearestInDivergence(t *testing.T) {
 	r := newRegression(1)
-	if _, err := r.runMoved(t.Context(), func(int) {}); err != nil {
+	lines := 0
+	if err := runAll(t.Context(), r.tasks(), func(int) {}, func(any) error { lines++; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	m := r.moved
-	if !(m.divergence[0] < m.divergence[1]) || !(m.normed[0] > m.normed[1]) {
-		t.Errorf("divergences %v, norms %v", m.divergence, m.normed)
+	if lines != 12 {
+		t.Errorf("%d lines, want 12", lines)
+	}
+	for i, f := range r.fits {
+		m := r.moved[i]
+		t.Logf("p = %v: from 0 residual %.1e, gap %.1e, stiffness %.1e; from w₀ %.1e, %.1e", f.P, f.Residual, f.Gap,
+			f.Stiffness, m.Residual, m.Gap)
+		if !f.settled() || !m.settled() {
+			t.Errorf("p = %v has not settled: %+v, %+v", f.P, *f, *m)
+		}
+		if r.residual(f.W) > 1e-13 {
+			t.Errorf("p = %v: the solution beside the end has a residual of %v", f.P, r.residual(f.W))
+		}
+		// No solution has a smaller divergence, nor a smaller norm.
+		if m.Divergence[0] < m.Least*(1-1e-12) || m.Norm[0] < m.Norm[1]*(1-1e-9) {
+			t.Errorf("p = %v: %+v", f.P, *m)
+		}
+		apart := m.Divergence[1]/m.Divergence[0] - 1
+		if f.P == 2 && apart > 1e-9 || f.P != 2 && !(apart > 1e-3 && m.Norm[0] > 1.001*m.Norm[1]) {
+			t.Errorf("p = %v: the nearest in divergence has %v and %v, the nearest in norm %v and %v", f.P, m.Divergence[0],
+				m.Norm[0], m.Divergence[1], m.Norm[1])
+		}
+	}
+	if d := r.differences(); len(d) != 1 {
+		t.Errorf("differences %q", d)
 	}
 }
 

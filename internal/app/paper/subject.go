@@ -2,7 +2,6 @@ package paper
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"github.com/bregman-ml/bregman/linear"
@@ -26,8 +25,8 @@ type subject struct {
 	direction func(prob linear.Problem, p float64) (u []float64, margin float64, err error)
 	// regularised returns the regularised direction of a loss, a unit vector, and its margin.
 	regularised func(prob linear.Problem, p float64, loss margin.Curved) (u []float64, margin float64, err error)
-	// interpolate returns the solution of least ℓₚ norm.
-	interpolate func(prob linear.Problem, p float64) ([]float64, error)
+	// project returns the interpolation nearest to w0 in the divergence of p.
+	project func(prob linear.Problem, p float64, w0 []float64) (*margin.Projection, error)
 }
 
 // ours is the algorithm as it is.
@@ -60,17 +59,8 @@ func ours(ctx context.Context) subject {
 			end := points[len(points)-1]
 			return scaled(1/mirror.Norm(end.W, p), end.W), end.Margin, nil
 		},
-		interpolate: func(prob linear.Problem, p float64) ([]float64, error) {
-			// The error of w is about the root of the gap.
-			s, err := margin.LeastNorm(ctx, prob, p, margin.Settings{Gap: 1e-14})
-			var short *margin.GapError
-			if errors.As(err, &short) && s != nil {
-				err = nil // the best that rounding allows
-			}
-			if err != nil {
-				return nil, err
-			}
-			return s.W, nil
+		project: func(prob linear.Problem, p float64, w0 []float64) (*margin.Projection, error) {
+			return margin.Project(ctx, prob, p, w0, margin.Settings{})
 		},
 	}
 }
