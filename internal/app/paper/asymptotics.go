@@ -168,7 +168,7 @@ func descents(sub subject, sets []setting, ps []float64) *statementGroup[*trajec
 		for _, l := range tails {
 			g.runs = append(g.runs, sub.run(sub.descent(set, l, growingSteps), set.space()))
 			if l.name == expTail.name || l.name == logisticTail.name { // the losses that the paper names
-				g.runs = append(g.runs, sub.run(sub.descent(set, l, constantStep), set.space()))
+				g.runs = append(g.runs, sub.run(sub.descent(set, l, equalSteps), set.space()))
 			}
 		}
 	}

@@ -46,6 +46,8 @@ var breakers = []breaker{
 		s.squared = func(p float64) mirror.Potential { return mirror.Power(2) }
 		s.quadratic = func(a []float64) mirror.Potential { return mirror.Power(2) }
 	}},
+	{"norm in the step", "p-GD divides by a norm, as the p-norm algorithm does, and that one does not", true,
+		func(s *subject) { s.potential, s.squared = s.squared, s.potential }},
 	{"wrong sign", "the descent climbs", true, scaleGradient(-1)},
 	{"frozen", "the descent does not move", true, scaleGradient(0)},
 	{"short step", "the step is half of what it should be", true, scaleGradient(0.5)},

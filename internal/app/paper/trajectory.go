@@ -15,8 +15,8 @@ import (
 type stepRule string
 
 const (
-	// constantStep is the paper's: one η, the one that FindStep finds.
-	constantStep stepRule = "constant step"
+	// equalSteps is the paper's: one η, the one that FindStep finds.
+	equalSteps stepRule = "constant step"
 	// growingSteps takes η_t as large as the condition of the lemmas allows, D_{ψ−η_tL}(w_{t+1}, w_t) ≥ ½D_ψ. The paper's
 	// proofs never use that η is the same at every step. What a constant step reaches after e¹⁰⁰⁰⁰ steps, these reach after
 	// some ten thousand: with t·η replaced by Ση_t, every bound of the paper holds, and here the bounds are sharp.
@@ -201,7 +201,7 @@ func (k *trajectory) start(ctx context.Context) (*linear.State, error) {
 	if k.eta, err = (linear.Descent{Potential: k.psi, Loss: k.tail.loss}).FindStep(ctx, k.prob, k.w0); err != nil {
 		return nil, err
 	}
-	if k.rule == constantStep {
+	if k.rule == equalSteps {
 		descent.Eta = k.eta
 	}
 	return descent.Start(k.prob, k.w0)

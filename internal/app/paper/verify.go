@@ -33,7 +33,7 @@ func (*Verify) Texts() settings.Texts {
 			"seeds":    "Problems in the plane and in R^100, each.",
 			"seed":     "The first seed.",
 			"runs":     "Where the run folder goes; empty for none.",
-			"breakers": "Also break the algorithm in 18 ways, and show which statements notice: p = 1.5, 2 and 3, one seed.",
+			"breakers": "Also break the algorithm in 19 ways, and show which statements notice: p = 1.5, 2 and 3, one seed.",
 		},
 	}
 }
@@ -229,6 +229,7 @@ func collect(groups []checks) []Finding {
 func allChecks(sub subject, sets []setting, ps []float64, first uint64, seeds int) []checks {
 	return []checks{
 		identities(sub, ps, first, 20*seeds),
+		separability(sub, ps, first, 20*seeds),
 		inequalities(sub, ps),
 		descents(sub, sets, ps),
 		paths(sub, sets),
