@@ -275,9 +275,9 @@ func (k *projector) follow() {
 	k.psi.Inverse(k.v, k.z)
 }
 
-// curvature sets the diagonal to that of the inverse Hessian of ψ at w, |w|^(2−p)/(p−1). For p > 2 it is capped, at what
-// is returned: n equations determine at most n coordinates near 0, which have next to no curvature; that of the others
-// is the scale.
+// curvature sets the diagonal to that of the inverse Hessian of ψ at w, |w|^(2−p)/(p−1). For p > 2 it is capped, at
+// what is returned: n equations determine at most n coordinates near 0, which have next to no curvature; that of the
+// others is the scale.
 func (k *projector) curvature(w []float64) (most float64) {
 	size := mirror.Norm(w, math.Inf(1))
 	if k.p > 2 {

@@ -20,7 +20,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Linear is `bregman bench linear`: the time of one p-GD step in both of the paper's linear experiments.
+// Linear is `bregman bench linear`: the time of one p-GD step in both of the paper's linear experiments, and of the
+// update of a long vector.
 type Linear struct {
 	Time time.Duration `default:"200ms" json:"time"`
 	command.Printed
@@ -29,9 +30,9 @@ type Linear struct {
 // Texts are the words for its settings.
 func (*Linear) Texts() settings.Texts {
 	return settings.Texts{
-		About: "One step of p-GD in both linear experiments.",
+		About: "One step of p-GD, and its update beside other methods.",
 		Help: map[string]string{
-			"time": "How long to measure each entry, in several rounds of which the quickest counts.",
+			"time": "How long to measure each entry, in several rounds.",
 		},
 	}
 }
@@ -39,7 +40,11 @@ func (*Linear) Texts() settings.Texts {
 // Help is shown by --help.
 func (*Linear) Help() string {
 	return `Times one step of p-GD (dual state, vector kernels) beside a literal transcription of the paper's snippet
-(two math.Pow per coordinate, plain dense loops) in the same run, on one core.
+(two math.Pow per coordinate, plain dense loops) in the same run, on one core. The quickest round counts.
+
+Then times the update of a million weights, the gradient given, beside the p-norm algorithm and steepest descent, on
+one core and on all. These need a norm of the whole vector, and so a second pass over it; p-GD goes coordinate by
+coordinate. The methods take turns; medians of the rounds count.
 
 Example:
   bregman bench linear --time 1s`
@@ -62,13 +67,16 @@ func (l *Linear) Check() error {
 }
 
 // linearTimes are the result of bench linear.
-type linearTimes []linearTime
+type linearTimes struct {
+	steps   []linearTime
+	updates []updateCost
+}
 
-var _ command.Result = linearTimes(nil)
+var _ command.Result = (*linearTimes)(nil)
 
 // Do measures.
 func (l *Linear) Do(ctx context.Context, _ *command.Env) (command.Result, error) {
-	var out linearTimes
+	out := &linearTimes{}
 	for _, e := range Experiments() {
 		for _, p := range numbers.Ps {
 			if err := ctx.Err(); err != nil {
@@ -78,26 +86,30 @@ func (l *Linear) Do(ctx context.Context, _ *command.Env) (command.Result, error)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, linearTime{e.Name, p, quickest(l.Time, s.Step),
+			out.steps = append(out.steps, linearTime{e.Name, p, quickest(l.Time, s.Step),
 				quickest(l.Time, NewTranscription(e.X, p, e.W0).Step)})
 		}
+	}
+	var err error
+	if out.updates, err = timeUpdates(ctx, updateCoordinates, l.Time); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-func (l linearTimes) JSON() any {
-	return map[string]any{"arch": runtime.GOARCH, "steps": []linearTime(l)}
+func (l *linearTimes) JSON() any {
+	return map[string]any{"arch": runtime.GOARCH, "steps": l.steps, "updates": l.updates}
 }
 
-func (l linearTimes) Print(w io.Writer) {
+func (l *linearTimes) Print(w io.Writer) {
 	t := render.Table{Title: fmt.Sprintf("ns per step of p-GD, one core, %s/%s", runtime.GOOS, runtime.GOARCH),
 		Header: []string{"experiment", "p", "ns", "transcription", "ratio"}}
-	for _, m := range l {
+	for _, m := range l.steps {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", m.Experiment), render.Text("%v", m.P),
 			render.Number(m.Step, 0),
 			render.Number(m.Transcription, 0), render.Text("%.1f×", m.Transcription/m.Step)})
 	}
-	fmt.Fprint(w, t.Text())
+	fmt.Fprintf(w, "%s\n%s", t.Text(), updateTable(l.updates).Text())
 }
 
 // Experiment is one of the paper's linear experiments, ready to run.
