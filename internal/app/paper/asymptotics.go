@@ -30,15 +30,19 @@ var asymptoticStatements = []statement[*trajectory]{
 		Bound:    0.1,
 		Beyond:   true,
 		Runs:     farRuns,
-		At:       func(k *trajectory) bool { return k.ended && k.plane() && !math.IsNaN(k.rateConstant()) },
-		If:       sinceConvex,
+		At: func(k *trajectory) bool {
+			constant, _ := k.rateConstant()
+			return k.ended && !math.IsNaN(constant)
+		},
+		If: sinceConvex,
 		Check: func(k *trajectory, r *tally) {
-			constant := k.rateConstant()
+			constant, share := k.rateConstant()
 			end := k.history[len(k.history)-1]
 			at := func(pt ratePoint) float64 { return pt.dist * pt.r * pt.r }
 			v := math.Abs(at(end)/constant - 1)
-			// The start is forgotten like ‖w‖^(1−p), and the error of the law is O(p²/‖w‖), some 6p²/‖w‖.
-			settled := math.Pow(end.r, k.p-1) > 90 && k.margin*end.r > 300+30*k.p*k.p
+			// The start is forgotten like ‖w‖^(1−p): it must be below the smaller aᵢ. The error of the law is O(p²/‖w‖), some
+			// 6p²/‖w‖.
+			settled := share*math.Pow(end.r, k.p-1) > 30 && k.margin*end.r > 300+30*k.p*k.p && k.separated() > 30
 			falling := math.Abs(at(k.pointAt(end.r/3))/constant-1) > 2*v // as 1/‖w‖ does
 			if v > 0.1 && (!settled || falling) || end.dist < rateFloor {
 				r.undecide("D‖w‖² is still %.0f %% from K at ‖w‖ = %.3g: it needs a larger norm", 100*v, end.r)
@@ -96,6 +100,10 @@ func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[
 			if before := growth(last / 10); k.p <= 3 && ratio < math.Sqrt(before) {
 				ratio = min(ratio, 1) // what grows to a limit grows less and less; a power would grow as before
 			}
+			if k.p <= 3 && ratio > 1.12 && k.separated() < 1000 {
+				r.undecide("the next example's margin is so close to γ̂ that it still acts as a support vector at ‖w‖ = %.3g", end.r)
+				ratio = 1
+			}
 			if k.p <= 3 && k.plane() && k.margin*end.r < 500 || !k.plane() && k.margin*end.r < 100 {
 				r.undecide("γ̂‖w‖ reaches %.3g only: two factors of ten are needed beyond the start", k.margin*end.r)
 				ratio = min(ratio, 1)
@@ -115,8 +123,22 @@ func (k *trajectory) pointAt(r float64) ratePoint {
 	return k.history[len(k.history)-1]
 }
 
-// rateConstant is K, NaN if the support vectors are not two.
-func (k *trajectory) rateConstant() float64 {
+// separated is how far the margins of the other examples are above those of the support vectors at ‖w‖u: they act like
+// support vectors until it is large.
+func (k *trajectory) separated() float64 {
+	k.prob.Margins(k.m, k.u)
+	next := math.Inf(1)
+	for _, m := range k.m {
+		if m >= k.margin*(1+1e-6) {
+			next = min(next, m)
+		}
+	}
+	return (next - k.margin) * k.nextR
+}
+
+// rateConstant returns K, and the smaller of the two aᵢ, as a share of their sum. K is NaN if the plane does not have two
+// support vectors, or if the law has no room before rounding.
+func (k *trajectory) rateConstant() (constant, share float64) {
 	k.prob.Margins(k.m, k.u)
 	var support []int
 	for i, m := range k.m {
@@ -124,8 +146,8 @@ func (k *trajectory) rateConstant() float64 {
 			support = append(support, i)
 		}
 	}
-	if len(support) != 2 {
-		return math.NaN()
+	if len(support) != 2 || !k.plane() {
+		return math.NaN(), 0
 	}
 	var x [2][2]float64
 	for e, axis := range [][]float64{{1, 0}, {0, 1}} { // the rows, with their labels
@@ -137,20 +159,19 @@ func (k *trajectory) rateConstant() float64 {
 	det := x[0][0]*x[1][1] - x[0][1]*x[1][0]
 	a0 := (g[0]*x[1][1] - g[1]*x[1][0]) / det // ∇ψ(u) = a₀x₀ + a₁x₁
 	a1 := (x[0][0]*g[1] - x[0][1]*g[0]) / det
-	if !(a0 > 1e-6 && a1 > 1e-6) {
-		return math.NaN() // one of them is on the margin without need
+	if share = min(a0, a1) / (a0 + a1); !(share > 1e-9) {
+		return math.NaN(), 0 // one of them is on the margin without need
 	}
 	tangent := []float64{-g[1], g[0]}
 	slope := tangent[0]*(x[0][0]-x[1][0]) + tangent[1]*(x[0][1]-x[1][1])
 	size := math.Log(a1/a0) / slope
-	var constant float64
 	for j, v := range tangent {
 		constant += 0.5 * (k.p - 1) * math.Pow(math.Abs(k.u[j]), k.p-2) * size * size * v * v
 	}
 	if constant < 1e-4 {
-		return math.NaN() // the law has no room before rounding
+		return math.NaN(), 0
 	}
-	return constant
+	return constant, share
 }
 
 const twoPointsName = "two points"

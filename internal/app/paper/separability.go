@@ -57,7 +57,9 @@ func newUpdates(sub subject, p float64, seed int) *updates {
 }
 
 // location names the case.
-func (u *updates) location() location { return location{fmt.Sprintf("p = %v, seed %d", u.p, u.seed), -1} }
+func (u *updates) location() location {
+	return location{fmt.Sprintf("p = %v, seed %d", u.p, u.seed), -1}
+}
 
 // changes are other values of the coordinate of the gradient: another number of its size, and those at which a kernel
 // might treat several coordinates in another way. The last makes the dual coordinate 0.
