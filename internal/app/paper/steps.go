@@ -12,7 +12,6 @@ const (
 )
 
 // Which descents statements are about.
-func pgd(w where) bool         { return w.rule != "" }
 func exponential(w where) bool { return w.rule != "" && w.loss != polyTail.name }
 func expLoss(w where) bool     { return w.loss == expTail.name }
 

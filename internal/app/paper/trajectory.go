@@ -109,7 +109,6 @@ type anchor struct {
 	fallen float64 // Ση_t(L(w_t) − L(w_{t+1}))
 	cross  float64 // −Ση_t⟨∇L(w_t), u⟩
 	lower  float64 // what the proof of Theorem 13 has as a lower bound on cross
-	rising bool    // the norm has never fallen
 	inside bool    // rho has always been finite
 }
 
@@ -299,7 +298,7 @@ func (k *trajectory) distance(w []float64, r float64) float64 { return k.d(k.u, 
 
 func (k *trajectory) anchorAt(t int, w []float64, loss, r, inner float64) anchor {
 	return anchor{t: t, w: slices.Clone(w), loss: loss, r: r, inner: inner, dist: k.distance(w, r),
-		logTau: math.Inf(-1), rising: true, inside: true}
+		logTau: math.Inf(-1), inside: true}
 }
 
 // add adds step t, which is convex, to the sums.
@@ -307,7 +306,6 @@ func (a *anchor) add(k *trajectory) {
 	a.logTau = addExp(a.logTau, math.Log(k.s)-k.log)
 	a.fallen += k.s * (1 - k.ratio)
 	a.cross -= k.s * dot(k.grad, k.u)
-	a.rising = a.rising && k.nextR >= k.r
 	a.inside = a.inside && !math.IsInf(k.rho, 1)
 	f := (k.degree - 1) / k.degree
 	a.lower += (f*(math.Pow(k.nextR, k.degree)-math.Pow(k.r, k.degree)) - k.s*(1-k.ratio)) / (k.r + k.rho)
