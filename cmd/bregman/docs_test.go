@@ -139,7 +139,8 @@ var elsewhere = []string{"cifar10", "cuda", "fashion-mnist", "nats", "serve", "w
 	"big.svm", "--resume", "--listen"}
 
 // shorter are flags that make a command of the documentation short enough for a test. The last value of a flag counts.
-var shorter = map[string]string{"train": "--epochs 1 --no-study", "reproduce linear": "--steps 2000 --seeds 1",
+var shorter = map[string]string{"train": "--epochs 1 --no-study",
+	"reproduce linear":  "--steps 2000 --seeds 1 --decades 4 --planes 4",
 	"verify":            "--seeds 1",
 	"reproduce cifar10": "--epochs 1 --trials 1"}
 

@@ -37,6 +37,7 @@ type asymptote struct {
 	Settle  float64 // κ
 	Gap     float64 // g
 	Share   float64 // c
+	Least   float64 // the least weight of a support vector, of a sum of 1
 }
 
 // supportWithin is how close to the margin a support vector is, relative to it: the solver is exact to 1e-12.
@@ -126,6 +127,10 @@ func (a *asymptote) settle(along []float64, n int) {
 	}
 	a.Settle = (a.P - 1) * second / sum / (a.Margin * curve)
 	a.Share = sum / float64(n)
+	a.Least = 1
+	for _, i := range a.Support {
+		a.Least = min(a.Least, math.Exp(-eps*along[i])/sum)
+	}
 }
 
 // law is the order of a divergence: D ~ C·t^(−Power)·log^(−Log) t.
@@ -148,6 +153,21 @@ func (a *asymptote) law() law {
 	default:
 		rate := a.Gap / a.Margin
 		return law{2 * rate, 2 - 2*(p-2)*rate, math.NaN()}
+	}
+}
+
+// polylog reports whether D falls like a power of log t, not of t.
+func (a *asymptote) polylog() bool { return a.law().Power == 0 }
+
+// words writes the law of D for a table.
+func (a *asymptote) words() string {
+	switch l := a.law(); {
+	case !a.Spread:
+		return fmt.Sprintf("log^−%v t", l.Log)
+	case a.K > 0:
+		return fmt.Sprintf("%.3g/‖w‖² ~ log^−2 t", a.K)
+	default:
+		return fmt.Sprintf("t^−%.3g", l.Power)
 	}
 }
 

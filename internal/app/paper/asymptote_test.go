@@ -8,7 +8,6 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
-	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -103,11 +102,6 @@ func TestTheFlowIsTheLimitOfSmallSteps(t *testing.T) {
 	t.Logf("largest difference %.2g", worst)
 }
 
-// twoPoints are (1, 0) and (0, 1/2), on which the coordinates of p-GD do not depend on each other.
-func twoPoints() linear.Problem {
-	return linear.Problem{X: matrix.FromRows([][]float64{{1, 0}, {0, 0.5}})}
-}
-
 // On twoPoints, w₁ and y = w₂/2 follow F(w₁) = ηt/2 + const and F(y) = 2^(−p)·ηt/2 + const with
 // F(x) = ∫(p−1)x^(p−2)e^x dx, which is e^x for p = 2 and 2(x−1)e^x for p = 3.
 func TestTheFlowOfTwoPointsIsKnown(t *testing.T) {
@@ -116,7 +110,7 @@ func TestTheFlowOfTwoPointsIsKnown(t *testing.T) {
 		2: math.Exp,
 		3: func(x float64) float64 { return 2 * (x - 1) * math.Exp(x) },
 	} {
-		g := newFlow(twoPoints(), p, eta, w0)
+		g := newFlow(twoPoints(p).prob, p, eta, w0)
 		for _, decades := range []float64{1, 5, 9, 12} {
 			if err := g.run(t.Context(), decades*math.Ln10); err != nil {
 				t.Fatal(err)
@@ -139,7 +133,7 @@ func TestTheFlowOfTwoPointsIsKnown(t *testing.T) {
 // w₁ − w₂/2 → p·log 2, so that D‖w‖² → K = ½(p−1)(p·log 2)²·2^p·(1 + 2^p)^(2/p−2).
 func TestTwoSupportVectorsGiveTheRateOfTheSquaredNorm(t *testing.T) {
 	for _, p := range []float64{1.5, 2, 3, 4, 6} {
-		a, err := newAsymptote(t.Context(), twoPoints(), p)
+		a, err := newAsymptote(t.Context(), twoPoints(p).prob, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +142,7 @@ func TestTwoSupportVectorsGiveTheRateOfTheSquaredNorm(t *testing.T) {
 		if math.Abs(a.K/want-1) > 1e-12 || math.Abs(a.U[1]/a.U[0]-2) > 1e-14 {
 			t.Errorf("p = %v: K = %v, want %v; u = %v", p, a.K, want, a.U)
 		}
-		f := newFlow(twoPoints(), p, 1e-4, []float64{1, 1})
+		f := newFlow(twoPoints(p).prob, p, 1e-4, []float64{1, 1})
 		d0, r0 := at(t, f, a, 100)
 		d1, r1 := at(t, f, a, 1000)
 		if w := f.W(); math.Abs(w[0]-w[1]/2-p*math.Ln2) > 0.02 { // it is off by (p−2)·p·log 2/w

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -11,13 +12,8 @@ import (
 // asymptoticStatements are about how fast the direction converges once the norm is large: what Corollaries 15 and 17
 // state, and what is true.
 //
-// The dual vector z = ∇ψ(w) grows along ∇ψ(u) = Σaᵢxᵢ, a sum over support vectors. So the examples' weights in the
-// gradient tend to those of a: e^(−mᵢ) ∝ aᵢ. Then mᵢ = M − log aᵢ, and w = ‖w‖u + δ with a bounded δ, tangent to the unit
-// sphere at u. If the support vectors span the space, as two do in the plane, they determine δ, and
-//
-//	D(u, w/‖w‖)·‖w‖² → K = ½⟨δ, ∇²ψ(u)δ⟩
-//
-// for every p. ‖w‖^−2 is more than ‖w‖^−(p−1) if p > 3. So the corollaries are false for p > 3, wherever K > 0.
+// If the support vectors span the space, as two do in the plane, D(u, w/‖w‖)·‖w‖² tends to a constant K for every p: see
+// asymptote. ‖w‖^−2 is more than ‖w‖^−(p−1) if p > 3. So the corollaries are false for p > 3, wherever K > 0.
 var asymptoticStatements = []statement[*trajectory]{
 	rateStatement("Corollary 15, the rate in the norm", "D(u, w_t/‖w_t‖)·‖w_t‖^(p−1) stays bounded", "‖w‖",
 		func(pt ratePoint) float64 { return pt.r }),
@@ -30,20 +26,17 @@ var asymptoticStatements = []statement[*trajectory]{
 		Bound:    0.1,
 		Beyond:   true,
 		Runs:     farRuns,
-		At: func(k *trajectory) bool {
-			constant, _ := k.rateConstant()
-			return k.ended && !math.IsNaN(constant)
-		},
-		If: sinceConvex,
+		At:       func(k *trajectory) bool { return k.ended && k.twoSupport() != nil },
+		If:       sinceConvex,
 		Check: func(k *trajectory, r *tally) {
-			constant, share := k.rateConstant()
+			law := k.twoSupport()
 			end := k.history[len(k.history)-1]
 			at := func(pt ratePoint) float64 { return pt.dist * pt.r * pt.r }
-			v := math.Abs(at(end)/constant - 1)
+			v := math.Abs(at(end)/law.K - 1)
 			// The start is forgotten like ‖w‖^(1−p): it must be below the smaller aᵢ. The error of the law is O(p²/‖w‖), some
 			// 6p²/‖w‖.
-			settled := share*math.Pow(end.r, k.p-1) > 30 && k.margin*end.r > 300+30*k.p*k.p && k.separated() > 30
-			falling := math.Abs(at(k.pointAt(end.r/3))/constant-1) > 2*v // as 1/‖w‖ does
+			settled := law.Least*math.Pow(end.r, k.p-1) > 30 && k.margin*end.r > 300+30*k.p*k.p && law.Gap*end.r > 30
+			falling := math.Abs(at(k.pointAt(end.r/3))/law.K-1) > 2*v // as 1/‖w‖ does
 			if v > 0.1 && (!settled || falling) || end.dist < rateFloor {
 				r.undecide("D‖w‖² is still %.0f %% from K at ‖w‖ = %.3g: it needs a larger norm", 100*v, end.r)
 				v = min(v, 0.1)
@@ -136,42 +129,17 @@ func (k *trajectory) separated() float64 {
 	return (next - k.margin) * k.nextR
 }
 
-// rateConstant returns K, and the smaller of the two aᵢ, as a share of their sum. K is NaN if the plane does not have two
-// support vectors, or if the law has no room before rounding.
-func (k *trajectory) rateConstant() (constant, share float64) {
-	k.prob.Margins(k.m, k.u)
-	var support []int
-	for i, m := range k.m {
-		if m < k.margin*(1+1e-6) {
-			support = append(support, i)
-		}
+// twoSupport returns the asymptote of the problem if the plane has two support vectors and the law of two has room
+// before rounding; else nil.
+func (k *trajectory) twoSupport() *asymptote {
+	if !k.plane() {
+		return nil
 	}
-	if len(support) != 2 || !k.plane() {
-		return math.NaN(), 0
+	a, err := newAsymptote(context.Background(), k.prob, k.p) // some hundred microseconds
+	if err != nil || len(a.Support) != 2 || a.K < 1e-4 || a.Least < 1e-9 {
+		return nil
 	}
-	var x [2][2]float64
-	for e, axis := range [][]float64{{1, 0}, {0, 1}} { // the rows, with their labels
-		k.prob.Margins(k.m, axis)
-		x[0][e], x[1][e] = k.m[support[0]], k.m[support[1]]
-	}
-	g := make([]float64, 2)
-	k.psi.Mirror(g, k.u)
-	det := x[0][0]*x[1][1] - x[0][1]*x[1][0]
-	a0 := (g[0]*x[1][1] - g[1]*x[1][0]) / det // ∇ψ(u) = a₀x₀ + a₁x₁
-	a1 := (x[0][0]*g[1] - x[0][1]*g[0]) / det
-	if share = min(a0, a1) / (a0 + a1); !(share > 1e-9) {
-		return math.NaN(), 0 // one of them is on the margin without need
-	}
-	tangent := []float64{-g[1], g[0]}
-	slope := tangent[0]*(x[0][0]-x[1][0]) + tangent[1]*(x[0][1]-x[1][1])
-	size := math.Log(a1/a0) / slope
-	for j, v := range tangent {
-		constant += 0.5 * (k.p - 1) * math.Pow(math.Abs(k.u[j]), k.p-2) * size * size * v * v
-	}
-	if constant < 1e-4 {
-		return math.NaN(), 0
-	}
-	return constant, share
+	return a
 }
 
 const twoPointsName = "two points"

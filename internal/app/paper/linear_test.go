@@ -33,7 +33,7 @@ func TestThePublishedTablesSayWhatTheTextSays(t *testing.T) {
 func TestReproduceLinearWritesItsReport(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
-	l := Linear{Steps: 4000, Seeds: 2, Seed: 1, Runs: dir}
+	l := Linear{Steps: 4000, Seeds: 2, Seed: 1, Planes: 6, Reading: "deviation", Runs: dir}
 	if err := command.Run(t.Context(), &command.Env{Observer: command.Lines(&errs)}, &l, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,8 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	}
 	for _, f := range []string{"figures/figure1.svg", "figures/figure1.png", "tables/diagonal.csv",
 		"tables/norms_all.csv", "tables/paper_trial1.md", "tables/regression.csv", "tables/figure1_curves.csv",
-		"tables/norms_accelerated.csv", "tables/accelerated.md", "tables/claims.csv"} {
+		"tables/norms_accelerated.csv", "tables/accelerated.md", "tables/claims.csv", "figures/rates.png",
+		"tables/rates.csv", "tables/rates_laws.csv", "tables/rates_orders.md"} {
 		if st, err := os.Stat(filepath.Join(runs[0], f)); err != nil || st.Size() == 0 {
 			t.Errorf("%s: %v", f, err)
 		}
@@ -56,7 +57,8 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Figure 1", "The paper, trial 2", "10.688", "bounds c / log", "0.1 is the variance",
-		"nearest in which sense", "without its O(1) term", "Only the shaded norm", "claims about its tables, counted"} {
+		"nearest in which sense", "its O(1) written out", "Only the shaded norm", "claims about its tables, counted",
+		"How fast?"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("the report lacks %q", want)
 		}
@@ -66,7 +68,7 @@ func TestReproduceLinearWritesItsReport(t *testing.T) {
 	}
 	lines := 0
 	err = runlog.ReadMetrics(runs[0], func(json.RawMessage) error { lines++; return nil })
-	if err != nil || lines != 3+2*6+2*2*6+2*2*6 {
+	if err != nil || lines != 3+1+2*6+2*2*6+2*2*6 { // p = 6 on the data of Figure 1 is one more
 		t.Errorf("%d metrics, %v", lines, err)
 	}
 	if !strings.Contains(out.String(), "smallest ℓₚ norm") {
@@ -178,7 +180,7 @@ func TestEveryRegressionSettlesAtTheNearestInDivergence(t *testing.T) {
 }
 
 func TestTheFirstErrorStopsAllTasks(t *testing.T) {
-	short, err := newFigure1(t.Context(), 1, 2000)
+	short, err := newFigure1(t.Context(), 1, dataset.Deviation, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}

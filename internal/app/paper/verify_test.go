@@ -194,7 +194,7 @@ func TestTwoPointsTendToTheirClosedForm(t *testing.T) {
 				t.Errorf("p = %v: w₁ − w₂/2 = %v, want %v", p, got, want)
 			}
 			// ‖w‖ = w₁‖(1, 2)‖, and D‖w‖² → K.
-			want, _ := k.rateConstant()
+			want := k.twoSupport().K
 			if got := k.sample.dist * k.nextR * k.nextR; math.Abs(got/want-1) > 0.05 {
 				t.Errorf("p = %v: D‖w‖² = %v, want %v", p, got, want)
 			}
