@@ -79,7 +79,7 @@ func (s *squareDescent) step(eta float64) {
 // points, 0 if no step was found.
 func (s *squareDescent) stepWithin(eta float64, divergence func(x, y []float64) float64) (used, most float64) {
 	s.gradient()
-	for ; eta > 1e-300; eta /= 2 {
+	for ; eta > 1e-300 && eta < 1e300; eta /= 2 { // a descent that does not move has no largest step
 		copy(s.tryZ, s.z)
 		mirror.Step(s.tryW, s.tryZ, s.psi, eta, s.grad)
 		s.residual(s.tryOff, s.tryW)

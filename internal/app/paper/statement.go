@@ -262,7 +262,7 @@ func (st *statement[S]) judge(runs []*tally) Finding {
 		}
 	}
 	f.Measured, f.Cases, f.Worst = Measure(all.worst), all.cases, all.worstCase.String()
-	f.Data, f.Losses = slices.Sorted(maps.Keys(data)), slices.Sorted(maps.Keys(losses))
+	f.Data, f.Losses = sorted(data), sorted(losses)
 	var counted []*tally
 	verdicts := map[Verdict]int{}
 	for _, p := range slices.Sorted(maps.Keys(byP)) {
@@ -278,9 +278,14 @@ func (st *statement[S]) judge(runs []*tally) Finding {
 	return f
 }
 
+// sorted returns the members of a set, an empty list if there are none.
+func sorted(set map[string]bool) []string {
+	return append([]string{}, slices.Sorted(maps.Keys(set))...)
+}
+
 // judgeP is the outcome for one p.
 func (st *statement[S]) judgeP(p float64, runs []*tally) ByP {
-	b := ByP{P: p, Share: share(runs), Measured: Measure(math.NaN())}
+	b := ByP{P: p, Share: share(runs), Measured: Measure(math.NaN()), On: []string{}}
 	failed, refuted := false, ""
 	worst := newTally(st.AtLeast)
 	type kind struct {

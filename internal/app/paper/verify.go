@@ -49,7 +49,7 @@ on which the statement's condition held, the p without a decision, and the data 
 statement is false as printed for some p, with the counterexample. Lines that the paper does not state begin with
 "Ours". Exits with 1 if a statement fails.
 
-  bregman verify --seeds 50 --p 1.05,1.1,1.5,2,3,6,10,20     half an hour on two cores
+  bregman verify --seeds 50 --p 1.05,1.1,1.5,2,3,6,10,20     some ten minutes on two cores
   bregman verify --breakers                                  also shows which broken algorithm fails which statement`
 }
 
