@@ -23,6 +23,11 @@ type Engine struct {
 	Where   string // the plugin's path
 	Backend compute.Backend
 	Passed  []string // better ones that "auto" found, tried and passed over, and why: who asked should hear of it
+
+	// InFlight is how many steps of a program may be unfinished when the next is handed over; 0: each is awaited. Waits
+	// says why, where the plugin does not let it be otherwise: who asked should hear of it, too.
+	InFlight int
+	Waits    string
 }
 
 // Finding is one place where an engine was looked for, for doctor.
@@ -32,6 +37,8 @@ type Finding struct {
 	Usable bool   `json:"usable"` // it was found and, where it was tried, starts
 	Tried  bool   `json:"tried"`
 	Why    string `json:"why"` // why not, or what it is
+
+	what string // what it is, without what the settings add
 }
 
 // The names of engines.
@@ -76,7 +83,7 @@ func Look() []Finding {
 		switch e.Name {
 		case Auto:
 		case CUDA:
-			found = append(found, cuda...)
+			found = append(found, withSteps(cuda)...)
 		case XLACPU:
 			found = append(found, cpu...)
 		default:
@@ -99,6 +106,9 @@ func Probe(found []Finding) []Finding {
 		if err != nil {
 			out[i].Usable, out[i].Why = false, "does not start: "+firstLine(err)
 			continue
+		}
+		if f.what != "" {
+			out[i].Why = f.what + "; " + e.steps()
 		}
 		e.Backend.Finalize()
 	}
@@ -179,6 +189,13 @@ func open(f Finding) (*Engine, error) {
 		}
 	}
 	e := &Engine{Name: f.Name, Where: f.Where}
+	if isCUDA(f) {
+		opening.Lock()
+		defer opening.Unlock()
+		if err := e.letRun(); err != nil {
+			return nil, err
+		}
+	}
 	err := Try(func() error {
 		var err error
 		e.Backend, err = compute.NewWithConfig(config)

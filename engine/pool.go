@@ -40,7 +40,9 @@ func (p *Pool) Open(name string) (*Engine, error) {
 func (p *Pool) once(f Finding) (*Engine, error) {
 	at := place{f.Name, f.Where}
 	if e := p.opened[at]; e != nil {
-		return &Engine{Name: e.Name, Where: e.Where, Backend: e.Backend}, nil
+		same := *e
+		same.Passed = nil
+		return &same, nil
 	}
 	e, err := open(f)
 	if err != nil {

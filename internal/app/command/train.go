@@ -288,7 +288,8 @@ func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 	return w, w.compile()
 }
 
-// OpenEngine opens an engine, once a process, and reports which better ones were found and did not start.
+// OpenEngine opens an engine, once a process, and reports which better ones were found and did not start, and if it has
+// to wait where it should not.
 func OpenEngine(env *Env, name string) (*engine.Engine, error) {
 	eng, err := env.Engines.Open(name)
 	if err != nil {
@@ -296,6 +297,9 @@ func OpenEngine(env *Env, name string) (*engine.Engine, error) {
 	}
 	for _, p := range eng.Passed {
 		env.Say("%s", p)
+	}
+	if eng.Waits != "" {
+		env.Say("%s", eng.Waits)
 	}
 	return eng, nil
 }

@@ -1,0 +1,84 @@
+//go:build cgo && linux
+
+package engine
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bregman-ml/bregman/engine/internal/fakepjrt"
+	"github.com/bregman-ml/bregman/engine/pjrt"
+)
+
+// A CUDA plugin's steps do not wait unless the environment or the plugin says otherwise. The plugin's reason is one
+// line, and the engine works all the same.
+func TestStepsOnAGPUDoNotWait(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, variable string
+		macros         []string
+		inFlight       int
+		waits          string
+	}{
+		{name: "xla_cuda_plugin.so", inFlight: 2},
+		{name: "pjrt_c_api_cuda_one_plugin.so", variable: "1", inFlight: 1},
+		{name: "pjrt_c_api_cuda_none_plugin.so", variable: "0"},
+		{name: "pjrt_c_api_tpu_plugin.so"},
+		{name: "pjrt_c_api_cuda_odd_plugin.so", macros: []string{"MAJOR=1"},
+			waits: "cuda_odd_plugin.so waits for each step: its PJRT version is 1."},
+	} {
+		path := filepath.Join(dir, c.name)
+		fakepjrt.Build(t, path, c.macros...)
+		t.Setenv(pjrt.Variable, c.variable)
+		e, err := Open(path)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if e.InFlight != c.inFlight || (e.Waits == "") != (c.waits == "") || strings.Contains(e.Waits, "\n") ||
+			!strings.Contains(e.Waits, c.waits) {
+			t.Errorf("%s: %d in flight, %q", c.name, e.InFlight, e.Waits)
+		}
+		e.Backend.Finalize()
+	}
+}
+
+func TestTheEnvironmentIsChecked(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	path := filepath.Join(t.TempDir(), "xla_cuda_plugin.so")
+	fakepjrt.Build(t, path)
+	t.Setenv(pjrt.Variable, "many")
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "BREGMAN_GPU_INFLIGHT=many: want") {
+		t.Errorf("error %v", err)
+	}
+	if f := withSteps([]Finding{{Name: CUDA, Where: path, Usable: true, Why: "a plugin"}})[0]; !strings.Contains(f.Why,
+		"a plugin; BREGMAN_GPU_INFLIGHT=many: want") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Doctor says whether steps wait: by the settings, and after a try by the plugin.
+func TestFindingsSayWhetherStepsWait(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	good, odd := filepath.Join(dir, "good_cuda.so"), filepath.Join(dir, "odd_cuda.so")
+	fakepjrt.Build(t, good)
+	fakepjrt.Build(t, odd, "MAJOR=2")
+	for _, c := range []struct{ path, variable, look, probe string }{
+		{good, "", "a plugin; steps do not wait, up to 2 in flight", "a plugin; steps do not wait, up to 2 in flight"},
+		{good, "0", "a plugin; waits for each step", "a plugin; waits for each step"},
+		{odd, "4", "a plugin; steps do not wait, up to 4 in flight",
+			"a plugin; waits for each step: its PJRT version is 2.104, 0 is needed"},
+	} {
+		t.Setenv(pjrt.Variable, c.variable)
+		found := withSteps([]Finding{{Name: CUDA, Where: c.path, Usable: true, Why: "a plugin"}, {Name: CUDA, Why: "no GPU"}})
+		if found[0].Why != c.look || found[1].Why != "no GPU" {
+			t.Errorf("%+v: found %q, %q", c, found[0].Why, found[1].Why)
+		}
+		if f := Probe(found)[0]; f.Why != c.probe || !f.Usable || !f.Tried {
+			t.Errorf("%+v: tried %+v", c, f)
+		}
+	}
+}
