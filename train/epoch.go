@@ -69,7 +69,8 @@ func (x *Session) clearStatistics() error {
 		x.store.GetVariable(firstBadVar).SetValue(tensors.FromScalar(int32(-1))))
 }
 
-// Train runs epoch number epoch, counted from 0. progress is called now and then with the steps done in it.
+// Train runs epoch number epoch, counted from 0. progress is called now and then with the steps done in it; a GPU may
+// still be busy with the last Engine.InFlight of them.
 func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(steps int)) (Epoch, error) {
 	out := Epoch{Epoch: epoch + 1}
 	err := engine.Try(func() error {
@@ -85,9 +86,12 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 				return err
 			}
 			if _, err := x.step.Call(); err != nil {
-				return err
+				return fmt.Errorf("epoch %d, step %d of %d: %w", epoch+1, k+1, x.PerEpoch, err)
 			}
 			progress(k + 1)
+		}
+		if epoch+1 < r.Epochs {
+			x.drawNext(r.Seed, epoch+2) // while the last steps run
 		}
 		loss, err := x.scalar(lossVar) // waits for the last step
 		if err != nil {
@@ -140,9 +144,25 @@ func (x *Session) firstBad() (int, error) {
 	return int(v[0]), nil
 }
 
-// setPlan draws an epoch and sends it to the engine.
+// drawn is an epoch's plan.
+type drawn struct {
+	seed  uint64
+	epoch int
+	plan  []int32
+}
+
+// drawNext draws an epoch for setPlan.
+func (x *Session) drawNext(seed uint64, epoch int) {
+	x.next = drawn{seed, epoch, drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)}
+}
+
+// setPlan sends an epoch to the engine. It draws it, unless drawNext did.
 func (x *Session) setPlan(seed uint64, epoch int) error {
-	plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)
+	if x.next.plan == nil || x.next.seed != seed || x.next.epoch != epoch {
+		x.drawNext(seed, epoch)
+	}
+	plan := x.next.plan
+	x.next = drawn{}
 	return x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch,
 		planWidth))
 }
@@ -166,56 +186,51 @@ func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
 	return s, err
 }
 
-// evaluate also returns the output margin of each test image. It calls each, if not nil, with the number of images of
-// a batch that is done.
+// evaluate also returns the output margin of each test image. It calls each, if not nil, as inBatches does.
 func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Score, margins []float64, err error) {
 	n, classes := x.set.Test.Len(), len(x.set.Classes)
 	margins = make([]float64, 0, n)
-	err = engine.Try(func() error {
-		for first := 0; first < n; first += x.test {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			logits, err := x.answers(first, false)
+	if each == nil {
+		each = func(int) {}
+	}
+	handOver := func(first int) ([]*tensors.Tensor, error) {
+		out, err := x.eval.Call(tensors.FromScalar(int32(first)), tensors.FromScalar(false))
+		if err != nil || !flip {
+			return out, err
+		}
+		mirrored, err := x.eval.Call(tensors.FromScalar(int32(first)), tensors.FromScalar(true))
+		return append(out, mirrored...), err
+	}
+	read := func(first int, out []*tensors.Tensor) error {
+		logits, err := tensors.CopyFlatData[float32](out[0])
+		if err != nil {
+			return err
+		}
+		if flip {
+			mirrored, err := tensors.CopyFlatData[float32](out[1])
 			if err != nil {
 				return err
 			}
-			if flip {
-				mirrored, err := x.answers(first, true)
-				if err != nil {
-					return err
-				}
-				for i, v := range mirrored {
-					logits[i] = (logits[i] + v) / 2
-				}
-			}
-			begin := min(first, n-x.test)
-			for i := first; i < min(first+x.test, n); i++ {
-				row, label := logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i])
-				loss, right := exampleLoss(row, label)
-				s.Loss += loss
-				s.Accuracy += right
-				margins = append(margins, outputMargin(row, label))
-			}
-			if each != nil {
-				each(min(first+x.test, n) - first)
+			for i, v := range mirrored {
+				logits[i] = (logits[i] + v) / 2
 			}
 		}
+		begin := min(first, n-x.test)
+		for i := first; i < min(first+x.test, n); i++ {
+			row, label := logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i])
+			loss, right := exampleLoss(row, label)
+			s.Loss += loss
+			s.Accuracy += right
+			margins = append(margins, outputMargin(row, label))
+		}
 		return nil
-	})
+	}
+	err = engine.Try(func() error { return inBatches(ctx, n, x.test, handOver, read, each) })
 	s.Loss, s.Accuracy = s.Loss/float64(n), s.Accuracy/float64(n)
 	if err == nil && !finite(s.Loss) {
 		err = x.diverged(s.Loss, "on the test images")
 	}
 	return s, margins, err
-}
-
-func (x *Session) answers(first int, flip bool) ([]float32, error) {
-	out, err := x.eval.Call1(tensors.FromScalar(int32(first)), tensors.FromScalar(flip))
-	if err != nil {
-		return nil, err
-	}
-	return tensors.CopyFlatData[float32](out)
 }
 
 // exampleLoss returns the cross entropy of one example's answers, and 1 if the label's is the largest.

@@ -88,14 +88,8 @@ func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err e
 			}
 		}
 		b := x.trainBatch()
-		for first := 0; first < o.n; first += b {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			out, err := x.features.Call(tensors.FromScalar(int32(first)))
-			if err != nil {
-				return err
-			}
+		handOver := func(first int) ([]*tensors.Tensor, error) { return x.features.Call(tensors.FromScalar(int32(first))) }
+		read := func(first int, out []*tensors.Tensor) error {
 			logits, err := tensors.CopyFlatData[float32](out[0])
 			if err != nil {
 				return err
@@ -108,14 +102,9 @@ func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err e
 			again := first - min(first, o.n-b) // the last batch begins earlier, so that it is full
 			o.logits = append(o.logits, logits[again*o.classes:]...)
 			o.features = append(o.features, features[again*o.d:]...)
-			for _, t := range out {
-				if err := t.FinalizeAll(); err != nil {
-					return err
-				}
-			}
-			each(min(b, o.n-first))
+			return nil
 		}
-		return nil
+		return inBatches(ctx, o.n, b, handOver, read, each)
 	})
 	return o, err
 }

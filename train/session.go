@@ -46,6 +46,7 @@ type Session struct {
 	dtype    dtypes.DType
 	start    []Layer // the weights that the run began with; nil: not known
 	began    string  // their hash
+	next     drawn   // the plan of the next epoch, if it is drawn already
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
 	Params   int // trainable parameters
