@@ -23,6 +23,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
@@ -318,6 +319,16 @@ type updateTime struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// read copies an integer variable to the host.
+func read(v *model.Variable) error {
+	t, err := v.Value()
+	if err != nil {
+		return err
+	}
+	_, err = tensors.CopyFlatData[int64](t)
+	return err
+}
+
 // timeUpdates times p-GD's update of as many weights as ResNet-18 has, and the bare pass w −= ηg on as many threads.
 func (t *Train) timeUpdates(e *engine.Engine) (out []updateTime, pass float64, err error) {
 	const n = 11_173_962
@@ -358,7 +369,11 @@ func (t *Train) timeUpdates(e *engine.Engine) (out []updateTime, pass float64, e
 		}
 		var failed error
 		run := func() {
-			if _, err := step.Call(); err != nil {
+			_, err := step.Call()
+			if err == nil { // reading something that the step changes waits for its end
+				err = read(optimizer.GetGlobalStepVar(store.RootScope()))
+			}
+			if err != nil {
 				failed = err
 			}
 		}
