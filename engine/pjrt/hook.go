@@ -41,20 +41,20 @@ func Register(path string, inFlight int) error {
 	case p == nil && inFlight == 0:
 		return nil
 	case p == nil:
-		p = open(path, inFlight)
+		p = open(path)
 		registered.plugins[path] = p
 	}
 	if p.c != nil {
-		C.bregman_pjrt_set_in_flight(p.c, C.int(min(inFlight, most)))
+		C.bregman_pjrt_set_in_flight(p.c, C.int(max(0, min(inFlight, most))))
 	}
 	return p.err
 }
 
-func open(path string, inFlight int) *plugin {
+func open(path string) *plugin {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	var why [512]C.char
-	c := C.bregman_pjrt_open(name, C.int(inFlight), &why[0], C.size_t(len(why)))
+	c := C.bregman_pjrt_open(name, &why[0], C.size_t(len(why)))
 	if c == nil {
 		return &plugin{err: errors.New(C.GoString(&why[0]))}
 	}

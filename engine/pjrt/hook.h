@@ -29,8 +29,8 @@ typedef struct {
 } plugin;
 
 // table.c: bregman_pjrt_open copies the table of the plugin at path and puts entries of ours into the copy. It returns
-// NULL for a plugin that the entries do not fit, and writes why.
-plugin* bregman_pjrt_open(const char* path, int in_flight, char* why, size_t why_size);
+// NULL for a plugin that the entries do not fit, and writes why. At first each execution is awaited.
+plugin* bregman_pjrt_open(const char* path, char* why, size_t why_size);
 void bregman_pjrt_set_in_flight(plugin* p, int n);
 
 // queue.c: the entries that let executions run without waiting.

@@ -91,7 +91,7 @@ static program* find(plugin* p, void* executable) {
   return g;
 }
 
-// count_outputs asks how many buffers an execution returns; 0 if the plugin does not say.
+// count_outputs asks how many buffers an execution returns. It returns 0 if the plugin does not say.
 static int count_outputs(plugin* p, void* loaded, size_t* n) {
   executable_args x = {.struct_size = sizeof x, .loaded = loaded};
   void* error = p->real->entries[LoadedExecutable_GetExecutable](&x);

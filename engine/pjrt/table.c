@@ -95,7 +95,7 @@ static const table* load(const char* path, char* why, size_t why_size) {
 }
 
 // copy makes a plugin of a table that fits.
-static plugin* copy(const table* t, int in_flight, char* why, size_t why_size) {
+static plugin* copy(const table* t, char* why, size_t why_size) {
   if (opened == most_plugins) {
     snprintf(why, why_size, "%d plugins are open already", most_plugins);
     return NULL;
@@ -114,16 +114,15 @@ static plugin* copy(const table* t, int in_flight, char* why, size_t why_size) {
   plugin* p = &plugins[opened++];
   p->real = t;
   p->copy = c;
-  atomic_store(&p->in_flight, in_flight);
   pthread_mutex_init(&p->programs_mu, NULL);
   pthread_mutex_init(&p->errors_mu, NULL);
   return p;
 }
 
-plugin* bregman_pjrt_open(const char* path, int in_flight, char* why, size_t why_size) {
+plugin* bregman_pjrt_open(const char* path, char* why, size_t why_size) {
   pthread_mutex_lock(&opening);
   const table* t = load(path, why, why_size);
-  plugin* p = t && fits(t, why, why_size) ? copy(t, in_flight, why, why_size) : NULL;
+  plugin* p = t && fits(t, why, why_size) ? copy(t, why, why_size) : NULL;
   pthread_mutex_unlock(&opening);
   return p;
 }
