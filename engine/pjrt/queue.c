@@ -38,7 +38,12 @@ static void* finish(plugin* p, void* event) {
   return error;
 }
 
-static void push(program* g, execution x) { g->ring[(g->first + g->pending++) % (most_in_flight + 1)] = x; }
+// push adds an execution if there is room. There is none only if several threads run one program at once.
+static int push(program* g, execution x) {
+  if (g->pending > most_in_flight) return 0;
+  g->ring[(g->first + g->pending++) % (most_in_flight + 1)] = x;
+  return 1;
+}
 
 // pop takes the oldest execution if more than so many are pending.
 static int pop(program* g, int more_than, execution* x) {
@@ -160,9 +165,13 @@ void* bregman_queue_execute(plugin* p, execute_args* args) {
 
   pthread_mutex_lock(&g->mu);
   unsigned long number = ++g->handed, first = g->settled + 1;
-  if (!error && event) push(g, (execution){event, number});
+  int waiting = !error && event && !push(g, (execution){event, number});
   pthread_mutex_unlock(&g->mu);
   if (error) return bregman_error_in_range(p, error, first, number);
+  if (waiting && (error = finish(p, event))) {
+    destroy_outputs(p, g, args);
+    return bregman_error_in_range(p, error, first, number);
+  }
 
   for (execution x; pop(g, atomic_load(&p->in_flight), &x);) {
     error = finish(p, x.event);
