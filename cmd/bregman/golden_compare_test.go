@@ -84,8 +84,8 @@ var (
 	}
 )
 
-// newFiles are those that came after both sets: the largest margins of a path, for its page, and the claims and rates of
-// reproduce linear.
+// newFiles are those that came after both sets: the largest margins of a path, for its page, and the claims and rates
+// of reproduce linear.
 var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)`)
 
 // newLines are lines of metrics that came after both sets: the descents for the rates.

@@ -11,8 +11,8 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-const paperPlane = "On such points, those of Figure 1, the paper proves for a constant step that the direction tends to " +
-	"the max-margin direction and that ‖w‖ₚ grows as log t: straight in the norm's figure, whose x axis is logarithmic."
+const paperPlane = "On such points, those of Figure 1, the paper proves for a constant step that the direction tends " +
+	"to the max-margin direction and that ‖w‖ₚ grows as log t: straight in the norm's figure, whose x axis is logarithmic."
 
 // PaperSays is a sentence with the paper's numbers for this run; empty if it has none.
 func PaperSays(r *trials.Run) string {

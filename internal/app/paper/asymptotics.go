@@ -12,8 +12,8 @@ import (
 // asymptoticStatements are about how fast the direction converges once the norm is large: what Corollaries 15 and 17
 // state, and what is true.
 //
-// If the support vectors span the space, as two do in the plane, D(u, w/‖w‖)·‖w‖² tends to a constant K for every p: see
-// asymptote. ‖w‖^−2 is more than ‖w‖^−(p−1) if p > 3. So the corollaries are false for p > 3, wherever K > 0.
+// If the support vectors span the space, as two do in the plane, D(u, w/‖w‖)·‖w‖² tends to a constant K for every p:
+// see asymptote. ‖w‖^−2 is more than ‖w‖^−(p−1) if p > 3. So the corollaries are false for p > 3, wherever K > 0.
 var asymptoticStatements = []statement[*trajectory]{
 	rateStatement("Corollary 15, the rate in the norm", "D(u, w_t/‖w_t‖)·‖w_t‖^(p−1) stays bounded", "‖w‖",
 		func(pt ratePoint) float64 { return pt.r }),
@@ -59,8 +59,8 @@ func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[
 		Name: name,
 		Claim: claim + ": its largest over the last factor of ten in " + of + " is at most that over the factor of ten " +
 			"before, or its growth slows down; p > 3 on two points alone",
-		Slip: "false for p > 3: for the points (1, 0) and (0, 1/2) the coordinates of w are independent, w₁ − w₂/2 → p log 2, " +
-			"and so D‖w‖² tends to a positive constant, while D‖w‖^(p−1) grows without bound",
+		Slip: "false for p > 3: for the points (1, 0) and (0, 1/2) the coordinates of w are independent, " +
+			"w₁ − w₂/2 → p log 2, and so D‖w‖² tends to a positive constant, while D‖w‖^(p−1) grows without bound",
 		Quantity: "largest ratio",
 		Bound:    1.12, // x^0.05: D‖w‖² may still be growing towards K
 		Runs: func(w where) bool {
@@ -94,7 +94,8 @@ func rateStatement(name, claim, of string, x func(ratePoint) float64) statement[
 				ratio = min(ratio, 1) // what grows to a limit grows less and less; a power would grow as before
 			}
 			if k.p <= 3 && ratio > 1.12 && k.separated() < 1000 {
-				r.undecide("the next example's margin is so close to γ̂ that it still acts as a support vector at ‖w‖ = %.3g", end.r)
+				r.undecide("the next example's margin is so close to γ̂ that it still acts as a support vector at ‖w‖ = %.3g",
+					end.r)
 				ratio = 1
 			}
 			if k.p <= 3 && k.plane() && k.margin*end.r < 500 || !k.plane() && k.margin*end.r < 100 {
@@ -144,9 +145,10 @@ func (k *trajectory) twoSupport() *asymptote {
 
 const twoPointsName = "two points"
 
-// twoPoints is the counterexample: the points (1, 0) and (0, 1/2), u ∝ (1, 2), and a start at 0.
+// twoPoints is the counterexample: the points (1, 0) and (0, 1/2), u ∝ (1, 2), from (½, ½).
 func twoPoints(p float64) setting {
-	return setting{twoPointsName, linear.Problem{X: matrix.FromRows([][]float64{{1, 0}, {0, 0.5}})}, []float64{0.5, 0.5}, p}
+	prob := linear.Problem{X: matrix.FromRows([][]float64{{1, 0}, {0, 0.5}})}
+	return setting{twoPointsName, prob, []float64{0.5, 0.5}, p}
 }
 
 // descents checks everything about p-GD along descents on all settings, with several losses and both rules of steps.

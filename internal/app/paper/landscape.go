@@ -62,7 +62,7 @@ func (l *landscape) curvature(dst []float64) {
 }
 
 // reference returns the least ρ for which Lemma 11 is proved: L((r + ρ)u) ≤ L(w) for every w of norm r. In the lemma's
-// words α = ρ/r. For an exponential tail, ℓ((r + ρ)γ̂) ≤ ℓ(rγ̂)/n ≤ L(w), because w has an example of margin at most rγ̂.
+// words α = ρ/r. For an exponential tail, ℓ((r + ρ)γ̂) ≤ ℓ(rγ̂)/n ≤ L(w): w has an example of margin at most rγ̂.
 // Otherwise convexity gives L(w) ≥ L(v) − r‖∇L(v)‖_q − ⟨∇L(v), v⟩ with v = ru, and ρ is found by bisection. It returns
 // +Inf if that proves nothing: r is too small.
 func (l *landscape) reference(r float64) float64 {

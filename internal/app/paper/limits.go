@@ -168,8 +168,8 @@ func followPath(ctx context.Context, sub subject, set setting, l tail, each func
 // uniqueStatements are about the max-margin direction.
 var uniqueStatements = []statement[*solutions]{{
 	Name: "Proposition 14, proof: u is unique",
-	Claim: "1 − ‖(v + v′)/2‖ₚ ≤ ε for any two unit vectors of margin (1−ε)γ̂ or more, as in the proof. Five of them: two " +
-		"exact solutions (one of the problem with its rows doubled and its rows and columns in another order), an " +
+	Claim: "1 − ‖(v + v′)/2‖ₚ ≤ ε for any two unit vectors of margin (1−ε)γ̂ or more, as in the proof. Five of them: " +
+		"two exact solutions (one of the problem with its rows doubled and its rows and columns in another order), an " +
 		"accelerated fit, and two descents from different starts",
 	Quantity: "largest 1 − ‖(v + v′)/2‖ − ε",
 	Bound:    1e-9,

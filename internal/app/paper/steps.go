@@ -249,8 +249,8 @@ var proofStatements = []statement[*trajectory]{
 const enough = 0.75
 
 // limitStatement says that w_t/‖w_t‖ tends to u. What is checked is the bound that the paper's proof gives if α is not
-// fixed but follows the norm, α_t = ρ/‖w_t‖: it tends to 0, like ‖w‖^(1−p) for p < 2, log‖w‖/‖w‖ for p = 2 and 1/‖w‖ for
-// p > 2.
+// fixed but follows the norm, α_t = ρ/‖w_t‖: it tends to 0, like ‖w‖^(1−p) for p < 2, log‖w‖/‖w‖ for p = 2 and 1/‖w‖
+// for p > 2.
 func limitStatement(name, only string, runs func(where) bool) statement[*trajectory] {
 	if only != "" {
 		only = ", " + only

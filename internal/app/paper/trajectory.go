@@ -18,8 +18,8 @@ const (
 	// equalSteps is the paper's: one η, the one that FindStep finds.
 	equalSteps stepRule = "constant step"
 	// growingSteps takes η_t as large as the condition of the lemmas allows, D_{ψ−η_tL}(w_{t+1}, w_t) ≥ ½D_ψ. The paper's
-	// proofs never use that η is the same at every step. What a constant step reaches after e¹⁰⁰⁰⁰ steps, these reach after
-	// some ten thousand: with t·η replaced by Ση_t, every bound of the paper holds, and here the bounds are sharp.
+	// proofs never use that η is the same at every step. What a constant step reaches after e⁵⁰⁰⁰ steps, these reach
+	// after some ten thousand: with t·η replaced by Ση_t, every bound of the paper holds, and here the bounds are sharp.
 	growingSteps stepRule = "growing steps"
 )
 
