@@ -159,8 +159,8 @@ func verifyTable(findings []Finding) render.Table {
 func byPTable(findings []Finding, ps []float64) render.Table {
 	t := render.Table{Title: "By p",
 		Header: []string{"statement"},
-		Note: "The verdict, and the share of steps on which the statement's condition held. A p passes if no case fails and, " +
-			"on one kind of data with one rule of steps, at least half of the descents decide it."}
+		Note: "The verdict, and the share of steps on which the statement's condition held. A p passes if no case fails " +
+			"and, on one kind of data with one rule of steps, at least half of the descents decide it."}
 	for _, p := range ps {
 		t.Header = append(t.Header, fmt.Sprintf("p = %v", p))
 	}
