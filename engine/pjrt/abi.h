@@ -56,9 +56,18 @@ typedef struct {
 typedef struct {
   size_t struct_size;
   void* extension_start;
+  const char* code;
+  size_t code_size;
+  const char* format;
+  size_t format_size;
+} program_text;
+
+typedef struct {
+  size_t struct_size;
+  void* extension_start;
   void* client;
-  void* program;
-  void* options;
+  const program_text* program;
+  const char* options;
   size_t options_size;
   void* executable;
 } compile_args;

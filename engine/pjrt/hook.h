@@ -21,6 +21,7 @@ typedef struct {
   table* copy;
   atomic_int in_flight;  // how many executions of a program may be unfinished when Execute returns
 
+  pthread_mutex_t compile_mu;  // held while a program is compiled, so that who asks for the same one finds it
   pthread_mutex_t programs_mu;
   program* programs;
 
@@ -33,7 +34,7 @@ typedef struct {
 plugin* bregman_pjrt_open(const char* path, char* why, size_t why_size);
 void bregman_pjrt_set_in_flight(plugin* p, int n);
 
-// queue.c: the entries that let executions run without waiting.
+// queue.c: the entries that let executions run without waiting, and compile equal programs once.
 void* bregman_queue_compile(plugin* p, compile_args* args);
 void* bregman_queue_execute(plugin* p, execute_args* args);
 void* bregman_queue_executable_destroy(plugin* p, object_args* args);

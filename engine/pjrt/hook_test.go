@@ -240,7 +240,7 @@ func TestProgramsDoNotWaitForEachOther(t *testing.T) {
 		if got := y.Execute(fakepjrt.Device0); got != fakepjrt.HandedOver {
 			t.Fatal(got)
 		}
-		if z := c.Compile("outputs=1"); z.Execute(fakepjrt.Device0) != fakepjrt.HandedOver {
+		if z := c.Compile(fmt.Sprintf("outputs=1 number %d", k)); z.Execute(fakepjrt.Device0) != fakepjrt.HandedOver {
 			t.Fatal("another program waited")
 		} else {
 			z.Finish(0)
@@ -257,6 +257,59 @@ func TestProgramsDoNotWaitForEachOther(t *testing.T) {
 	y.Finish(0)
 	x.Destroy()
 	y.Destroy()
+}
+
+// Equal programs of a client are one, which lives until its last user gives it back, also after its client.
+func TestEqualProgramsAreCompiledOnce(t *testing.T) {
+	p := fake(t, 2)
+	one, other := p.NewClient(), p.NewClient()
+	x, y, z, w := one.Compile("outputs=3"), one.Compile("outputs=3"), other.Compile("outputs=3"), one.Compile("outputs=2")
+	if x.Name != y.Name || z.Name == x.Name || w.Name == x.Name {
+		t.Errorf("programs %d, %d of one client, %d of another, %d with other text", x.Name, y.Name, z.Name, w.Name)
+	}
+	p.Record()
+	x.Destroy()
+	if got := p.Record(); len(got) > 0 {
+		t.Errorf("called %q while it is in use", got)
+	}
+	if got := y.Execute(fakepjrt.Device0); got != fakepjrt.HandedOver {
+		t.Error(got)
+	}
+	again := one.Compile("outputs=3")
+	if again.Name != y.Name {
+		t.Error("compiled again")
+	}
+	one.Destroy()
+	y.Destroy()
+	again.Destroy()
+	if got := p.Record(); !slices.Contains(got, fmt.Sprintf("destroy program %d", y.Name)) {
+		t.Errorf("called %q", got)
+	}
+	for _, g := range []*fakepjrt.Program{z, w} {
+		g.Destroy()
+	}
+	other.Destroy()
+}
+
+// Those who ask for a program while it is compiled wait for it.
+func TestEqualProgramsAtOnce(t *testing.T) {
+	p := fake(t, 2)
+	c := p.NewClient()
+	programs := make([]*fakepjrt.Program, 8)
+	var all sync.WaitGroup
+	for i := range programs {
+		all.Go(func() { programs[i] = c.Compile("outputs=1") })
+	}
+	all.Wait()
+	for _, g := range programs {
+		if g.Name != programs[0].Name {
+			t.Fatal("compiled twice")
+		}
+	}
+	for _, g := range programs {
+		all.Go(g.Destroy)
+	}
+	all.Wait()
 }
 
 // What does not fit a queue is awaited as before.

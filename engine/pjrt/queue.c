@@ -3,6 +3,7 @@
 // Executions that are not waited for. Each program has a queue of the events of its unfinished executions; when there
 // are more than may be, the oldest is awaited.
 #include <stdlib.h>
+#include <string.h>
 
 #include "hook.h"
 
@@ -11,10 +12,14 @@ typedef struct {
   unsigned long number;
 } execution;
 
-// program is an executable that a client of the plugin compiled, with its queue.
+// program is an executable that a client of the plugin compiled, with its queue. Equal programs of a client share one:
+// runs side by side then compile once.
 struct program {
   program* next;
   void *client, *executable;
+  int users;  // how many were given the executable and have not destroyed it
+  char* text; // code, format and options; NULL: it is not shared
+  size_t text_size;
   size_t num_outputs;
 
   pthread_mutex_t mu;  // never held while something is awaited
@@ -58,34 +63,10 @@ static int pop(program* g, int more_than, execution* x) {
   return any;
 }
 
-// drain_and_free ends a list of programs. Their errors are dropped: whoever reads what such an execution computed gets
-// the error there.
-static void drain_and_free(plugin* p, program* list) {
-  while (list) {
-    program* g = list;
-    list = g->next;
-    for (execution x; pop(g, 0, &x);) bregman_error_drop(p, finish(p, x.event));
-    pthread_mutex_destroy(&g->mu);
-    free(g);
-  }
-}
-
-// take takes the programs of a client, or the one of an executable, off the plugin's list.
-static program* take(plugin* p, void* client, void* executable) {
-  program* taken = NULL;
-  pthread_mutex_lock(&p->programs_mu);
-  for (program** at = &p->programs; *at;) {
-    program* g = *at;
-    if (g->client != client && g->executable != executable) {
-      at = &g->next;
-      continue;
-    }
-    *at = g->next;
-    g->next = taken;
-    taken = g;
-  }
-  pthread_mutex_unlock(&p->programs_mu);
-  return taken;
+// drain awaits the executions of a program. Their errors are dropped: whoever reads what such an execution computed
+// gets the error there.
+static void drain(plugin* p, program* g) {
+  for (execution x; pop(g, 0, &x);) bregman_error_drop(p, finish(p, x.event));
 }
 
 static program* find(plugin* p, void* executable) {
@@ -112,21 +93,67 @@ static int count_outputs(plugin* p, void* loaded, size_t* n) {
   return !error;
 }
 
-void* bregman_queue_compile(plugin* p, compile_args* args) {
-  void* error = p->real->entries[Client_Compile](args);
-  size_t outputs;
-  if (error || !count_outputs(p, args->executable, &outputs)) return error;
+// text_of_program returns all that makes a program, to compare and to free; NULL if there is no memory for it.
+static char* text_of_program(const compile_args* args, size_t* size) {
+  const program_text* t = args->program;
+  size_t sizes[3] = {t->code_size, t->format_size, args->options_size};
+  const char* parts[3] = {t->code, t->format, args->options};
+  *size = sizeof sizes + sizes[0] + sizes[1] + sizes[2];
+  char *text = malloc(*size), *end = text;
+  if (!text) return NULL;
+  memcpy(end, sizes, sizeof sizes);
+  end += sizeof sizes;
+  for (int i = 0; i < 3; i++) {
+    if (sizes[i]) memcpy(end, parts[i], sizes[i]);
+    end += sizes[i];
+  }
+  return text;
+}
+
+// share returns the executable of an equal program that the client has, or NULL.
+static void* share(plugin* p, void* client, const char* text, size_t size) {
+  void* executable = NULL;
+  pthread_mutex_lock(&p->programs_mu);
+  for (program* g = p->programs; g && !executable; g = g->next) {
+    if (g->client != client || !g->text || g->text_size != size || memcmp(g->text, text, size)) continue;
+    g->users++;
+    executable = g->executable;
+  }
+  pthread_mutex_unlock(&p->programs_mu);
+  return executable;
+}
+
+// add makes a program of what was compiled. Without memory for it, its executions are waited for.
+static void add(plugin* p, compile_args* args, size_t outputs, char* text, size_t size) {
   program* g = calloc(1, sizeof *g);
-  if (!g) return NULL;  // its executions are waited for
-  g->client = args->client;
-  g->executable = args->executable;
-  g->num_outputs = outputs;
+  if (!g) {
+    free(text);
+    return;
+  }
+  *g = (program){.client = args->client, .executable = args->executable, .num_outputs = outputs, .users = 1,
+                 .text = text, .text_size = size};
   pthread_mutex_init(&g->mu, NULL);
   pthread_mutex_lock(&p->programs_mu);
   g->next = p->programs;
   p->programs = g;
   pthread_mutex_unlock(&p->programs_mu);
-  return NULL;
+}
+
+void* bregman_queue_compile(plugin* p, compile_args* args) {
+  size_t size = 0, outputs;
+  char* text = text_of_program(args, &size);
+  pthread_mutex_lock(&p->compile_mu);
+  void *error = NULL, *shared = text ? share(p, args->client, text, size) : NULL;
+  if (shared) {
+    args->executable = shared;
+    free(text);
+  } else if ((error = p->real->entries[Client_Compile](args)) || !count_outputs(p, args->executable, &outputs)) {
+    free(text);
+  } else {
+    add(p, args, outputs, text, size);
+  }
+  pthread_mutex_unlock(&p->compile_mu);
+  return error;
 }
 
 // queued returns the program whose queue an execution belongs in, NULL if it has to be waited for: it runs on several
@@ -188,12 +215,43 @@ void* bregman_queue_execute(plugin* p, execute_args* args) {
   return NULL;
 }
 
+// release gives an executable back. It returns its program, off the plugin's list, if nobody else has it; others says
+// whether somebody has.
+static program* release(plugin* p, void* executable, int* others) {
+  pthread_mutex_lock(&p->programs_mu);
+  program** at = &p->programs;
+  while (*at && (*at)->executable != executable) at = &(*at)->next;
+  program* g = *at;
+  *others = g && --g->users > 0;
+  if (g && !*others) *at = g->next;
+  pthread_mutex_unlock(&p->programs_mu);
+  return *others ? NULL : g;
+}
+
 void* bregman_queue_executable_destroy(plugin* p, object_args* args) {
-  drain_and_free(p, take(p, NULL, args->object));
+  int others;
+  program* g = release(p, args->object, &others);
+  if (others) return NULL;
+  if (g) {
+    drain(p, g);
+    pthread_mutex_destroy(&g->mu);
+    free(g->text);
+    free(g);
+  }
   return p->real->entries[LoadedExecutable_Destroy](args);
 }
 
+// of_client returns a program of a client, and takes it from the client, or NULL. Its users may destroy it later.
+static program* of_client(plugin* p, void* client) {
+  pthread_mutex_lock(&p->programs_mu);
+  program* g = p->programs;
+  while (g && g->client != client) g = g->next;
+  if (g) g->client = NULL;
+  pthread_mutex_unlock(&p->programs_mu);
+  return g;
+}
+
 void* bregman_queue_client_destroy(plugin* p, object_args* args) {
-  drain_and_free(p, take(p, args->object, NULL));
+  for (program* g; (g = of_client(p, args->object));) drain(p, g);
   return p->real->entries[Client_Destroy](args);
 }

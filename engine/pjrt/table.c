@@ -114,6 +114,7 @@ static plugin* copy(const table* t, char* why, size_t why_size) {
   plugin* p = &plugins[opened++];
   p->real = t;
   p->copy = c;
+  pthread_mutex_init(&p->compile_mu, NULL);
   pthread_mutex_init(&p->programs_mu, NULL);
   pthread_mutex_init(&p->errors_mu, NULL);
   return p;

@@ -48,7 +48,15 @@ FIELD(message_args, message, PJRT_Error_Message_Args, message);
 FIELD(message_args, message_size, PJRT_Error_Message_Args, message_size);
 SIZE(message_args, PJRT_Error_Message_Args);
 
+FIELD(program_text, code, PJRT_Program, code);
+FIELD(program_text, code_size, PJRT_Program, code_size);
+FIELD(program_text, format, PJRT_Program, format);
+FIELD(program_text, format_size, PJRT_Program, format_size);
+
 FIELD(compile_args, client, PJRT_Client_Compile_Args, client);
+FIELD(compile_args, program, PJRT_Client_Compile_Args, program);
+FIELD(compile_args, options, PJRT_Client_Compile_Args, compile_options);
+FIELD(compile_args, options_size, PJRT_Client_Compile_Args, compile_options_size);
 FIELD(compile_args, executable, PJRT_Client_Compile_Args, executable);
 SIZE(compile_args, PJRT_Client_Compile_Args);
 
