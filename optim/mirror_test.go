@@ -298,6 +298,66 @@ func TestTheUnitIsMeasuredAtTheOptimizersFirstStep(t *testing.T) {
 	}
 }
 
+// Units that the host measures are those that the graph would, also of a kernel of zeros, and the steps are the same.
+func TestUnitsOfTheHostAreThoseOfTheGraph(t *testing.T) {
+	engine := backend(t)
+	run := func(opt *Optimizer, measure bool) (weights []float32, units []float64) {
+		t.Helper()
+		store := model.NewStore()
+		exec, err := model.NewExec(engine, store, func(scope *model.Scope, g *Graph) {
+			in := scope.In("model")
+			w := in.VariableWithValue("w", [][]float32{{0.5, -0.8, 1.2}, {-0.05, 2, 0}}).NodeValue(g)
+			zero := in.VariableWithValue("zero", [][]float32{{0, 0}, {0, 0}, {0, 0}}).NodeValue(g)
+			bias := in.VariableWithValue("bias", []float32{1, 2}).NodeValue(g)
+			opt.UpdateGraph(scope, g, Add(ReduceAllSum(Square(AddScalar(w, -1))),
+				Add(ReduceAllSum(Square(AddScalar(zero, 1))), ReduceAllSum(Square(bias)))))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := exec.Compile(); err != nil { // it makes the variables
+			t.Fatal(err)
+		}
+		if measure {
+			if err := opt.MeasureUnits(store.Scope("/model")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			if _, err := exec.Call(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for v := range store.RootScope().At(optimizer.Scope).At(Name).IterVariables() {
+			if v.Name() == unitName {
+				units = append(units, float64(tensors.MustCopyFlatData[float32](v.MustValue())[0]))
+			}
+		}
+		for _, path := range []string{"/model/w", "/model/zero", "/model/bias"} {
+			weights = append(weights, tensors.MustCopyFlatData[float32](store.GetVariable(path).MustValue())...)
+		}
+		return weights, units
+	}
+	want, graph := run(Mirror().P(3).LearningRate(0.01).Units().Done(), false)
+	got, host := run(Mirror().P(3).LearningRate(0.01).Units().HostUnits().Done(), true)
+	if len(host) != 2 || len(graph) != 2 {
+		t.Fatalf("units %v, in the graph %v", host, graph)
+	}
+	for i := range host {
+		if math.Abs(host[i]-graph[i]) > 2e-7*graph[i] {
+			t.Errorf("unit %d: %v, in the graph %v", i, host[i], graph[i])
+		}
+	}
+	for i := range got {
+		if math.Abs(float64(got[i]-want[i])) > 2e-6 {
+			t.Errorf("weight %d: %v, with units of the graph %v", i, got[i], want[i])
+		}
+	}
+	if err := Mirror().Units().Done().MeasureUnits(model.NewStore().RootScope()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A kernel that starts at 0 has the unit 1/√(inputs of an output): it leaves 0, and not by far.
 func TestAKernelOfZerosHasAUnit(t *testing.T) {
 	got, _ := kernel[float64](t, Mirror().P(3).LearningRate(0.01).Units().Done(), []float64{0, 0, 0}, 1)
