@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend" // "go"
@@ -28,6 +29,18 @@ type Engine struct {
 	// says why, where the plugin does not let it be otherwise: who asked should hear of it, too.
 	InFlight int
 	Waits    string
+
+	compiling *sync.Mutex // of all engines of a pool; nil: none
+}
+
+// Compile calls f, which compiles a program, when no other engine of the pool compiles. XLA tries which kernels are
+// fastest, for which it needs a GPU for itself, and keeps what it found: the next engine need not.
+func (e *Engine) Compile(f func() error) error {
+	if e.compiling != nil {
+		e.compiling.Lock()
+		defer e.compiling.Unlock()
+	}
+	return f()
 }
 
 // Finding is one place where an engine was looked for, for doctor.
@@ -134,6 +147,19 @@ func openWith(start func(Finding) (*Engine, error), name string) (*Engine, error
 	return openFirst(start, name, Look())
 }
 
+// First is the name of the engine that Open starts first; whether it starts is not known.
+func First(name string) string {
+	if name != "" && name != Auto {
+		return name
+	}
+	for _, f := range Look() {
+		if f.Usable {
+			return f.Name
+		}
+	}
+	return CPU
+}
+
 // CheckName returns an error for what Open never takes, on any machine.
 func CheckName(name string) error {
 	if name != "" && !slices.Contains(Names(), name) && !strings.ContainsRune(name, os.PathSeparator) {
@@ -167,7 +193,13 @@ func openFirst(start func(Finding) (*Engine, error), name string, found []Findin
 	return nil, fmt.Errorf("no engine %q: %s", name, strings.Join(why, "; "))
 }
 
-func open(f Finding) (*Engine, error) {
+func open(f Finding) (*Engine, error) { return openShare(f, 1) }
+
+// defaultMemory is the share of a GPU's memory that XLA takes by itself.
+const defaultMemory = 0.75
+
+// openShare starts what was found. A GPU gets one of so many shares of the memory that the program takes.
+func openShare(f Finding, shares int) (*Engine, error) {
 	config := f.Name
 	switch f.Name {
 	case CPU:
@@ -180,12 +212,14 @@ func open(f Finding) (*Engine, error) {
 		config = "xla:" + f.Where
 		if f.Name == CUDA {
 			config += ",preallocate=true" // 7 to 10 % quicker than allocating as it goes
-			if share := os.Getenv(gpuMemory); share != "" {
-				if v, err := strconv.ParseFloat(share, 64); err != nil || !(v > 0 && v < 1) {
-					return nil, fmt.Errorf("%s=%s: want a share of the GPU's memory, say 0.3", gpuMemory, share)
+			memory := defaultMemory
+			if text := os.Getenv(gpuMemory); text != "" {
+				var err error
+				if memory, err = strconv.ParseFloat(text, 64); err != nil || !(memory > 0 && memory < 1) {
+					return nil, fmt.Errorf("%s=%s: want a share of the GPU's memory, say 0.3", gpuMemory, text)
 				}
-				config += ",memory_fraction=" + share
 			}
+			config += fmt.Sprintf(",memory_fraction=%.4g", memory/float64(shares))
 		}
 	}
 	e := &Engine{Name: f.Name, Where: f.Where}

@@ -3,9 +3,11 @@
 package engine
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bregman-ml/bregman/engine/internal/fakepjrt"
 	"github.com/bregman-ml/bregman/engine/pjrt"
@@ -80,5 +82,49 @@ func TestFindingsSayWhetherStepsWait(t *testing.T) {
 		if f := Probe(found)[0]; f.Why != c.probe || !f.Usable || !f.Tried {
 			t.Errorf("%+v: tried %+v", c, f)
 		}
+	}
+}
+
+// Lanes of a GPU are engines of their own, each asked for once. Where there is no room for another, the first serves.
+func TestLanesOfAGPU(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	path := filepath.Join(t.TempDir(), "xla_cuda_plugin.so")
+	fakepjrt.Build(t, path)
+	var p Pool
+	var lanes []*Engine
+	for i := range 3 {
+		e, err := p.Lane(i%2, 2).Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lanes = append(lanes, e)
+	}
+	if lanes[0].Backend == lanes[1].Backend || lanes[0] != lanes[2] {
+		t.Errorf("lanes %+v", lanes)
+	}
+	err := lanes[0].Compile(func() error {
+		compiling := make(chan struct{})
+		go func() {
+			defer close(compiling)
+			_ = lanes[1].Compile(func() error { return nil })
+		}()
+		select {
+		case <-compiling:
+			return errors.New("two lanes compile at once")
+		case <-time.After(20 * time.Millisecond):
+			return nil
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+
+	full := &Pool{opened: map[place]*Engine{{Plugin, path + ".gone", lane{0, 2}}: lanes[0]}}
+	if e, err := full.Lane(1, 2).Open(path + ".gone"); err != nil || e.Backend != lanes[0].Backend || len(e.Passed) != 1 ||
+		!strings.Contains(e.Passed[0], "no room for another") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := new(Pool).Lane(1, 2).Open(path + ".gone"); err == nil {
+		t.Error("an engine that is not there")
 	}
 }

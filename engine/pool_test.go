@@ -62,3 +62,19 @@ func TestAPoolSharesWhatAutoFound(t *testing.T) {
 		open[""].Backend.Finalize()
 	}
 }
+
+// Lanes of what is no GPU are one engine.
+func TestLanesOfACPUAreOneEngine(t *testing.T) {
+	var p Pool
+	one, err := p.Lane(0, 2).Open(CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := p.Lane(1, 2).Open(CPU)
+	if err != nil || one.Backend != two.Backend {
+		t.Errorf("two engines, %v", err)
+	}
+	if whole, err := p.Lane(0, 1).Open(CPU); err != nil || whole.Backend != one.Backend {
+		t.Errorf("another engine without lanes, %v", err)
+	}
+}
