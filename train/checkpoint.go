@@ -23,28 +23,8 @@ const checkpointFormat = "bregman-train"
 // everything a run needs to resume (weights, statistics, the optimizer's state, the step) and a checksum. Else it is
 // the network alone, in PyTorch's names and layouts. The data set is not in it.
 func (x *Session) Save(path string, all bool, metadata map[string]string) error {
-	f := safetensors.File{Metadata: metadata}
-	err := engine.Try(func() error {
-		for v := range x.store.IterVariables() {
-			if !stored(v, all) || !v.HasValue() {
-				continue
-			}
-			t, err := v.Value()
-			if err != nil {
-				return err
-			}
-			name := strings.TrimPrefix(v.Path(), "/")
-			st, err := encode(name, t)
-			if !all && err == nil {
-				st, err = torchTensor(st)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", v.Path(), err)
-			}
-			f.Tensors = append(f.Tensors, st)
-		}
-		return nil
-	})
+	f, err := x.variables(all)
+	f.Metadata = metadata
 	if err == nil && all {
 		f.Metadata = maps.Clone(metadata)
 		if f.Metadata == nil {
@@ -62,6 +42,34 @@ func (x *Session) Save(path string, all bool, metadata map[string]string) error 
 	}
 	return runlog.WriteFile(path, b.Bytes())
 }
+
+// variables copies what a file holds to the host.
+func (x *Session) variables(all bool) (f safetensors.File, err error) {
+	err = engine.Try(func() error {
+		for v := range x.store.IterVariables() {
+			if !stored(v, all) || !v.HasValue() {
+				continue
+			}
+			t, err := v.Value()
+			if err != nil {
+				return err
+			}
+			st, err := encode(strings.TrimPrefix(v.Path(), "/"), t)
+			if !all && err == nil {
+				st, err = torchTensor(st)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", v.Path(), err)
+			}
+			f.Tensors = append(f.Tensors, st)
+		}
+		return nil
+	})
+	return f, err
+}
+
+// state is all that training changes, on the host.
+func (x *Session) state() (safetensors.File, error) { return x.variables(true) }
 
 // stored reports whether a file holds the variable.
 func stored(v *model.Variable, all bool) bool {
@@ -133,6 +141,11 @@ func (x *Session) Load(path string) (metadata map[string]string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.Metadata, x.setState(f, path)
+}
+
+// setState sets the session to a state; path names it in errors.
+func (x *Session) setState(f safetensors.File, path string) error {
 	type change struct {
 		v *model.Variable
 		t *tensors.Tensor
@@ -144,22 +157,22 @@ func (x *Session) Load(path string) (metadata map[string]string, err error) {
 		}
 		st, ok := f.Tensor(strings.TrimPrefix(v.Path(), "/"))
 		if !ok {
-			return nil, fmt.Errorf("%s has no %s: it is a checkpoint of another network or optimizer", path, v.Path())
+			return fmt.Errorf("%s has no %s: it is a checkpoint of another network or optimizer", path, v.Path())
 		}
 		if !slices.Equal(st.Shape, v.Shape().Dimensions) {
-			return nil, fmt.Errorf("%s: %s has shape %v, this network's has %v", path, v.Path(), st.Shape, v.Shape().Dimensions)
+			return fmt.Errorf("%s: %s has shape %v, this network's has %v", path, v.Path(), st.Shape, v.Shape().Dimensions)
 		}
 		t, err := decode(st)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, v.Path(), err)
+			return fmt.Errorf("%s: %s: %w", path, v.Path(), err)
 		}
 		if t.DType() != v.DType() {
-			return nil, fmt.Errorf("%s: %s holds numbers of type %s, this network's are %s", path, v.Path(), t.DType(),
+			return fmt.Errorf("%s: %s holds numbers of type %s, this network's are %s", path, v.Path(), t.DType(),
 				v.DType())
 		}
 		changes = append(changes, change{v, t})
 	}
-	return f.Metadata, engine.Try(func() error {
+	return engine.Try(func() error {
 		for _, c := range changes {
 			if err := c.v.SetValue(c.t); err != nil {
 				return err

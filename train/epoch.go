@@ -22,6 +22,7 @@ type Epoch struct {
 	LR       float64 `json:"lr"`             // at its end
 	Rate     float64 `json:"img_per_second"` // of training alone
 	Seconds  float64 `json:"seconds"`
+	Jump     *Jump   `json:"jump,omitempty"` // the first of the epoch
 }
 
 // Score is the network on the test images.
@@ -56,8 +57,12 @@ func (x *Session) Start(r Plan) error {
 		if err := x.opt.Restart(x.store.RootScope(), r.Schedule); err != nil {
 			return err
 		}
+		if err := x.opt.MeasureUnits(x.modelScope()); err != nil {
+			return err
+		}
 		var err error
 		x.start, err = x.Weights()
+		x.lastRow = nil
 		return err
 	})
 }
@@ -105,6 +110,14 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 		seen := float64(x.PerEpoch * x.settings.Batch)
 		out.Loss, out.Accuracy, out.Rate = loss/float64(x.PerEpoch), right/seen, seen/out.Seconds
 		out.LR = r.LR * r.Schedule.At((epoch+1)*x.PerEpoch)
+		rows, err := x.steps()
+		if err != nil {
+			return err
+		}
+		if epoch > 0 {
+			out.Jump = findJump(x.lastRow, rows, x.layerNames())
+		}
+		x.lastRow = rows[len(rows)-1]
 		return nil
 	})
 	if err != nil {

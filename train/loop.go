@@ -19,6 +19,9 @@ type Result struct {
 	Seconds float64 // over all legs of a run that was resumed
 	Warning string  // what a reader must know before the numbers
 	Study   *Study  // nil: not asked for
+
+	Checked int // epochs that were trained twice
+	Differ  int // those whose weights were not the same
 }
 
 // Last is the record of the last epoch.
@@ -47,7 +50,9 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 	}
 	heard, warned, largest := false, false, x.StartLargest()
 	for epoch := done; epoch < p.Epochs; epoch++ {
-		e, err := x.Train(uninterruptedIfShort(ctx, records), p, epoch, func(steps int) {
+		var r Record
+		var err error
+		r.Epoch, r.Check, err = x.epoch(uninterruptedIfShort(ctx, records), p, epoch, func(steps int) {
 			o.Step(epoch+1, steps)
 			if ctx.Err() != nil && !heard {
 				heard = true
@@ -57,7 +62,9 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 		if err != nil {
 			return Result{Records: records}, err
 		}
-		r := Record{Epoch: e}
+		if r.Check != "" && r.Check != same {
+			o.Say(fmt.Sprintf("epoch %d was trained twice, and not with the same result: %s", epoch+1, r.Check))
+		}
 		if r.Score, r.Geometry, err = x.Measure(ctx, p.P); err != nil {
 			if ctx.Err() == nil {
 				return Result{Records: records}, err
@@ -75,8 +82,13 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 			warned = true
 			o.Say(text)
 		}
+		if r.Jump != nil && folder != nil {
+			if kept := keepCheckpoint(folder, epoch+1); kept != "" {
+				o.Say("the checkpoint from before it is kept: " + kept)
+			}
+		}
 		o.Epoch(r)
-		if folder != nil && (time.Since(saved) > p.SaveEvery || e.Seconds > shortEpoch || epoch+1 == p.Epochs ||
+		if folder != nil && (time.Since(saved) > p.SaveEvery || r.Seconds > shortEpoch || epoch+1 == p.Epochs ||
 			ctx.Err() != nil) {
 			x.savePoint(folder, p, epoch+1)
 			saved = time.Now()
@@ -86,7 +98,17 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 		}
 	}
 	out := Result{Records: records, Seconds: before + time.Since(begin).Seconds(), Warning: jump(largest, records)}
+	out.Checked, out.Differ = differing(records)
 	return x.finish(ctx, p, folder, out, o)
+}
+
+// epoch trains one, twice if the plan says so.
+func (x *Session) epoch(ctx context.Context, p Plan, epoch int, progress func(steps int)) (Epoch, string, error) {
+	if p.Check {
+		return x.trainTwice(ctx, p, epoch, progress)
+	}
+	e, err := x.Train(ctx, p, epoch, progress)
+	return e, "", err
 }
 
 // finish measures the trained network and saves its weights.

@@ -16,6 +16,7 @@ type Plan struct {
 	Schedule optim.Schedule // of the shape that Settings.Optimizer has, which is compiled
 	Init     *Init          // weights to start from; nil: drawn from the seed
 	Study    bool           // measure in the end what the weights allow
+	Check    bool           // train every epoch twice, to see whether the weights are the same bits
 
 	// Fingerprint is what a checkpoint of the run depends on besides P, LR and Seed, in words: one of other settings is
 	// not resumed.

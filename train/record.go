@@ -12,6 +12,7 @@ type Record struct {
 	Geometry
 	Elapsed     float64 `json:"elapsed"`               // seconds of the run so far, with evaluation and over all its legs
 	Unevaluated bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: a resume evaluates
+	Check       string  `json:"check,omitempty"`       // of an epoch that was trained twice: "same", or what differs
 }
 
 // MarshalJSON omits what was not evaluated.
@@ -21,7 +22,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 			Epoch
 			Elapsed     float64 `json:"elapsed"`
 			Unevaluated bool    `json:"unevaluated"`
-		}{r.Epoch, r.Elapsed, true})
+			Check       string  `json:"check,omitempty"`
+		}{r.Epoch, r.Elapsed, true, r.Check})
 	}
 	type plain Record // without this method
 	return json.Marshal(plain(r))
@@ -39,15 +41,16 @@ const (
 // layer, so that loss and accuracy need not show it.
 func jump(before float64, records []Record) string {
 	for _, r := range records {
+		if r.Jump != nil {
+			return r.Jump.text(r.Epoch.Epoch)
+		}
 		most := before * laterGrowth
 		if r.Epoch.Epoch == 1 {
 			most = before * firstGrowth
 		}
 		if before > 0 && r.NormInf > most {
-			return fmt.Sprintf("in epoch %d the largest weight went from %.3g to %.3g: a step had a huge gradient. Batch "+
-				"norm may "+
-				"hide that from the accuracy, but these weights say nothing about p: run again with a smaller learning rate or "+
-				"another seed", r.Epoch.Epoch, before, r.NormInf)
+			return fmt.Sprintf("in epoch %d the largest weight went from %.3g to %.3g: a step had a huge gradient. %s",
+				r.Epoch.Epoch, before, r.NormInf, jumpWarning)
 		}
 		if r.NormInf > 0 { // else it was not measured
 			before = r.NormInf

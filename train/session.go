@@ -44,9 +44,10 @@ type Session struct {
 	features *model.Exec // of the training images; compiled when first needed
 	engine   *engine.Engine
 	dtype    dtypes.DType
-	start    []Layer // the weights that the run began with; nil: not known
-	began    string  // their hash
-	next     drawn   // the plan of the next epoch, if it is drawn already
+	start    []Layer   // the weights that the run began with; nil: not known
+	began    string    // their hash
+	next     drawn     // the plan of the next epoch, if it is drawn already
+	lastRow  []float32 // of the log of steps, by the last step of the epoch before
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
 	Params   int // trainable parameters
@@ -89,12 +90,13 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 		return nil, fmt.Errorf("precision %q: choose bf16 or float32", s.Precision)
 	}
 	err = engine.Try(func() error {
-		x.opt = s.Optimizer.Done()
+		optimizer := *s.Optimizer
+		x.opt = optimizer.HostUnits().Done()
 		x.loadData()
 		if x.step, err = model.NewExec(e.Backend, x.store, x.stepGraph); err != nil {
 			return err
 		}
-		if _, err = x.step.Compile(); err != nil {
+		if err := e.Compile(func() error { _, err := x.step.Compile(); return err }); err != nil {
 			return err
 		}
 		if x.eval, err = model.NewExec(e.Backend, x.store, x.evalGraph); err != nil {
@@ -169,6 +171,7 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	rate.SetNodeValue(Where(sound, given, ZerosLike(given)))
 	x.opt.UpdateGraphWithGradients(scope, grads, loss.DType())
 	rate.SetNodeValue(given)
+	x.logStep(g, k, loss)
 }
 
 // evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/bregman-ml/bregman/engine"
-	"github.com/bregman-ml/bregman/nets"
 )
 
 // Layer is the weights of one convolution or linear layer, on the host. Biases and batch-norm parameters are not
@@ -25,10 +25,7 @@ type Layer struct {
 func (x *Session) Weights() ([]Layer, error) {
 	var out []Layer
 	err := engine.Try(func() error {
-		for _, v := range nets.Params(x.modelScope()) {
-			if v.Name() != "weight" || v.Shape().Rank() < 2 || v.DType() != dtypes.Float32 {
-				continue
-			}
+		for _, v := range x.layerVars() {
 			t, err := v.Value()
 			if err != nil {
 				return err
@@ -37,13 +34,26 @@ func (x *Session) Weights() ([]Layer, error) {
 			if err != nil {
 				return err
 			}
-			name := torchName(v.Path()[1:])
-			out = append(out, Layer{Name: name[:len(name)-len(".weight")], Dims: v.Shape().Dimensions, Values: values,
+			out = append(out, Layer{Name: layerName(v), Dims: v.Shape().Dimensions, Values: values,
 				path: v.Path()})
 		}
 		return nil
 	})
 	return out, err
+}
+
+// layerName is the name of a layer as PyTorch has it, by its weights.
+func layerName(v *model.Variable) string {
+	return strings.TrimSuffix(torchName(v.Path()[1:]), ".weight")
+}
+
+// layerNames are the names of Weights.
+func (x *Session) layerNames() []string {
+	var out []string
+	for _, v := range x.layerVars() {
+		out = append(out, layerName(v))
+	}
+	return out
 }
 
 // SetWeights gives the layers other values.

@@ -54,6 +54,13 @@ type Env struct {
 	SaveEvery time.Duration // how much work a killed run may lose; 0: 15 seconds
 }
 
+// Lane is the environment of runs that share a GPU with those of other lanes: lane i of n, counted from 0.
+func (e *Env) Lane(i, n int) *Env {
+	other := *e
+	other.Engines = e.Engines.Lane(i, n)
+	return &other
+}
+
 // Observer follows the progress of the work. Say may be called by several goroutines.
 type Observer interface {
 	Say(format string, args ...any)

@@ -41,6 +41,7 @@ type Train struct {
 	Init        string        `placeholder:"FILE" json:"init,omitempty" file:""`
 	NoAugment   bool          `json:"no_augment"`
 	NoStudy     bool          `json:"no_study,omitempty" live:""`
+	CheckSteps  bool          `json:"check_steps,omitempty" role:"place"`
 	Engine      string        `default:"auto" json:"engine" role:"place"`
 	DataDir     string        `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 	Resume      string        `placeholder:"RUN" json:"-"`
@@ -81,10 +82,12 @@ func (*Train) Texts() settings.Texts {
 			"init":       "Start from the weights in this safetensors file, in the names and layouts of PyTorch.",
 			"no_augment": "No flips, shifts and cut-outs.",
 			"no_study":   "Do not measure weights, pruning, rounding and margins after training.",
-			"engine":     EngineHelp(),
-			"data_dir":   "Where data sets are kept.",
-			"resume":     "Resume this run folder, with its settings.",
-			"runs":       "Where run folders go.",
+			"check_steps": "Train every epoch twice and compare all weights bit for bit: a race or a faulty GPU shows. " +
+				"Twice the time.",
+			"engine":   EngineHelp(),
+			"data_dir": "Where data sets are kept.",
+			"resume":   "Resume this run folder, with its settings.",
+			"runs":     "Where run folders go.",
 		},
 		Choices: map[string][]string{
 			"model":     nets.Names(),
@@ -219,6 +222,8 @@ type TrainResult struct {
 	Seconds      float64 `json:"seconds"`            // over all legs of a resumed run
 	Run          string  `json:"run,omitempty"`      // not in the file: the folder may be moved
 	Warning      string  `json:"warning,omitempty"`  // what a reader must know before the numbers
+	Checked      int     `json:"checked,omitempty"`  // epochs that were trained twice
+	Differ       int     `json:"differ,omitempty"`   // those whose weights were not the same bits
 	Error        string  `json:"error,omitempty"`    // of a run that failed: the other numbers are meaningless
 }
 
@@ -248,6 +253,9 @@ func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
 	} else {
 		err = w.all(ctx)
 	}
+	if err == nil {
+		err = w.repeatable()
+	}
 	for k, line := range w.remaining {
 		if k == 0 {
 			env.Say("not finished:")
@@ -255,6 +263,20 @@ func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
 		env.Say("  %s", line)
 	}
 	return w.trained(), err
+}
+
+// repeatable returns an error if an epoch that was trained twice had two results.
+func (w *Trainer) repeatable() error {
+	checked, differ := 0, 0
+	for _, r := range w.results {
+		checked, differ = checked+r.Checked, differ+r.Differ
+	}
+	if differ == 0 {
+		return nil
+	}
+	return fmt.Errorf("--check-steps: %d of %d epochs did not end at the same weights twice: metrics.jsonl says where. "+
+		"If XLA chose a kernel that adds in any order, XLA_FLAGS=--xla_gpu_exclude_nondeterministic_ops=true avoids it; if "+
+		"not, do not trust this machine", differ, checked)
 }
 
 // NewTrainer opens the engine, puts the images on it and compiles the step: one for every p, seed and learning rate.
@@ -410,6 +432,11 @@ func (t *Trained) Print(w io.Writer) {
 		}
 		if r.Warning != "" {
 			fmt.Fprintf(w, "     %s\n", r.Warning)
+		}
+		if r.Checked > 0 {
+			fmt.Fprintf(w, "     %s trained twice: %s\n", render.Count(r.Checked, "epoch"),
+				map[bool]string{true: "the same weights, bit for bit", false: fmt.Sprintf("%d not with the same weights",
+					r.Differ)}[r.Differ == 0])
 		}
 	}
 	if slices.ContainsFunc(t.Runs, func(r TrainResult) bool { return r.Error == "" }) {

@@ -81,7 +81,7 @@ func (w *Trainer) all(ctx context.Context) error {
 func (w *Trainer) resumeRun(ctx context.Context, old *stoppedTrain) error {
 	r, err := w.resume(ctx, old)
 	if err != nil && ctx.Err() != nil {
-		w.remaining = []string{"bregman train --resume " + settings.Quote(r.Run)}
+		w.remaining = []string{w.resumeLine(r.Run)}
 		return err
 	}
 	if err != nil {
@@ -91,18 +91,27 @@ func (w *Trainer) resumeRun(ctx context.Context, old *stoppedTrain) error {
 	return err
 }
 
+// resumeLine is the command that resumes a run.
+func (w *Trainer) resumeLine(run string) string {
+	line := "bregman train --resume " + settings.Quote(run)
+	if w.CheckSteps {
+		line += " --check-steps"
+	}
+	return line
+}
+
 // fail notes why a run failed. One that could not write its weights can be resumed once there is room for them.
 func (w *Trainer) fail(r *TrainResult, err error) {
 	r.Error = err.Error()
 	if r.Run != "" && NotWritten(err) {
-		w.remaining = append(w.remaining, "bregman train --resume "+settings.Quote(r.Run))
+		w.remaining = append(w.remaining, w.resumeLine(r.Run))
 	}
 }
 
 // noteRemaining notes the commands for what remains to do after an interrupt in the k-th p of a trial.
 func (w *Trainer) noteRemaining(r TrainResult, trial, k int) {
 	if r.Run != "" {
-		w.remaining = append(w.remaining, "bregman train --resume "+settings.Quote(r.Run))
+		w.remaining = append(w.remaining, w.resumeLine(r.Run))
 		k++
 	}
 	w.noteRuns(w.P[k:], 1, w.Seed+uint64(trial))
@@ -190,7 +199,7 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Plan {
 		every = saveEvery
 	}
 	return train.Plan{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init,
-		Study: !w.NoStudy, Fingerprint: w.fingerprint(), SaveEvery: every}
+		Study: !w.NoStudy, Check: w.CheckSteps, Fingerprint: w.fingerprint(), SaveEvery: every}
 }
 
 // saveEvery is how much work a killed run may lose, beside the epoch that runs.
@@ -287,7 +296,7 @@ func (w *Trainer) RunIn(ctx context.Context, dir string, p float64, seed uint64)
 	whole.mustStore = true
 	r, err := whole.in(ctx, dir, p, seed)
 	if err == nil {
-		err = os.RemoveAll(filepath.Join(dir, "checkpoints"))
+		err = train.DropCheckpoints(dir)
 	}
 	return r, err
 }
@@ -359,7 +368,7 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	last := out.Last()
 	*r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy,
 		TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
-		Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning}
+		Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning, Checked: out.Checked, Differ: out.Differ}
 	if out.Study != nil {
 		if err := w.store(run, StudyFile, out.Study); err != nil {
 			return err
