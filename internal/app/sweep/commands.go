@@ -445,7 +445,7 @@ func resetAttempts(ctx context.Context, env *command.Env, f Folder, plan *Plan, 
 type Worker struct {
 	Place
 	Connection
-	Jobs    int           `default:"1" role:"place"`
+	Jobs    int           `default:"-1" role:"place"`
 	Scratch string        `default:"bregman-scratch" placeholder:"DIR" role:"place"`
 	Idle    time.Duration `default:"0s" role:"place"`
 }
@@ -455,7 +455,8 @@ func (*Worker) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Take runs of a sweep from a NATS server.",
 		Help: map[string]string{
-			"jobs":    "Runs at a time: one for networks, as many as cores for linear jobs.",
+			"jobs": "Runs at a time; default two where there is a GPU, else one. For linear jobs choose as many as " +
+				"cores.",
 			"scratch": "Scratch folder for runs, until they are sent.",
 			"idle":    "Exit after this long without a run; 0 waits for ever.",
 		},
@@ -477,7 +478,7 @@ func (w *Worker) Check() error {
 	switch {
 	case w.NATS == "":
 		return settings.Errorf("nats", "--nats: name the server that the sweep uses, such as nats://host:4222")
-	case w.Jobs < 1:
+	case w.Jobs < 1 && w.Jobs != -1:
 		return settings.Errorf("jobs", "--jobs %d: want at least 1", w.Jobs)
 	}
 	return nil
@@ -504,6 +505,9 @@ func (w *Worker) work(ctx context.Context, env *command.Env) error {
 	}
 	defer free()
 	env.Say("waiting for runs from %s", q.nc.ConnectedUrlRedacted())
+	if w.Jobs < 0 {
+		w.Jobs = networkJobs(w.Engine)
+	}
 	me := &worker{name: workerName(), q: q, store: remote{q, scratch}, place: w.Place, jobs: w.Jobs, env: env}
 	return me.run(ctx, w.Idle)
 }

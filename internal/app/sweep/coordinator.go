@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
@@ -54,8 +55,8 @@ type Options struct {
 func (*Options) Texts() settings.Texts {
 	return settings.Texts{
 		Help: map[string]string{
-			"jobs": "Runs at a time in this process; default one for networks, as many as cores for linear jobs, none " +
-				"with --nats.",
+			"jobs": "Runs at a time in this process; default two for networks on a GPU and one on a CPU, as many as " +
+				"cores for linear jobs, none with --nats.",
 			"listen":     "Let workers of other machines join: listen here with the embedded NATS server.",
 			"lost_after": "A worker that is silent for this long counts as dead, and another takes its run.",
 		},
@@ -118,8 +119,9 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	if c.DataDir == "" {
 		c.DataDir = plan.DataDir
 	}
-	if plan.DataDir = command.Absolute(c.DataDir); c.jobs() > 0 {
-		if err := c.ready(); err != nil {
+	c.Jobs = o.jobs(plan.File.Job, len(c.left(plan)))
+	if plan.DataDir = command.Absolute(c.DataDir); c.Jobs > 0 {
+		if err := c.ready(o.Jobs < 0); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -153,14 +155,18 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 }
 
 // ready checks, before networks are trained here, that the engine starts and that the images exist and are still those
-// of the finished runs.
-func (c *coordinator) ready() error {
+// of the finished runs. How many run at a time is by default as the engine allows.
+func (c *coordinator) ready(byDefault bool) error {
 	left := c.left(c.plan)
 	if c.plan.File.Job != "train" || len(left) == 0 {
 		return nil
 	}
-	if _, err := command.OpenEngine(c.env, c.Engine); err != nil {
+	e, err := command.OpenEngine(c.env.Lane(0, min(c.Jobs, maxLanes)), c.Engine)
+	if err != nil {
 		return err
+	}
+	if byDefault && e.Name != engine.CUDA {
+		c.Jobs = 1 // the GPU that was found does not start
 	}
 	hashes, sizes := map[string]string{}, map[string]int{}
 	for _, s := range c.plan.Runs {
@@ -281,15 +287,15 @@ func (c *coordinator) watchStop(ctx context.Context, cancel context.CancelCauseF
 	}
 }
 
-// jobs is how many runs this process runs at a time: one for networks, which use a whole GPU or processor.
-func (c *coordinator) jobs() int {
+// jobs is how many of the runs that are left this process runs at a time.
+func (o Options) jobs(job string, left int) int {
 	switch {
-	case c.Jobs >= 0:
-		return c.Jobs
-	case c.NATS != "":
+	case o.Jobs >= 0:
+		return o.Jobs
+	case o.NATS != "":
 		return 0
-	case c.plan.File.Job == "train":
-		return 1
+	case job == "train":
+		return min(networkJobs(o.Engine), max(1, left))
 	}
 	return cores()
 }
@@ -350,9 +356,9 @@ func (c *coordinator) session(ctx context.Context) (err error) {
 	if err := c.reconcile(ctx); err != nil {
 		return err
 	}
-	if n := c.jobs(); n > 0 {
+	if c.Jobs > 0 {
 		w := &worker{name: workerName(), q: c.q, store: local{c.Folder, func(s *Spec) { c.tell(ctx, event{run: s}) }},
-			place: c.Place, jobs: n, env: c.env}
+			place: c.Place, jobs: c.Jobs, env: c.env}
 		switch {
 		case c.NATS != "": // like any other worker: another coordinator may wait for the result, too
 			w.store = remote{c.q, c.path("work")}
@@ -393,7 +399,7 @@ func (c *coordinator) connect(ctx context.Context) (*queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Listen != "" && c.jobs() > 0 { // else the message about waiting has the address
+	if c.Listen != "" && c.Jobs > 0 { // else the message about waiting has the address
 		c.env.Say("workers join with: bregman worker --nats %s", s.ClientURL())
 	}
 	return connect(ctx, s, &c.Connection, c.plan.results(), c.env.Say)

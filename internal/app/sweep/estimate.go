@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
@@ -21,9 +22,9 @@ import (
 
 // estimate describes how long the remaining runs will take on this machine.
 func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Options, runs string) string {
-	jobs := max(1, (&coordinator{Options: o, plan: p}).jobs())
+	jobs := max(1, o.jobs(p.File.Job, len(left)))
 	if p.File.Job == "train" {
-		return estimateTraining(env, left, o, runs, jobs)
+		return estimateTraining(left, o, runs, jobs)
 	}
 	one, err := probe(ctx, env, left[0])
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -96,7 +97,7 @@ func probe(ctx context.Context, env *command.Env, s *Spec) (time.Duration, error
 }
 
 // estimateTraining uses the speed of earlier runs on this machine, or else the speeds in docs/measurements/gpu.md.
-func estimateTraining(env *command.Env, left []*Spec, o Options, runs string, jobs int) string {
+func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 	var total time.Duration
 	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""
 	sizes := map[string]int{}
@@ -110,7 +111,7 @@ func estimateTraining(env *command.Env, left []*Spec, o Options, runs string, jo
 			sizes[data] = set.Train.Len()
 		}
 		rate, source := imageRate(runs, s.Settings["model"])
-		if net, err := nets.ByName(s.Settings["model"]); rate == 0 && err == nil && o.onGPU(env) {
+		if net, err := nets.ByName(s.Settings["model"]); rate == 0 && err == nil && o.onGPU() {
 			rate, source = net.H200, "the speed of an H200, since there is no run from this machine"
 		}
 		if rate == 0 {
@@ -159,11 +160,11 @@ func imageRate(runs, model string) (rate float64, from string) {
 	return 0, ""
 }
 
-// onGPU reports whether networks are trained on a GPU; workers elsewhere are assumed to have one.
-func (o Options) onGPU(env *command.Env) bool {
+// onGPU reports whether networks are trained on a GPU; workers elsewhere are assumed to have one. It starts no engine:
+// the sweep does, with a share of the memory for each run.
+func (o Options) onGPU() bool {
 	if o.NATS != "" {
 		return true
 	}
-	e, err := env.Engines.Open(o.Engine)
-	return err == nil && e.Name == "cuda"
+	return engine.First(o.Engine) == engine.CUDA
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
 )
 
@@ -22,6 +23,7 @@ const (
 	maxAttempts   = 3        // a run that fails is retried twice
 	maxDeliveries = 20       // a run that was delivered more often probably kills its workers
 	freeSpace     = 32 << 20 // bytes that must be free for a run to start
+	maxLanes      = 4        // engines that share a GPU; more runs at a time share an engine
 )
 
 // store is where a worker puts its results: the sweep's folder, or the object store.
@@ -54,9 +56,10 @@ func (w *worker) run(ctx context.Context, idle time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go w.watchStops(ctx)
-	for range w.jobs {
+	for i := range w.jobs {
+		lanes := min(w.jobs, maxLanes)
 		wg.Go(func() {
-			if err := w.loop(ctx, idle); err != nil && ctx.Err() == nil {
+			if err := w.loop(ctx, w.env.Lane(i%lanes, lanes), idle); err != nil && ctx.Err() == nil {
 				errs <- err
 				cancel()
 			}
@@ -67,9 +70,18 @@ func (w *worker) run(ctx context.Context, idle time.Duration) error {
 	return <-errs
 }
 
-// loop runs one run after another.
-func (w *worker) loop(ctx context.Context, idle time.Duration) error {
-	r := newRunner(w.place, w.env)
+// networkJobs is how many networks run at a time by default. Two fill a GPU: what one leaves idle between its kernels,
+// in evaluation and while the host measures, the other uses. A CPU is full with one.
+func networkJobs(engineName string) int {
+	if engine.First(engineName) == engine.CUDA {
+		return 2
+	}
+	return 1
+}
+
+// loop runs one run after another, in an environment of its own.
+func (w *worker) loop(ctx context.Context, env *command.Env, idle time.Duration) error {
+	r := newRunner(w.place, env)
 	defer r.close()
 	last := time.Now()
 	for ctx.Err() == nil {
