@@ -30,6 +30,7 @@ type Engine struct {
 	InFlight int
 	Waits    string
 
+	queues    bool        // the plugin's steps go through queues of ours, so that InFlight can change
 	compiling *sync.Mutex // of all engines of a pool; nil: none
 }
 
@@ -128,9 +129,9 @@ func Probe(found []Finding) []Finding {
 	return out
 }
 
-// gpuMemory is the environment variable that says how much of a GPU's memory to take, so that several programs can
+// GPUMemory is the environment variable that says how much of a GPU's memory to take, so that several programs can
 // share one.
-const gpuMemory = "BREGMAN_GPU_MEMORY"
+const GPUMemory = "BREGMAN_GPU_MEMORY"
 
 // Open starts an engine: "auto" is the best that starts, another of Names demands it, a path is a PJRT plugin.
 // It may start the process again with library paths that a CUDA plugin needs: call it early.
@@ -213,10 +214,10 @@ func openShare(f Finding, shares int) (*Engine, error) {
 		if f.Name == CUDA {
 			config += ",preallocate=true" // 7 to 10 % quicker than allocating as it goes
 			memory := defaultMemory
-			if text := os.Getenv(gpuMemory); text != "" {
+			if text := os.Getenv(GPUMemory); text != "" {
 				var err error
 				if memory, err = strconv.ParseFloat(text, 64); err != nil || !(memory > 0 && memory < 1) {
-					return nil, fmt.Errorf("%s=%s: want a share of the GPU's memory, say 0.3", gpuMemory, text)
+					return nil, fmt.Errorf("%s=%s: want a share of the GPU's memory, say 0.3", GPUMemory, text)
 				}
 			}
 			config += fmt.Sprintf(",memory_fraction=%.4g", memory/float64(shares))

@@ -29,6 +29,25 @@ func (e *Engine) letRun() error {
 		e.Waits = fmt.Sprintf("%s waits for each step: %s", e.Where, firstLine(err))
 		return nil
 	}
+	e.InFlight, e.queues = n, n > 0
+	return nil
+}
+
+// IsCUDA reports whether the engine is a GPU by CUDA: [CUDA], or a plugin whose file name says so.
+func (e *Engine) IsCUDA() bool { return isCUDA(Finding{Name: e.Name, Where: e.Where}) }
+
+// SetInFlight changes how many steps may be in flight, from the next one on; 0 waits for each. It holds for all
+// programs of the plugin. An engine that was opened with 0, or that always waits, takes no other number.
+func (e *Engine) SetInFlight(n int) error {
+	if !e.queues {
+		if n == 0 {
+			return nil
+		}
+		return fmt.Errorf("the %s engine waits for each step", e.Name)
+	}
+	if err := pjrt.Register(e.Where, n); err != nil {
+		return err
+	}
 	e.InFlight = n
 	return nil
 }

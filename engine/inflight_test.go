@@ -128,3 +128,33 @@ func TestLanesOfAGPU(t *testing.T) {
 		t.Error("an engine that is not there")
 	}
 }
+
+func TestInFlightCanChangeWhileAnEngineRuns(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, variable string
+		takes          bool
+	}{
+		{"xla_cuda_plugin.so", "", true},
+		{"pjrt_c_api_cuda_waits_plugin.so", "0", false}, // go-xla has loaded the plugin as it is
+	} {
+		path := filepath.Join(dir, c.name)
+		fakepjrt.Build(t, path)
+		t.Setenv(pjrt.Variable, c.variable)
+		e, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.IsCUDA() {
+			t.Errorf("%s: not CUDA", c.name)
+		}
+		for _, n := range []int{0, 3, 0, 2} {
+			err := e.SetInFlight(n)
+			if takes := c.takes || n == 0; takes != (err == nil) || takes && e.InFlight != n {
+				t.Errorf("%s: %d in flight: %d, error %v", c.name, n, e.InFlight, err)
+			}
+		}
+		e.Backend.Finalize()
+	}
+}

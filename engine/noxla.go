@@ -2,7 +2,10 @@
 
 package engine
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 var errNoXLA = errors.New("built without cgo: XLA's engines are not in this program")
 
@@ -11,3 +14,6 @@ func lookXLA() (cuda, cpu []Finding) {
 }
 
 func prepare(string) error { return errNoXLA }
+
+// Environ is the environment for other programs.
+func Environ() []string { return os.Environ() }

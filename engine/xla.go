@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -14,8 +15,12 @@ import (
 	_ "github.com/gomlx/go-xla/compute/xla" // "xla"
 )
 
-// restarted marks a process that has been started again with library paths.
-const restarted = "BREGMAN_RESTARTED"
+// restarted marks a process that has been started again with library paths. Its value is the path before, after
+// libraryPath and an equals sign.
+const (
+	restarted   = "BREGMAN_RESTARTED"
+	libraryPath = "LD_LIBRARY_PATH"
+)
 
 // lookXLA looks for PJRT plugins: in the folders GoMLX uses, and in the site-packages of Python environments, where JAX
 // puts them.
@@ -127,9 +132,28 @@ func prepare(plugin string) error {
 	if err != nil {
 		return err
 	}
-	path := strings.Join(append(libs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...), ":")
-	env := append(os.Environ(), "LD_LIBRARY_PATH="+path, "PATH="+os.Getenv("PATH")+":/usr/local/cuda/bin", restarted+"=1")
+	before := os.Getenv(libraryPath)
+	path := strings.Join(append(libs, filepath.SplitList(before)...), ":")
+	env := append(os.Environ(), libraryPath+"="+path, "PATH="+os.Getenv("PATH")+":/usr/local/cuda/bin",
+		restarted+"="+libraryPath+"="+before)
 	return syscall.Exec(exe, os.Args, env)
+}
+
+// Environ is the environment for other programs: without the libraries that a CUDA plugin needs, which may be other
+// versions than theirs.
+func Environ() []string {
+	env := os.Environ()
+	before, ok := strings.CutPrefix(os.Getenv(restarted), libraryPath+"=")
+	if !ok {
+		return env
+	}
+	env = slices.DeleteFunc(env, func(v string) bool {
+		return strings.HasPrefix(v, libraryPath+"=") || strings.HasPrefix(v, restarted+"=")
+	})
+	if before == "" {
+		return env
+	}
+	return append(env, libraryPath+"="+before)
 }
 
 // rememberTuning lets XLA keep which kernels it found fastest in the user's cache: ResNet-18 then compiles in 4 s

@@ -72,3 +72,30 @@ func TestXLAKeepsItsTuningOnlyWhereThePluginKnowsTheFlag(t *testing.T) {
 		t.Errorf("an old plugin would end the process: %q", got)
 	}
 }
+
+// The libraries of a plugin are for this process alone.
+func TestOtherProgramsGetTheLibraryPathOfTheUser(t *testing.T) {
+	variables := func() string {
+		var out []string
+		for _, v := range Environ() {
+			if strings.HasPrefix(v, libraryPath+"=") || strings.HasPrefix(v, restarted+"=") {
+				out = append(out, v)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	t.Setenv(libraryPath, "/plugin/lib:/mine")
+	for _, c := range []struct{ restarted, want string }{
+		{libraryPath + "=/mine", libraryPath + "=/mine"},
+		{libraryPath + "=", ""},
+	} {
+		t.Setenv(restarted, c.restarted)
+		if got := variables(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.restarted, got, c.want)
+		}
+	}
+	os.Unsetenv(restarted)
+	if got, want := variables(), libraryPath+"=/plugin/lib:/mine"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -67,6 +67,12 @@ func (x *Session) Start(r Plan) error {
 	})
 }
 
+// Change sets p and the learning rate between epochs. Weights and steps stay as they are: nothing is loaded or compiled
+// again.
+func (x *Session) Change(p, rate float64) error {
+	return engine.Try(func() error { return x.opt.Set(x.store.RootScope(), "", p, rate) })
+}
+
 // clearStatistics resets what the steps count.
 func (x *Session) clearStatistics() error {
 	return errors.Join(x.store.GetVariable(lossVar).SetValue(tensors.FromScalar(float32(0))),
