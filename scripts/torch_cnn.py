@@ -4,6 +4,8 @@ the same recipe, several seeds. A yardstick for the accuracy, not part of the pr
     python3 scripts/torch_cnn.py --seeds 5
 """
 import argparse
+import os
+import sys
 import time
 
 import numpy as np
@@ -12,6 +14,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from PIL import Image
 
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "internal", "app", "bench"))
 from torch_bench import PaperPGD, conv_bn
 
 TRAIN, TEST, SIDE = 380, 110, 28

@@ -1,8 +1,7 @@
 package bench
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,45 +38,96 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// Train is `bregman bench train`: training steps on a CPU beside PyTorch, the matrix product, and the update.
+// Train is `bregman bench train`: training steps beside PyTorch, and on a CPU the matrix product and the update.
 type Train struct {
-	Models []string      `default:"resnet18,mobilenetv2,cnn" json:"models"`
-	Batch  int           `default:"32" json:"batch"`
-	P      float64       `name:"p" default:"3" json:"p"`
-	Time   time.Duration `default:"6s" json:"time"`
-	Engine string        `default:"cpu" json:"engine" role:"place"`
-	Python string        `placeholder:"PYTHON" json:"python,omitempty"`
+	Models     []string      `placeholder:"NETWORK[:BATCH]" json:"models"`
+	Batch      int           `placeholder:"N" json:"batch"`
+	P          float64       `name:"p" default:"3" json:"p"`
+	Time       time.Duration `placeholder:"TIME" json:"time"`
+	Rounds     int           `default:"3" json:"rounds"`
+	Engine     string        `default:"cpu" json:"engine" role:"place"`
+	Torch      string        `default:"auto" json:"torch"`
+	TorchLimit time.Duration `default:"3m" json:"torch_limit"`
+	Python     string        `placeholder:"PYTHON" json:"python,omitempty"`
 	command.Printed
+}
+
+// The choices of --torch.
+const (
+	torchAuto = "auto"
+	torchOff  = "off"
+)
+
+// usual are the defaults that depend on the engine.
+type usual struct {
+	models string
+	batch  int
+	time   time.Duration
+}
+
+var (
+	usualCPU = usual{"resnet18,mobilenetv2,cnn", 32, 6 * time.Second}
+	usualGPU = usual{"resnet18:1024,resnet18:512,resnet18:128,vgg11:1024", 1024, 3 * time.Second}
+)
+
+// or returns the settings with these defaults.
+func (u usual) or(t *Train) *Train {
+	out := *t
+	if len(out.Models) == 0 {
+		for text := range strings.SplitSeq(u.models, ",") {
+			name, _, _ := strings.Cut(text, ":")
+			if out.Batch > 0 { // which is for all
+				text = name
+			}
+			if !slices.Contains(out.Models, text) {
+				out.Models = append(out.Models, text)
+			}
+		}
+	}
+	out.Batch, out.Time = cmp.Or(out.Batch, u.batch), cmp.Or(out.Time, u.time)
+	return &out
 }
 
 // Texts are the words for its settings.
 func (*Train) Texts() settings.Texts {
 	return settings.Texts{
-		About: "Training networks on a CPU, the matrix product and the update, beside PyTorch.",
+		About: "Training networks on a CPU or a GPU, beside PyTorch.",
 		Help: map[string]string{
-			"models": "Networks.",
-			"batch":  "Images a step.",
-			"p":      "Geometry.",
-			"time":   "How long to measure each entry, in rounds of which the quickest counts.",
-			"engine": command.EngineHelp(),
-			"python": "A Python with PyTorch: to show its times beside ours. Needs scripts/torch_bench.py in this " +
-				"folder.",
+			"models": fmt.Sprintf("Networks: %s. By default %s on a CPU and %s on a GPU.", strings.Join(nets.Names(), ", "),
+				usualCPU.models, usualGPU.models),
+			"batch": fmt.Sprintf("Images a step; by default %d on a CPU and %d on a GPU.", usualCPU.batch, usualGPU.batch),
+			"p":     "Geometry.",
+			"time": "How long to measure each entry, in rounds of which the quickest counts; by default " +
+				fmt.Sprintf("%v on a CPU and %v on a GPU.", usualCPU.time, usualGPU.time),
+			"rounds":      "Rounds, on a GPU.",
+			"engine":      command.EngineHelp(),
+			"torch":       "On a GPU, PyTorch beside: auto, if the Python has it, or off.",
+			"torch_limit": "On a GPU, how long PyTorch may take to get ready: torch.compile can be slow.",
+			"python":      "A Python with PyTorch, to show its times beside ours; by default none on a CPU, python3 on a GPU.",
 		},
-		Choices: map[string][]string{"models": nets.Names()},
+		Choices: map[string][]string{"torch": {torchAuto, torchOff}},
 	}
 }
 
 // Help is shown by --help.
 func (*Train) Help() string {
-	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3, and with --python
-the same networks in PyTorch with its SGD, in turns on the same cores. CPU seconds are those of all threads.
-PyTorch's threads spin while they wait for each other: on a machine that others use, too, set GOMAXPROCS=1.
-Then the product of two matrices of 1024 x 1024 on one core, and the update of 11 million weights beside the
-bare pass w -= eta*g. Peak memory is that of the whole process so far.
+	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3.
+
+On a CPU: with --python the same networks in PyTorch with its SGD, in turns on the same cores. CPU seconds are those
+of all threads. PyTorch's threads spin while they wait for each other: on a machine that others use, too, set
+GOMAXPROCS=1. Then the product of two matrices of 1024 x 1024 on one core, and the update of 11 million weights
+beside the bare pass w -= eta*g. Peak memory is that of the whole process so far.
+
+With --engine cuda: in bf16 with float32 weights and augmentation, p = 2 (SGD) beside other p, steps that wait for
+each other, and in PyTorch eager SGD, SGD with torch.compile (max-autotune) and the paper's snippet. PyTorch has no
+augmentation and one batch that stays on the GPU. All take turns, and the fastest of --rounds counts. nvidia-smi, if
+it is there, tells the share of the time that the GPU is busy. After an interrupt the table has what was measured.
 
 Examples:
   bregman bench train
-  bregman bench train --python /usr/bin/python3`
+  bregman bench train --python /usr/bin/python3
+  bregman bench train --engine cuda
+  bregman bench train --engine cuda --models mobilenetv2,resnet18:512 --torch off --json`
 }
 
 // trainTime is one network's measurement.
@@ -93,10 +143,44 @@ type trainTime struct {
 
 // Check returns the first thing wrong with the settings.
 func (t *Train) Check() error {
-	if t.Batch < 1 || t.Time <= 0 {
+	if t.Batch < 0 || t.Time < 0 {
 		return settings.Errorf("batch", "--batch %d, --time %v: want both positive", t.Batch, t.Time)
 	}
-	return nil
+	if t.Rounds < 1 {
+		return settings.Errorf("rounds", "--rounds %d: want at least 1", t.Rounds)
+	}
+	if t.TorchLimit <= 0 {
+		return settings.Errorf("torch_limit", "--torch-limit %v: want a positive time", t.TorchLimit)
+	}
+	_, err := t.models()
+	return settings.At("models", err)
+}
+
+// sized is a network with a batch size.
+type sized struct {
+	net   nets.Net
+	batch int
+	own   bool // the batch is that of this network alone
+}
+
+// models are the networks of --models.
+func (t *Train) models() ([]sized, error) {
+	var out []sized
+	for _, text := range t.Models {
+		name, batch, own := strings.Cut(text, ":")
+		net, err := nets.ByName(name)
+		if err != nil {
+			return nil, fmt.Errorf("--models %q: choose %s", text, settings.Or(nets.Names()))
+		}
+		one := sized{net, t.Batch, own}
+		if own {
+			if one.batch, err = strconv.Atoi(batch); err != nil || one.batch < 1 {
+				return nil, fmt.Errorf("--models %q: want a batch size after the colon, as in %s:512", text, name)
+			}
+		}
+		out = append(out, one)
+	}
+	return out, nil
 }
 
 // trainTimes are the result of bench train.
@@ -114,17 +198,38 @@ var _ command.Result = (*trainTimes)(nil)
 
 // Do measures.
 func (t *Train) Do(ctx context.Context, env *command.Env) (command.Result, error) {
-	out := &trainTimes{Train: t, threads: runtime.GOMAXPROCS(0)}
+	if t.Torch == torchAuto && os.Getenv(engine.GPUMemory) == "" {
+		os.Setenv(engine.GPUMemory, "0.5") // the rest is PyTorch's; an engine for CPUs does not look at it
+	}
 	eng, err := command.OpenEngine(env, t.Engine)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range t.Models {
+	if eng.IsCUDA() {
+		return usualGPU.or(t).onGPU(ctx, env, eng)
+	}
+	return usualCPU.or(t).onCPU(ctx, env, eng)
+}
+
+// onCPU measures training on a CPU, the matrix product and the update.
+func (t *Train) onCPU(ctx context.Context, env *command.Env, eng *engine.Engine) (command.Result, error) {
+	out := &trainTimes{Train: t, threads: runtime.GOMAXPROCS(0)}
+	models, err := t.models()
+	if err != nil {
+		return nil, err
+	}
+	for k, one := range models {
+		if one.own {
+			return nil, &command.UsageError{Err: fmt.Errorf("--models %s: on a CPU all have the same batch: use --batch",
+				t.Models[k])}
+		}
+	}
+	for _, one := range models {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		env.Say("%s", name)
-		m, err := t.measure(ctx, eng, name)
+		env.Say("%s", one.net.Name)
+		m, err := t.measure(ctx, eng, one.net)
 		if err != nil {
 			return nil, err
 		}
@@ -201,12 +306,8 @@ func randomImages(n int) *images.Set {
 }
 
 // measure times the training of a network.
-func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (trainTime, error) {
-	m := trainTime{Model: name, CPU: math.Inf(1)}
-	net, err := nets.ByName(name)
-	if err != nil {
-		return m, err
-	}
+func (t *Train) measure(ctx context.Context, e *engine.Engine, net nets.Net) (trainTime, error) {
+	m := trainTime{Model: net.Name, CPU: math.Inf(1)}
 	steps := max(2, 2_500_000/net.Params) // a small network takes many, or else starting and ending an epoch would count
 	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: net, Batch: t.Batch, Precision: "float32",
 		Augment:   true,
@@ -234,8 +335,6 @@ func (t *Train) measure(ctx context.Context, e *engine.Engine, name string) (tra
 	return m, nil
 }
 
-const torchScript = "scripts/torch_bench.py"
-
 // torch times the same network in PyTorch.
 func (t *Train) torch(ctx context.Context, m *trainTime, threads int) error {
 	var out struct {
@@ -243,7 +342,7 @@ func (t *Train) torch(ctx context.Context, m *trainTime, threads int) error {
 		CPU     float64 `json:"cpu_seconds"`
 		Peak    float64 `json:"peak_mb"`
 	}
-	if err := t.python(ctx, nil, &out, "--nets", m.Model, "--threads", strconv.Itoa(threads), "--batch",
+	if err := t.torchOnce(ctx, nil, &out, "--nets", m.Model, "--threads", strconv.Itoa(threads), "--batch",
 		strconv.Itoa(t.Batch), "--optimizers", "sgd",
 		"--seconds", fmt.Sprint(t.Time.Seconds())); err != nil {
 		return err
@@ -262,7 +361,7 @@ func (t *Train) blasRates(ctx context.Context) (map[string]float64, error) {
 		var v struct {
 			GFlops float64 `json:"gflops"`
 		}
-		if err := t.python(ctx, []string{env, "OPENBLAS_NUM_THREADS=1"}, &v, "--matmul", "1024"); err != nil {
+		if err := t.torchOnce(ctx, []string{env, "OPENBLAS_NUM_THREADS=1"}, &v, "--matmul", "1024"); err != nil {
 			return nil, err
 		}
 		out[name] = v.GFlops
@@ -270,21 +369,20 @@ func (t *Train) blasRates(ctx context.Context) (map[string]float64, error) {
 	return out, nil
 }
 
-func (t *Train) python(ctx context.Context, env []string, into any, args ...string) error {
-	if _, err := os.Stat(torchScript); err != nil {
-		return fmt.Errorf("--python: %s is not here: run this in the source folder", torchScript)
+// torchOnce runs the script for one measurement on a CPU.
+func (t *Train) torchOnce(ctx context.Context, env []string, into any, args ...string) error {
+	path, remove, err := script()
+	if err != nil {
+		return err
 	}
-	c := exec.CommandContext(ctx, t.Python, append([]string{torchScript, "--device", "cpu"}, args...)...)
+	defer remove()
+	c := exec.CommandContext(ctx, t.Python, append([]string{path, "--device", "cpu"}, args...)...)
 	c.Env = append(os.Environ(), env...)
-	var stderr bytes.Buffer
+	var stderr tail
 	c.Stderr = &stderr
 	b, err := c.Output()
 	if err != nil {
-		last := ""
-		for s := bufio.NewScanner(&stderr); s.Scan(); {
-			last = s.Text()
-		}
-		return fmt.Errorf("--python %s: %w: %s", t.Python, err, strings.TrimSpace(last))
+		return fmt.Errorf("--python %s: %w: %s", t.Python, err, stderr.lastLine())
 	}
 	return json.Unmarshal(b, into)
 }

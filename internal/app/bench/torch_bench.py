@@ -1,16 +1,19 @@
 """The networks of package nets in PyTorch, timed as a user would run them: eager or, on a GPU, compiled; CIFAR-10-sized random
 images; on a GPU channels last, bf16 autocast and cudnn.benchmark, on a CPU float32 in the layout that is quicker.
-A yardstick for `bregman train` and `bregman bench train`, not part of them.
+A yardstick for `bregman train`. `bregman bench train` has this file inside and runs it; it also runs by itself:
 
-    python3 scripts/torch_bench.py --batch 1024 --steps 60
-    python3 scripts/torch_bench.py --batch 1024 --steps 60 --compile max-autotune
-    python3 scripts/torch_bench.py --device cpu --threads 2 --batch 32 --nets resnet18,mobilenetv2,cnn
+    cd internal/app/bench
+    python3 torch_bench.py --batch 1024 --steps 60
+    python3 torch_bench.py --batch 1024 --steps 60 --compile max-autotune
+    python3 torch_bench.py --device cpu --threads 2 --batch 32 --nets resnet18,mobilenetv2,cnn
 
 Each line of a CPU run is a JSON object.
 """
 import argparse
 import json
+import os
 import resource
+import sys
 import time
 
 import torch
@@ -138,40 +141,130 @@ class CNN(nn.Module):
 NETS = {"cnn": CNN, "vgg11": VGG11, "resnet18": ResNet18, "mobilenetv2": MobileNetV2, "regnetx200": RegNetX200}
 
 
+class Training:
+    """A network, its optimizer and one batch of random pictures that stays on the device; on a GPU in bf16 autocast.
+
+    The variant eager is SGD, compile the same with its loss and gradient by torch.compile, paper the snippet, eager.
+    SGD is the fused one if there is one. The learning rate is so small that the weights stay: all steps do the same.
+    """
+
+    def __init__(self, name, variant, batch, p, device, mode):
+        gpu = device == "cuda"
+        net = NETS[name]().to(device=device, memory_format=torch.channels_last)
+        self.parameters = list(net.parameters())
+        self.batch, self.device = batch, device
+        self.opt = PaperPGD(self.parameters, RATE, p) if variant == "paper" else sgd(self.parameters, gpu)
+        x = torch.randn(batch, 3, 32, 32, device=device).to(memory_format=torch.channels_last)
+        y = torch.randint(0, 10, (batch,), device=device)
+
+        def loss():
+            if not gpu:
+                return F.cross_entropy(net(x), y)
+            with torch.autocast("cuda", torch.bfloat16):
+                return F.cross_entropy(net(x), y)
+
+        # Automatic dynamic shapes would make a second batch size slower.
+        self.loss = torch.compile(loss, mode=mode, dynamic=False) if variant == "compile" else loss
+
+    def run(self, steps):
+        """The seconds that so many steps take."""
+        self.wait()
+        begin = time.perf_counter()
+        for _ in range(steps):
+            self.opt.zero_grad(set_to_none=True)
+            self.loss().backward()
+            self.opt.step()
+        self.wait()
+        return time.perf_counter() - begin
+
+    def wait(self):
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def warm(self):
+        """Compiles, chooses kernels and fills caches."""
+        self.run(15 if self.device == "cuda" else 1)
+        few = 5 if self.device == "cuda" else 1
+        self.step = self.run(few) / few
+
+    def round(self, seconds):
+        """Steps for about this long, and the seconds they took."""
+        steps = max(1, round(seconds / self.step))
+        took = self.run(steps)
+        self.step = took / steps
+        return steps, took
+
+
+RATE = 1e-30
+
+
+def sgd(parameters, gpu):
+    if gpu:
+        try:
+            return torch.optim.SGD(parameters, RATE, fused=True)
+        except (TypeError, RuntimeError):  # an older PyTorch, which takes all tensors in few kernels, too
+            pass
+    return torch.optim.SGD(parameters, RATE)
+
+
+def settle(device):
+    """What every measurement on a GPU has."""
+    if device == "cuda":
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")  # TF32; cuDNN's is on by default
+
+
+def serve(a):
+    """Answers requests, a JSON object a line, for `bregman bench train`. The first line says what PyTorch this is.
+
+        {"do": "prepare", "variant": "eager", "net": "resnet18", "batch": 1024, "p": 3}  ->  {"seconds": 2.1}
+        {"do": "round", "variant": "eager", "seconds": 1}  ->  {"images": 66560, "seconds": 0.99}
+
+    The answer to what failed is {"error": "…"}: another variant may still work.
+    """
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is not an answer
+
+    def answer(**fields):
+        out.write(json.dumps(fields) + "\n")
+        out.flush()
+
+    if a.device == "cuda" and not torch.cuda.is_available():
+        return answer(error=f"PyTorch {torch.__version__} finds no CUDA GPU")
+    settle(a.device)
+    device = torch.cuda.get_device_name() if a.device == "cuda" else "CPU"
+    answer(torch=torch.__version__, cuda=torch.version.cuda or "", device=device)
+    ready = {}
+    for line in sys.stdin:
+        r = json.loads(line)
+        try:
+            if r["do"] == "prepare":
+                begin = time.perf_counter()
+                t = Training(r["net"], r["variant"], r["batch"], r["p"], a.device, a.compile or "max-autotune")
+                t.warm()
+                ready[r["variant"]] = t
+                answer(seconds=time.perf_counter() - begin)
+            else:
+                t = ready[r["variant"]]
+                steps, took = t.round(r["seconds"])
+                answer(images=steps * t.batch, seconds=took)
+        except Exception as e:
+            lines = [s.strip() for s in str(e).splitlines() if s.strip()] or ["no reason given"]
+            answer(error=f"{type(e).__name__}: {lines[0]}")
+
+
 def on_gpu(a):
-    torch.backends.cudnn.benchmark = True
+    settle("cuda")
     print("torch", torch.__version__, torch.cuda.get_device_name())
     for name in a.nets.split(","):
-        for what in ("sgd",) if a.compile else ("sgd", "paper p=3"):
-            net = NETS[name]().cuda().to(memory_format=torch.channels_last)
-            count = sum(p.numel() for p in net.parameters())
-            opt = torch.optim.SGD(net.parameters(), 0.01) if what == "sgd" else PaperPGD(net.parameters(), 0.01, 3)
-            x = torch.randn(a.batch, 3, 32, 32, device="cuda").to(memory_format=torch.channels_last)
-            y = torch.randint(0, 10, (a.batch,), device="cuda")
-
-            def forward():
-                with torch.autocast("cuda", torch.bfloat16):
-                    return F.cross_entropy(net(x), y)
-
-            loss = torch.compile(forward, mode=a.compile) if a.compile else forward
-
-            def step():
-                opt.zero_grad(set_to_none=True)
-                loss().backward()
-                opt.step()
-
-            for _ in range(15):
-                step()
-            torch.cuda.synchronize()
-            best = 1e9
-            for _ in range(4):
-                t = time.time()
-                for _ in range(a.steps // 4):
-                    step()
-                torch.cuda.synchronize()
-                best = min(best, (time.time() - t) / (a.steps // 4))
+        for variant in ("compile",) if a.compile else ("eager", "paper"):
+            t = Training(name, variant, a.batch, 3, "cuda", a.compile)
+            count = sum(p.numel() for p in t.parameters)
+            t.warm()
+            best = min(t.run(a.steps // 4) for _ in range(4)) / (a.steps // 4)
+            what = "paper p=3" if variant == "paper" else "sgd"
             print(f"{name:12s} {count:10,d} parameters  {a.compile or 'eager'} {what:10s} batch {a.batch}: {1e3 * best:6.2f} ms a step, {a.batch / best:8.0f} img/s", flush=True)
-            del net, opt
+            del t
 
 
 def on_cpu(a):
@@ -220,7 +313,7 @@ def matmul(n):
 def main():
     a = argparse.ArgumentParser()
     a.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    a.add_argument("--compile", metavar="MODE", help="torch.compile with this mode, such as max-autotune; on a GPU, SGD only")
+    a.add_argument("--compile", metavar="MODE", help="torch.compile with this mode, such as max-autotune; SGD only")
     a.add_argument("--batch", type=int, default=1024)
     a.add_argument("--steps", type=int, default=60)
     a.add_argument("--nets", default="resnet18,vgg11,regnetx200,mobilenetv2")
@@ -228,7 +321,10 @@ def main():
     a.add_argument("--seconds", type=float, default=12, help="time for one network on a CPU")
     a.add_argument("--optimizers", default="sgd,paper")
     a.add_argument("--matmul", type=int, help="only time numpy's product of two matrices of this size")
+    a.add_argument("--serve", action="store_true", help="answer requests on standard input")
     a = a.parse_args()
+    if a.serve:
+        return serve(a)
     if a.matmul:
         return matmul(a.matmul)
     (on_gpu if a.device == "cuda" else on_cpu)(a)
