@@ -455,3 +455,46 @@ func TestFlipAveragingIsAnAverage(t *testing.T) {
 		t.Errorf("loss %v, want %v, right %v", loss, want, right)
 	}
 }
+
+// Change sets p and the rate alone: with a rate of next to nothing every p keeps the weights, and with another they
+// move. The tolerance is that of p = 10: a weight of 0 moves to (η|g|)^(1/9), 5e-4 for a gradient of 1.
+func TestChangeKeepsTheWeights(t *testing.T) {
+	x := session(t, small(t, 60, 10), Settings{Net: cnn(), Batch: 20, Precision: "float32",
+		Optimizer: optim.Mirror().Schedule(optim.Constant())})
+	r := Plan{P: 2, LR: 1e-30, Seed: 1, Epochs: 9, Schedule: optim.Constant()}
+	if err := x.Start(r); err != nil {
+		t.Fatal(err)
+	}
+	moved := func() float64 {
+		now, err := x.Weights()
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0.0
+		for i, layer := range now {
+			for k, v := range layer.Values {
+				most = max(most, math.Abs(float64(v-x.start[i].Values[k])))
+			}
+		}
+		return most
+	}
+	for epoch, p := range []float64{2, 3, 1.1, 10} {
+		if err := x.Change(p, 1e-30); err != nil {
+			t.Fatal(err)
+		}
+		epochs(t, x, r, epoch, epoch+1)
+		if got := moved(); got > 1e-3 {
+			t.Errorf("p = %v: a weight moved by %v", p, got)
+		}
+	}
+	if err := x.Change(2, 0.1); err != nil {
+		t.Fatal(err)
+	}
+	epochs(t, x, r, 4, 5)
+	if got := moved(); got < 2e-3 {
+		t.Errorf("the weights moved by %v only", got)
+	}
+	if err := x.Change(1, 0.1); err == nil {
+		t.Error("p = 1 was taken")
+	}
+}
