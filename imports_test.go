@@ -28,6 +28,7 @@ var house = [][]string{
 	{"internal/app/sweep"},
 	{"internal/app/pages"},
 	{"internal/app/trials"},
+	{"internal/app/record"},
 	{"internal/app/kinds", "internal/app/bench"},
 	{"internal/app/linearmodel"},
 	{"internal/app/command"},

@@ -34,6 +34,20 @@ func lock(dir string) (*os.File, error) {
 	}
 }
 
+// lockFile waits for the lock of an open file, which ends with the file or the process.
+func lockFile(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.ENOLCK):
+			return nil // a file system without locks
+		}
+		return err
+	}
+}
+
 // locked reports whether a process holds the lock. To find out, it takes the lock for a moment.
 func locked(f *os.File) bool {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)

@@ -52,6 +52,7 @@ type Info struct {
 	Finished time.Time `json:"finished,omitzero"`
 	Status   string    `json:"status"`
 	Error    string    `json:"error,omitempty"`
+	Diverged bool      `json:"diverged,omitempty"` // it failed because its numbers were not finite: a result, too
 	Warnings []string  `json:"warnings,omitempty"` // files that could not be written, without which the run continued
 }
 
@@ -203,6 +204,7 @@ func (r *Run) Release() error { return r.unlock() }
 func (r *Run) Reopen(metrics []any, engine, version string) error {
 	info := r.Info
 	info.Status, info.Error, info.Warnings, info.Finished = Running, "", nil, time.Time{}
+	info.Diverged = false
 	info.Resumed = append(info.Resumed, Leg{time.Now().Truncate(time.Millisecond), engine, version, thisMachine()})
 	var b bytes.Buffer
 	for _, m := range metrics {

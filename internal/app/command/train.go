@@ -301,13 +301,18 @@ func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 	}
 	one := *t
 	if one.Precision == "auto" {
-		one.Precision = "float32"
-		if eng.Name == "cuda" {
-			one.Precision = "bf16"
-		}
+		one.Precision = AutoPrecision(eng.Name)
 	}
 	w := &Trainer{Train: &one, env: env, set: set, engine: eng, rates: map[float64]train.RateSearch{}}
 	return w, w.compile()
+}
+
+// AutoPrecision is the precision that auto stands for on an engine.
+func AutoPrecision(engine string) string {
+	if engine == "cuda" {
+		return "bf16"
+	}
+	return "float32"
 }
 
 // OpenEngine opens an engine, once a process, and reports which better ones were found and did not start, and if it has

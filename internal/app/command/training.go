@@ -381,6 +381,8 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 
 // finished ends a run, and tells the observer if it is done.
 func (w *Trainer) finished(run *runlog.Run, err error, interrupted bool) error {
+	bad := (*train.Diverged)(nil)
+	run.Info.Diverged = errors.As(err, &bad)
 	err = run.Finish(err, interrupted)
 	if err == nil {
 		w.env.Finished(run.Dir)

@@ -302,7 +302,7 @@ func TestAFolderThatIsNoRunIsNamed(t *testing.T) {
 		!strings.Contains(err.Error(), "no run.json") {
 		t.Errorf("error %v", err)
 	}
-	if err := perform(t, &trials.Export{Folder: dir, To: "csv"}, io.Discard, io.Discard); err == nil ||
+	if err := perform(t, &trials.Export{Folders: []string{dir}, To: "csv"}, io.Discard, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "no metrics.jsonl") {
 		t.Errorf("error %v", err)
 	}

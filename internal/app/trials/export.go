@@ -20,24 +20,24 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Export is `bregman export`: a run's metrics for other programs.
+// Export is `bregman export`: a run's metrics for other programs, or what training runs found, for later.
 type Export struct {
-	Folder string `arg:"" name:"run" json:"run"`
-	To     string `required:"" placeholder:"csv|npz" json:"to"`
-	Out    string `placeholder:"FILE" json:"out" role:"output"`
+	Folders []string `arg:"" name:"run" json:"run"`
+	To      string   `required:"" placeholder:"csv|npz|results" json:"to"`
+	Out     string   `placeholder:"FILE" json:"out" role:"output"`
 }
 
 // Texts are the words for its settings.
 func (*Export) Texts() settings.Texts {
 	return settings.Texts{
-		About: "A run's metrics as csv or npz.",
+		About: "A run's metrics as csv or npz, or a row of results.",
 		Help: map[string]string{
-			"run": "Run folder.",
-			"to":  "csv: one row per point; npz: one float64 array per column.",
-			"out": "Where it goes; - for standard output. Default metrics.csv or metrics.npz.",
+			"run": "Run folder; for results several, or folders of sweeps.",
+			"to":  "csv: one row per point; npz: one float64 array per column; results: one row per run, added to a file.",
+			"out": "Where it goes; - for standard output. Default metrics.csv, metrics.npz or results.csv.",
 		},
 		Choices: map[string][]string{
-			"to": {"csv", "npz"},
+			"to": {"csv", "npz", "results"},
 		},
 	}
 }
@@ -47,6 +47,7 @@ func (*Export) Help() string {
 	return `Examples:
   bregman export runs/20261115-120000-fit-p3-r2-1 --to csv --out - | head
   bregman export runs/20261115-120000-train-cnn-p3-s1 --to npz --out cnn.npz
+  bregman export runs/sweep-queue runs/*-train-* --to results --out networks.csv
 
 In Python: m = numpy.load("cnn.npz"); plt.plot(m["epoch"], m["test_accuracy"]). A run of several curves (classes,
 several p, the statements of verify, the runs of a sweep) has columns "curve", which numbers them from 0, "name" and
@@ -54,11 +55,23 @@ several p, the statements of verify, the runs of a sweep) has columns "curve", w
 
 Histograms of the weights of a network: in npz "sizes" has a row per point and a column per bin of |w|, from
 sizes_edges[k] on, the first from 0; in csv a column sizes_X is the number of weights from X on, up to the next
-column's.`
+column's.
+
+--to results adds a row for each run of train that is done or has diverged, and a histogram of its weights to the file
+beside it (networks-weights.jsonl). A run that is in the file already is not added again. "bregman report --results
+networks.csv" makes tables of it; docs/files.md has the columns.`
 }
 
-// Check finds nothing wrong: Do reads the run folder.
-func (*Export) Check() error { return nil }
+// Check returns the first thing wrong with the settings.
+func (e *Export) Check() error {
+	switch {
+	case e.To != "results" && len(e.Folders) != 1:
+		return settings.Errorf("run", "--to %s takes one run folder, not %d", e.To, len(e.Folders))
+	case e.To == "results" && e.Out == "-":
+		return settings.Errorf("out", "--out -: rows are added to a file: name one, such as results.csv")
+	}
+	return nil
+}
 
 // exported is the result of export: the file.
 type exported struct{ command.File }
@@ -70,28 +83,31 @@ func (exported) JSON() any       { return nil }
 
 // Do writes the file.
 func (e *Export) Do(_ context.Context, env *command.Env) (command.Result, error) {
-	out := e.Out
+	if e.To == "results" {
+		return e.addResults(env)
+	}
+	folder, out := e.Folders[0], e.Out
 	if out == "" {
 		out = "metrics." + e.To
 	}
 	if err := command.CheckOut(out, command.Input{Name: "run",
-		Path: filepath.Join(e.Folder, "metrics.jsonl")}); err != nil {
+		Path: filepath.Join(folder, "metrics.jsonl")}); err != nil {
 		return nil, err
 	}
-	f, err := runlog.OpenFolder(e.Folder)
+	f, err := runlog.OpenFolder(folder)
 	if err != nil {
 		return nil, fmt.Errorf("%w: name a run folder, such as those in runs/", err)
 	}
 	defer f.Close()
 	log, err := f.Log()
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not a run folder: it has no metrics.jsonl", e.Folder)
+		return nil, fmt.Errorf("%s is not a run folder: it has no metrics.jsonl", folder)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Folder, err)
+		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	if log.Bad > 0 {
-		env.Say("%s: %s skipped: %s", e.Folder, render.Count(log.Bad, "line"), log.Why)
+		env.Say("%s: %s skipped: %s", folder, render.Count(log.Bad, "line"), log.Why)
 	}
 	var b bytes.Buffer
 	if err := Write(&b, log, e.To); err != nil {
@@ -102,7 +118,7 @@ func (e *Export) Do(_ context.Context, env *command.Env) (command.Result, error)
 		return nil, err
 	}
 	if out != "-" {
-		env.Say("%s of %s in %s", render.Count(log.Len(), "point"), filepath.Base(e.Folder), out)
+		env.Say("%s of %s in %s", render.Count(log.Len(), "point"), filepath.Base(folder), out)
 	}
 	return exported{file}, nil
 }

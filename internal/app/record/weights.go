@@ -1,0 +1,147 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/internal/safetensors"
+)
+
+// Weights are the sizes |w| of a network's kernels, all convolutions and linear layers together: as they are, and each
+// over the root mean square of its layer, since behind batch norm only the shape counts.
+type Weights struct {
+	Kernels Histogram `json:"kernels"`
+	Scaled  Histogram `json:"scaled"`
+}
+
+// Histogram counts sizes in bins of a tenth of a decade: Counts[k] have From + k/10 ≤ log₁₀|w| < From + (k+1)/10. Empty
+// bins at both ends are omitted.
+type Histogram struct {
+	Count  int     `json:"count"`
+	Max    float64 `json:"max"`
+	Median float64 `json:"median"`
+	RMS    float64 `json:"rms"`
+	Below  int     `json:"below"` // smaller than 10⁻⁶, and zeros
+	From   float64 `json:"from"`
+	Counts []int   `json:"counts"`
+}
+
+// The bins go from 10⁻⁶ to 100, and the last has what is larger: two histograms of a billion weights take 2 KB.
+const (
+	leastDecade = -6
+	mostDecade  = 2
+	perDecade   = 10
+	bins        = (mostDecade - leastDecade) * perDecade
+)
+
+// Edge is where bin k begins and bin k−1 ends.
+func (h Histogram) Edge(k int) float64 { return math.Pow(10, h.From+float64(k)/perDecade) }
+
+// newHistogram counts sizes, which it sorts.
+func newHistogram(sizes []float64) Histogram {
+	slices.Sort(sizes)
+	n := len(sizes)
+	h := Histogram{Count: n, From: leastDecade, Counts: make([]int, bins)}
+	if n == 0 {
+		h.Counts = []int{}
+		return h
+	}
+	h.Max, h.Median = short(sizes[n-1]), short((sizes[(n-1)/2]+sizes[n/2])/2)
+	var sum float64
+	for _, v := range sizes {
+		sum += v * v
+		if v < 1e-6 {
+			h.Below++
+			continue
+		}
+		k := int(math.Floor(perDecade * (math.Log10(v) - leastDecade)))
+		h.Counts[max(0, min(k, bins-1))]++
+	}
+	h.RMS = short(math.Sqrt(sum / float64(n)))
+	last := bins
+	for last > 0 && h.Counts[last-1] == 0 {
+		last--
+	}
+	first := 0
+	for first < last && h.Counts[first] == 0 {
+		first++
+	}
+	h.Counts = h.Counts[first:last]
+	h.From = math.Round(perDecade*leastDecade+float64(first)) / perDecade
+	return h
+}
+
+// short rounds to six digits: a histogram shows no more.
+func short(v float64) float64 {
+	if v == 0 || v-v != 0 {
+		return v
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+	if r := math.Round(v*scale) / scale; r-r == 0 {
+		return r
+	}
+	return v
+}
+
+// check returns an error if the numbers cannot be those of histograms.
+func (w *Weights) check() error {
+	if w == nil {
+		return errors.New("there are no counts")
+	}
+	for _, h := range []Histogram{w.Kernels, w.Scaled} {
+		n := h.Below
+		for _, c := range h.Counts {
+			if c < 0 || h.Below < 0 {
+				return errors.New("a count is negative")
+			}
+			n += c
+		}
+		if len(h.Counts) > bins || n != h.Count || !(math.Abs(h.From) < 10) {
+			return fmt.Errorf("%d bins from 10^%v with %d weights of %d", len(h.Counts), h.From, n, h.Count)
+		}
+	}
+	return nil
+}
+
+// readWeights measures the kernels in a file of weights in PyTorch's names: what is called weight and has at least two
+// dimensions, which those of batch norm do not have.
+func readWeights(r io.Reader, size int64) (*Weights, error) {
+	f, err := safetensors.Decode(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var all, scaled []float64
+	for _, t := range f.Tensors {
+		if !strings.HasSuffix(t.Name, ".weight") || len(t.Shape) < 2 {
+			continue
+		}
+		values, err := safetensors.Float32s(t)
+		if err != nil {
+			return nil, err
+		}
+		var sum float64
+		for _, v := range values {
+			sum += float64(v) * float64(v)
+		}
+		rms := math.Sqrt(sum / float64(max(1, len(values))))
+		if rms-rms != 0 {
+			return nil, fmt.Errorf("%s has weights that are not finite", t.Name)
+		}
+		for _, v := range values {
+			size := math.Abs(float64(v))
+			all = append(all, size)
+			if rms > 0 {
+				size /= rms
+			}
+			scaled = append(scaled, size)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it has no kernels")
+	}
+	return &Weights{newHistogram(all), newHistogram(scaled)}, nil
+}
