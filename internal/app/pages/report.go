@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/record"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -25,6 +26,8 @@ type Report struct {
 	Runs   []string `arg:"" name:"run" json:"runs"`
 	Out    string   `default:"report.html" placeholder:"FILE" json:"out" role:"output"`
 	Tables string   `placeholder:"DIR" json:"tables,omitempty"`
+	// the arguments are results files
+	Results bool `json:"results,omitempty"`
 	command.Printed
 }
 
@@ -33,9 +36,10 @@ func (*Report) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Compare runs on one page.",
 		Help: map[string]string{
-			"runs":   "Run folders, of any commands.",
-			"out":    "Where the page goes; - for standard output.",
-			"tables": "Also write the tables there, as CSV, Markdown and LaTeX, and the figures as SVG and PNG.",
+			"runs":    "Run folders, of any commands; with --results, results files.",
+			"out":     "Where the page goes; - for standard output.",
+			"tables":  "Also write the tables there, as CSV, Markdown and LaTeX, and the figures as SVG and PNG.",
+			"results": "Read results files, which \"bregman export --to results\" writes, instead of run folders.",
 		},
 	}
 }
@@ -45,10 +49,14 @@ func (*Report) Help() string {
 	return `Examples:
   bregman report runs/*-fit-*-r2-1
   bregman report runs/*-train-cnn-* --out cnn.html --tables tables
+  bregman report --results networks.csv
 
 The page needs nothing beside it: settings that differ, curves by p (runs that differ only in their seed are trials:
 their mean and a band of one standard deviation), final numbers, histograms of the weights, and the paper's numbers if
-it has any.`
+it has any.
+
+With --results the table has a row for the runs that differ in their seed alone: mean ± standard error, how many there
+are, and how many diverged. Settings that no column shows count, too.`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -67,6 +75,11 @@ func (r *Report) Check() error {
 func (r *Report) checkOutputs() error {
 	var inputs []command.Input
 	for _, dir := range r.Runs {
+		if r.Results {
+			inputs = append(inputs, command.Input{Name: "results", Path: dir},
+				command.Input{Name: "weights", Path: record.WeightsPath(dir)})
+			continue
+		}
 		for _, name := range []string{"run.json", "metrics.jsonl", "tables/result.json", "tables/study.json", "model.json"} {
 			inputs = append(inputs, command.Input{Name: "run", Path: filepath.Join(dir, filepath.FromSlash(name))})
 		}
@@ -101,6 +114,9 @@ func (c compared) Print(w io.Writer) {
 func (r *Report) Do(_ context.Context, env *command.Env) (command.Result, error) {
 	if err := r.checkOutputs(); err != nil {
 		return nil, err
+	}
+	if r.Results {
+		return r.recordedRuns()
 	}
 	var runs []*trials.Run
 	var bad []error

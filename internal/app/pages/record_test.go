@@ -1,0 +1,138 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bregman-ml/bregman/internal/app/record"
+)
+
+// recordedRow is a row of a run with this p, seed and test accuracy; more settings come in pairs.
+func recordedRow(run, p, seed string, test float64, pairs ...string) record.Row {
+	s := map[string]string{"model": "cnn", "data": "fashion-sample", "p": p, "seed": seed, "lr": "0.1", "epochs": "15"}
+	for k := 0; k < len(pairs); k += 2 {
+		s[pairs[k]] = pairs[k+1]
+	}
+	r := record.Row{Identity: record.Identity{Job: "train", Settings: s}, Rate: 0.1, Validation: math.NaN(), Test: test,
+		Flips: test, Loss: 0.25, Train: 0.9, Status: record.Done, Engine: "cpu", Precision: "float32", Version: "test",
+		Results: 1, Date: time.Date(2026, 11, 16, 15, 54, 23, 0, time.UTC), Run: run}
+	if math.IsNaN(test) {
+		r.Status = record.Diverged
+	}
+	return r
+}
+
+// resultsFile writes rows, the first with a histogram.
+func resultsFile(t *testing.T, rows ...record.Row) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "r.csv")
+	var runs []record.Run
+	for k, r := range rows {
+		runs = append(runs, record.Run{Row: r})
+		if k == 0 {
+			h := record.Histogram{Count: 6, Max: 1, Median: 0.1, RMS: 0.2, From: -1, Counts: []int{3, 2, 1}}
+			runs[0].Weights = &record.Weights{Kernels: h, Scaled: h}
+		}
+	}
+	if _, err := record.Append(path, runs...); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestResultsAreMeansOfWhatDiffersInTheSeedAlone(t *testing.T) {
+	path := resultsFile(t, recordedRow("a", "3", "1", 0.90), recordedRow("b", "3", "2", 0.92),
+		recordedRow("c", "3", "3", 0.97), recordedRow("d", "3", "4", math.NaN()),
+		recordedRow("e", "10", "1", 0.5), recordedRow("f", "3", "1", 0.8, "momentum", "0.9"),
+		recordedRow("again", "3", "1", 0.1))
+	dir := t.TempDir()
+	r := &Report{Runs: []string{path}, Results: true, Out: filepath.Join(dir, "r.html"), Tables: filepath.Join(dir, "t")}
+	var out bytes.Buffer
+	if err := perform(t, r, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	// mean of 90, 92, 97 is 93; s² = (9 + 1 + 16)/2, and the error √(13/3) = 2.08. The visible columns of the run with
+	// momentum are those of the others.
+	for _, want := range []string{"p    momentum   n   diverged", "3    –          3          1   93.00 ± 2.08*",
+		"10   –          1          0          50.00", "3    0.9        1          0          80.00",
+		"p 3, momentum –: 1 row of seeds that are there already", "7 runs in "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	page, err := os.ReadFile(r.Out)
+	if err != nil || !bytes.Contains(page, []byte("93.00 ± 2.08")) || !bytes.Contains(page, []byte("<svg")) ||
+		!bytes.Contains(page, []byte("The same in every run")) {
+		t.Errorf("the page: %v", err)
+	}
+	for _, name := range []string{"results.csv", "results.md", "weights_1.svg"} {
+		if st, err := os.Stat(filepath.Join(dir, "t", name)); err != nil || st.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	out.Reset()
+	r.JSON = true
+	if err := perform(t, r, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Runs   int
+		Groups []struct {
+			Identity record.Identity
+			Diverged int
+			Numbers  map[string]struct{ N, Mean, Error float64 }
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Runs != 7 || len(got.Groups) != 3 {
+		t.Fatalf("%s, %v", out.String(), err)
+	}
+	for _, g := range got.Groups {
+		if s := g.Identity.Settings; s["p"] != "3" || s["momentum"] != "" {
+			continue
+		}
+		if n := g.Numbers["test"]; g.Diverged != 1 || n.N != 3 || math.Abs(n.Mean-0.93) > 1e-12 ||
+			math.Abs(n.Error-math.Sqrt(0.0013/3)) > 1e-12 {
+			t.Errorf("%+v", g)
+		}
+	}
+}
+
+func TestVersionsAndPrecisionsInOneMeanAreSaid(t *testing.T) {
+	later := recordedRow("b", "3", "2", 0.92)
+	later.Results, later.Precision = 2, "bf16"
+	path := resultsFile(t, recordedRow("a", "3", "1", 0.90), later)
+	r := &Report{Runs: []string{path}, Results: true, Out: filepath.Join(t.TempDir(), "r.html")}
+	var out bytes.Buffer
+	if err := perform(t, r, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"numbers of the versions 1 and 2 are in one mean",
+		"runs in bf16 and float32 are in one mean", "91.00 ± 1.00"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestReportsOfResultsRefuseWhatIsNone(t *testing.T) {
+	path := resultsFile(t, recordedRow("a", "3", "1", 0.90))
+	empty := filepath.Join(t.TempDir(), "e.csv")
+	if err := os.WriteFile(empty, []byte(strings.Join(record.Columns, ",")+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ file, out, want string }{{path, path, "would replace the input results"},
+		{path, record.WeightsPath(path), "would replace the input weights"}, {"nowhere.csv", "r.html", "no such file"},
+		{empty, filepath.Join(t.TempDir(), "r.html"), "no rows yet"}} {
+		r := &Report{Runs: []string{c.file}, Results: true, Out: c.out}
+		if err := perform(t, r, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
