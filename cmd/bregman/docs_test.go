@@ -136,7 +136,7 @@ func incomplete(args []string) bool {
 // elsewhere are words of commands that need a GPU, a download, another machine or an interrupt.
 var elsewhere = []string{"cifar10", "cuda", "fashion-mnist", "nats", "serve", "worker", "resnet18", "vgg11",
 	"mobilenetv2", "regnetx200", "bench", "RUN",
-	"big.svm", "--resume", "--listen"}
+	"big.svm", "--resume", "--listen", "docs/results/"}
 
 // shorter are flags that make a command of the documentation short enough for a test. The last value of a flag counts.
 var shorter = map[string]string{"train": "--epochs 1 --no-study",
@@ -199,6 +199,7 @@ func readersFiles(t *testing.T) string {
 	write(t, dir, "test.csv", table(20))
 	write(t, dir, "new.csv", "height,width\n1,2\n3,4\n")
 	write(t, dir, "train.svm", strings.Repeat(separable, 5))
+	write(t, dir, "queue.toml", "job = \"train\"\n[settings]\nepochs = 1\nno_study = true\n[[entry]]\nsettings = { p = 3 }\n")
 	write(t, dir, "p.toml", "job = \"margin\"\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n")
 	return dir
 }

@@ -51,7 +51,7 @@ func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
 		}
 		g.addP(at)
 		result, ok := f.Result(s)
-		if !ok {
+		if !ok || !f.HasFolder(s) { // a results file may have it: this page shows more than a row
 			g.missing[at]++
 			continue
 		}

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,7 @@ func (*Start) Help() string {
   bregman sweep p.toml --dry-run
   bregman sweep p.toml p=1.1,2,3 trials=5
   bregman sweep cifar10 --nats nats://queue:4222      (and on each machine: bregman worker --nats nats://queue:4222)
+  bregman sweep queue.toml --results networks.csv --minutes 9      (as often as there are minutes)
   bregman sweep status runs/sweep-p
 
 A sweep file:
@@ -82,7 +84,9 @@ A sweep file:
   lr     = { from = 1e-4, to = 1e-2, count = 3, scale = "log" }
 
 Running the same sweep again resumes it: each run has an identity, made from its settings, and a finished run is not
-repeated. docs/sweeps.md has more.`
+repeated. With --results a run is finished if its identity has a row in that file, whether or not its folder is here.
+A file with [[entry]] tables is a queue: each has its own [entry.settings] and [entry.grid], and they run in the order
+of the file. docs/sweeps.md has more.`
 }
 
 // Check returns the first thing wrong with the settings. The file is read when the sweep starts.
@@ -90,6 +94,7 @@ func (s *Start) Check() error { return s.Options.Check() }
 
 // Do runs the sweep.
 func (s *Start) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	s.began = time.Now()
 	plan, err := s.Plan(env.Version)
 	if err != nil {
 		return nil, &command.UsageError{Err: err}
@@ -109,6 +114,9 @@ func (s *Start) Do(ctx context.Context, env *command.Env) (command.Result, error
 	if busy, err := runlog.Busy(dir); err == nil && busy && !s.DryRun {
 		return nil, &runlog.BusyError{Dir: dir} // before the time is measured
 	}
+	if err := plan.readResults(s.Results); err != nil {
+		return nil, err
+	}
 	plan.Command = s.command()
 	Announce(ctx, env, plan, dir, s.Options, s.Runs)
 	if s.DryRun {
@@ -126,12 +134,17 @@ func (d dryRun) JSON() any       { return d.plan }
 // Announce prints the plan and how long the rest of it will take.
 func Announce(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, runs string) {
 	var takes string
+	var first time.Duration
 	if left := (Folder{dir}).left(plan); len(left) > 0 {
-		takes = estimate(ctx, env, plan, left, o, runs) // before anything is printed: a GPU's engine may restart the process
+		// before anything is printed: a GPU's engine may restart the process
+		takes, first = estimate(ctx, env, plan, left, o, runs)
 	}
 	plan.Describe(env, dir)
 	if takes != "" {
 		env.Say("%s", takes)
+	}
+	if text := o.tooLong(plan.File.Job, first, dir); text != "" {
+		env.Say("%s", text)
 	}
 }
 
@@ -175,15 +188,20 @@ func (f Folder) left(p *Plan) []*Spec {
 	for _, name := range f.names("trials") {
 		done[name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return done[s.Folder()] })
+	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return s.Recorded != nil || done[s.Folder()] })
 }
 
 // Describe prints what the sweep will do, and in which folder.
 func (p *Plan) Describe(env command.Observer, dir string) {
 	f := Folder{dir}
 	keys, values := p.varying()
-	env.Say("%s: %s of %s, %s each", p.File.Name, render.Count(len(p.Runs), "run"), p.File.Job,
-		render.Count(p.File.Trials, "trial"))
+	if n := len(p.File.Entries); n > 0 {
+		env.Say("%s: %s of %s, a queue of %s", p.File.Name, render.Count(len(p.Runs), "run"), p.File.Job,
+			map[bool]string{true: "1 entry", false: fmt.Sprintf("%d entries", n)}[n == 1])
+	} else {
+		env.Say("%s: %s of %s, %s each", p.File.Name, render.Count(len(p.Runs), "run"), p.File.Job,
+			render.Count(p.File.Trials, "trial"))
+	}
 	for _, k := range keys {
 		list := values[k]
 		text := strings.Join(list[:min(12, len(list))], ", ")
@@ -202,15 +220,47 @@ func (p *Plan) Describe(env command.Observer, dir string) {
 	default:
 		env.Say("  metric     %s, not to be compared between different %s", p.File.Metric, key)
 	}
-	done := len(p.Runs) - len(f.left(p))
-	if done > 0 {
+	left := f.left(p)
+	done := len(p.Runs) - len(left)
+	others := map[string]bool{} // folders of runs that are not in the plan
+	for _, name := range f.names("trials") {
+		others[name] = true
+	}
+	for _, s := range p.Runs {
+		delete(others, s.Folder())
+	}
+	switch n := p.recorded(); {
+	case n > 0:
+		env.Say("  %d are done, %d by their rows in the results file", done, n)
+	case done > 0:
 		env.Say("  %d are done", done)
 	}
-	if n := len(f.names("trials")) - done; n > 0 {
+	p.describeEntries(env, left)
+	if n := len(others); n > 0 {
 		env.Say("  %s of other plans stay%s in the folder, but not in its report", render.Count(n, "run"),
 			map[bool]string{true: "s"}[n == 1])
 	}
 	env.Say("  folder     %s", f.Dir)
+}
+
+// describeEntries prints what is left of a queue, in its order.
+func (p *Plan) describeEntries(env command.Observer, left []*Spec) {
+	for k, e := range p.File.Entries {
+		n, all := 0, 0
+		for _, s := range p.Runs {
+			if s.Entry == k+1 {
+				all++
+			}
+		}
+		for _, s := range left {
+			if s.Entry == k+1 {
+				n++
+			}
+		}
+		if n > 0 {
+			env.Say("  left       %d of %d: %s", n, all, cmp.Or(e.Why, fmt.Sprintf("entry %d", k+1)))
+		}
+	}
 }
 
 // RunPlan runs a plan in a folder. If runs failed, it returns the result and an error.
@@ -219,6 +269,11 @@ func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Op
 	if err := lib.check(plan.File); err != nil {
 		return nil, err
 	}
+	if err := plan.readResults(o.Results); err != nil {
+		return nil, err
+	}
+	ctx, stop := o.limit(ctx)
+	defer stop()
 	out, err := sweep(ctx, env, plan, dir, o, lib)
 	if err != nil && out.Folder == "" {
 		return nil, err
@@ -228,6 +283,10 @@ func RunPlan(ctx context.Context, env *command.Env, plan *Plan, dir string, o Op
 		return nil, errors.Join(err, late)
 	}
 	env.Say("%d of %s done, in %.1f s", out.Done, render.Count(out.Runs, "run"), out.Seconds)
+	if out.TimeUp {
+		env.Say("%v minutes are up: %d done now, %d left; continue with: bregman sweep resume %s", o.Minutes, out.Now,
+			out.Runs-out.Done-len(out.Failed), o.resumeArgs(dir))
+	}
 	if n := len(out.Failed); err == nil && n > 0 {
 		err = fmt.Errorf("%d of %s failed, the first (%s): %s. When that is fixed: bregman sweep retry %s",
 			n, render.Count(out.Runs, "run"), out.Failed[0].Run, out.Failed[0].Error, o.resumeArgs(dir))

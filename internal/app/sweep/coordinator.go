@@ -40,6 +40,8 @@ type coordinator struct {
 	corrupt sync.Map // versions of results that did not arrive complete, by name
 	coming  sync.Map // runs whose results are being fetched
 	bar     command.Bar
+
+	unrecorded []*Spec // finished runs without a row in the results file
 }
 
 // Options are how a sweep is run. They are not part of its identity.
@@ -49,6 +51,10 @@ type Options struct {
 	Jobs      int           `default:"-1" role:"place"`
 	Listen    string        `placeholder:"HOST:PORT" role:"place"`
 	LostAfter time.Duration `default:"30s" role:"place"`
+	Results   string        `placeholder:"FILE" role:"place"`
+	Minutes   float64       `default:"0" role:"place"`
+
+	began time.Time // when the command started, if the minutes count from there
 }
 
 // Texts are the words for its settings.
@@ -59,6 +65,10 @@ func (*Options) Texts() settings.Texts {
 				"cores for linear jobs, none with --nats.",
 			"listen":     "Let workers of other machines join: listen here with the embedded NATS server.",
 			"lost_after": "A worker that is silent for this long counts as dead, and another takes its run.",
+			"results": "A results file (see export): a run that has a row there is done, and each run that ends adds one. " +
+				"For networks.",
+			"minutes": "Stop after so many minutes: no run starts, and networks that are running save a checkpoint. " +
+				"0 for no limit.",
 		},
 	}
 }
@@ -74,6 +84,8 @@ func (o *Options) Check() error {
 		return settings.Errorf("jobs", "--jobs %d: want a number of runs", o.Jobs)
 	case o.Jobs == 0 && o.NATS == "" && o.Listen == "":
 		return settings.Errorf("jobs", "--jobs 0: nothing would run: add --nats or --listen, or set --jobs 1")
+	case !(o.Minutes >= 0 && o.Minutes < 1e6):
+		return settings.Errorf("minutes", "--minutes %v: want a number of minutes", o.Minutes)
 	case !slices.Contains([]int{1, 3, 5}, o.Replicas):
 		return settings.Errorf("replicas", "--replicas %d: want 1, 3 or 5", o.Replicas)
 	}
@@ -94,6 +106,8 @@ type Outcome struct {
 	Done    int
 	Failed  []failure
 	Seconds float64
+	Now     int  // how many of Done were done by this process
+	TimeUp  bool // --minutes ended it
 }
 
 // resumeArgs are the arguments of "sweep resume" or "sweep retry" for the same folder and server. A password in an
@@ -107,6 +121,12 @@ func (o Options) resumeArgs(dir string) string {
 		line += " --nats " + settings.Quote(o.NATS)
 	case o.Listen != "":
 		line += " --listen " + settings.Quote(o.Listen)
+	}
+	if o.Results != "" {
+		line += " --results " + settings.Quote(o.Results)
+	}
+	if o.Minutes > 0 {
+		line += fmt.Sprint(" --minutes ", o.Minutes)
 	}
 	return line
 }
@@ -129,18 +149,25 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 		return Outcome{}, err
 	}
 	os.Remove(c.path("stop"))
+	before := c.done
+	if err := c.record(); err != nil {
+		env.Say("%v", err) // at the end it is tried again
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go c.watchStop(ctx, cancel)
 	err := c.work(ctx)
+	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Now: c.done - before,
+		Seconds: time.Since(begin).Seconds()}
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errTimeUp):
+		err, out.TimeUp = nil, true
 	case err != nil && errors.Is(context.Cause(ctx), errStopped):
 		err = fmt.Errorf("%w; resume with: bregman sweep resume %s", errStopped, o.resumeArgs(dir))
 	// not wrapped: this says more than the program's own message about an interrupt
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		err = fmt.Errorf("interrupted; resume with: bregman sweep resume %s", o.resumeArgs(dir))
 	}
-	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Seconds: time.Since(begin).Seconds()}
 	for id, f := range c.failures(plan) {
 		if !c.has(c.byID[id]) {
 			out.Failed = append(out.Failed, f)
@@ -148,8 +175,13 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	}
 	slices.SortFunc(out.Failed, func(a, b failure) int { return strings.Compare(a.Run, b.Run) })
 	os.Remove(c.path("running.json"))
+	err = errors.Join(err, c.record())
 	if c.done > 0 {
 		err = errors.Join(err, c.report())
+	}
+	if out.TimeUp {
+		c.run.Finish(errors.Join(errTimeUp, err), true)
+		return out, err
 	}
 	return out, c.run.Finish(err, ctx.Err() != nil)
 }
@@ -198,6 +230,9 @@ func (c *coordinator) report() error {
 	return v.Write(c.run)
 }
 
+// errTimeUp is the cause of a sweep's end after --minutes.
+var errTimeUp = errors.New("the minutes are up")
+
 // errStopped is the error of a sweep that `bregman sweep stop` ended.
 var errStopped = errors.New("stopped")
 
@@ -219,6 +254,9 @@ func (c *coordinator) lockFolder() (err error) {
 		if r, ok := c.Result(s); ok {
 			lines = append(lines, metricLine(s, r))
 			c.done++
+			if s.Recorded == nil {
+				c.unrecorded = append(c.unrecorded, s)
+			}
 		} else {
 			without = append(without, s)
 		}
@@ -304,6 +342,11 @@ func (o Options) jobs(job string, left int) int {
 func (c *coordinator) work(ctx context.Context) (err error) {
 	if len(c.open) == 0 {
 		return nil
+	}
+	if len(c.plan.File.Entries) > 0 && !c.shared() {
+		if err := os.RemoveAll(c.path("queue")); err != nil { // its order may be that of an earlier file
+			return err
+		}
 	}
 	for {
 		err = c.session(ctx)

@@ -20,18 +20,21 @@ import (
 	"github.com/bregman-ml/bregman/runlog"
 )
 
-// estimate describes how long the remaining runs will take on this machine.
-func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Options, runs string) string {
+// estimate describes how long the remaining runs will take on this machine. first is the time of the first of them, 0
+// if it is not known.
+func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Options,
+	runs string) (text string, first time.Duration) {
 	jobs := max(1, o.jobs(p.File.Job, len(left)))
 	if p.File.Job == "train" {
 		return estimateTraining(left, o, runs, jobs)
 	}
 	one, err := probe(ctx, env, left[0])
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("  time       unknown: the first of %s takes more than a second", render.Count(len(left), "run"))
+		return fmt.Sprintf("  time       unknown: the first of %s takes more than a second",
+			render.Count(len(left), "run")), 0
 	}
 	if err != nil {
-		return fmt.Sprintf("  time       unknown: the first of %s fails: %v", render.Count(len(left), "run"), err)
+		return fmt.Sprintf("  time       unknown: the first of %s fails: %v", render.Count(len(left), "run"), err), 0
 	}
 	total := time.Duration(float64(one) * float64(len(left)) / float64(jobs))
 	most := ""
@@ -39,7 +42,7 @@ func estimate(ctx context.Context, env *command.Env, p *Plan, left []*Spec, o Op
 		most = "at most "
 	}
 	return fmt.Sprintf("  time       %sabout %s: %s of %s, %d at a time", most, brief(total),
-		render.Count(len(left), "run"), brief(one), jobs)
+		render.Count(len(left), "run"), brief(one), jobs), one
 }
 
 // brief formats a duration with one unit.
@@ -97,7 +100,7 @@ func probe(ctx context.Context, env *command.Env, s *Spec) (time.Duration, error
 }
 
 // estimateTraining uses the speed of earlier runs on this machine, or else the speeds in docs/measurements/gpu.md.
-func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
+func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text string, first time.Duration) {
 	var total time.Duration
 	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""
 	sizes := map[string]int{}
@@ -106,7 +109,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 		if _, ok := sizes[data]; !ok {
 			set, err := images.Load(data, o.DataDir)
 			if err != nil {
-				return fmt.Sprintf("  time       unknown: %v", err)
+				return fmt.Sprintf("  time       unknown: %v", err), 0
 			}
 			sizes[data] = set.Train.Len()
 		}
@@ -116,7 +119,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 		}
 		if rate == 0 {
 			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train "+
-				"--model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"])
+				"--model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"]), 0
 		}
 		from = source
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])
@@ -128,13 +131,16 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) string {
 			_, _, all := command.SearchEpochs(epochs, max(1, sizes[data]/max(1, batch)))
 			total += time.Duration(float64(all*sizes[data]) / rate * float64(time.Second))
 		}
+		if first == 0 {
+			first = total
+		}
 	}
 	search := ""
 	if n := len(searches); n > 0 {
 		search = fmt.Sprintf(", with %d search%s for a learning rate", n, map[bool]string{true: "", false: "es"}[n == 1])
 	}
 	return fmt.Sprintf("  time       about %s and %s, %d at a time%s, by %s", brief(total/time.Duration(jobs)),
-		render.Count(len(graphs), "compilation"), jobs, search, from)
+		render.Count(len(graphs), "compilation"), jobs, search, from), first
 }
 
 // imageRate is how many images a second a network trained at, in the newest run that this machine has of it.

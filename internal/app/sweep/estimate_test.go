@@ -33,7 +33,7 @@ func TestTheEstimateCountsSearches(t *testing.T) {
 		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]": "about 54s and 1 compilation, 1 at " +
 			"a time, with 2 searches",
 	} {
-		if text := estimateTraining(planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {
+		if text, _ := estimateTraining(planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {
 			t.Errorf("%q, want %q", text, want)
 		}
 	}

@@ -51,6 +51,8 @@ type File struct {
 	// numbers to show beside: settings, mean, deviation
 	Published []map[string]any `toml:"published" json:"published,omitempty"`
 	Reference string           `toml:"published_title" json:"published_title,omitempty"` // where they come from
+	// parts that are run one after the other, in this order
+	Entries []Entry `toml:"entry" json:"entry,omitempty"`
 
 	path  string
 	order []string       // dotted keys as they stand in the file
@@ -65,7 +67,11 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 		return nil, locate(path, err)
 	}
 	f.index(data)
-	for _, table := range []map[string]any{f.Settings, f.Grid, f.Zip, f.Random} {
+	tables := []map[string]any{f.Settings, f.Grid, f.Zip, f.Random}
+	for _, e := range f.Entries {
+		tables = append(tables, e.Settings, e.Grid, e.Zip)
+	}
+	for _, table := range tables {
 		for key, v := range table {
 			table[key] = finiteValue(v)
 		}
@@ -83,7 +89,7 @@ func ReadFile(path string, data []byte, overrides []string) (*File, error) {
 
 // topKeys are the keys of a file; an override may set the first nine.
 var topKeys = []string{"job", "name", "metric", "better", "report", "seed", "trials", "draws", "draw_seed", "settings",
-	"grid", "zip", "random", "published", "published_title"}
+	"grid", "zip", "random", "published", "published_title", "entry"}
 
 // locate adds the line of the file at which the decoder stopped.
 func locate(path string, err error) error {
@@ -115,7 +121,7 @@ func plainly(err error) string {
 	case strings.HasPrefix(m[1], "map"):
 		return "want a table, such as [grid]"
 	case strings.HasPrefix(m[1], "[]"):
-		return "want tables, [[published]]"
+		return "want tables, such as [[entry]]"
 	case strings.HasPrefix(m[1], "string"):
 		return "want a text in quotes"
 	}
@@ -126,7 +132,7 @@ func plainly(err error) string {
 func (f *File) index(data []byte) {
 	var p unstable.Parser
 	p.Reset(data)
-	prefix := ""
+	prefix, entry := "", -1
 	for p.NextExpression() {
 		e := p.Expression()
 		var parts []string
@@ -140,9 +146,17 @@ func (f *File) index(data []byte) {
 		key := strings.Join(parts, ".")
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
+			if key == "entry" {
+				entry++
+			}
 			prefix = key + "."
 			f.lines[key] = line
 		case unstable.KeyValue:
+			own, isEntry := strings.CutPrefix(prefix+key, "entry.")
+			if isEntry && entry >= 0 && entry < len(f.Entries) {
+				f.Entries[entry].index(own, line)
+				continue
+			}
 			f.lines[prefix+key] = line
 			f.order = append(f.order, prefix+key)
 		}
@@ -186,6 +200,9 @@ func (f *File) override(text string) error {
 			return fmt.Errorf("on the command line: %s: %s", text, plainly(err))
 		}
 		f.lines[key] = 0
+		for k := range f.Entries {
+			f.Entries[k].unset(key)
+		}
 		return nil
 	}
 	if len(values) == 1 {
@@ -200,6 +217,9 @@ func (f *File) override(text string) error {
 func (f *File) Set(table, key string, value any) {
 	for _, t := range []map[string]any{f.Settings, f.Grid, f.Zip, f.Random} {
 		delete(t, key)
+	}
+	for k := range f.Entries {
+		f.Entries[k].unset(key)
 	}
 	to := map[string]*map[string]any{"settings": &f.Settings, "grid": &f.Grid, "zip": &f.Zip}[table]
 	if *to == nil {

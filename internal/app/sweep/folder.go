@@ -60,6 +60,9 @@ var errTorn = errors.New("not a result")
 
 func (f Folder) read(s *Spec) (r Result, err error) {
 	data, err := os.ReadFile(filepath.Join(f.Trial(s), "tables", "result.json"))
+	if errors.Is(err, fs.ErrNotExist) && s.Recorded != nil {
+		return s.Recorded, nil
+	}
 	if err == nil && json.Unmarshal(data, &r) != nil {
 		err = errTorn
 	}
@@ -76,8 +79,13 @@ func (f Folder) removeTorn(s *Spec) error {
 	return os.RemoveAll(f.Trial(s))
 }
 
-// has reports whether a run is done.
+// has reports whether a run is done, here or by the row of a results file.
 func (f Folder) has(s *Spec) bool {
+	return s.Recorded != nil || f.HasFolder(s)
+}
+
+// HasFolder reports whether the folder of a finished run is here.
+func (f Folder) HasFolder(s *Spec) bool {
 	_, err := os.Stat(filepath.Join(f.Trial(s), "tables", "result.json"))
 	return err == nil
 }
@@ -229,7 +237,7 @@ func (f Folder) Status() (Status, error) {
 	}
 	failed, open := f.failures(p), map[string]bool{}
 	for _, r := range p.Runs {
-		if done[r.Folder()] {
+		if done[r.Folder()] || r.Recorded != nil {
 			s.Done++
 		} else if x, ok := failed[r.ID]; ok {
 			s.Failed = append(s.Failed, x)

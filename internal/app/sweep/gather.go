@@ -62,7 +62,7 @@ func (c *coordinator) gather(ctx context.Context, watchAgain func()) error {
 				}
 			}
 		case <-ctx.Done():
-			if c.shared() && errors.Is(context.Cause(ctx), errStopped) {
+			if cause := context.Cause(ctx); c.shared() && (errors.Is(cause, errStopped) || errors.Is(cause, errTimeUp)) {
 				stopPlan(c.q, c.plan.ID)
 			}
 			return ctx.Err()
@@ -98,6 +98,10 @@ func (c *coordinator) ended(e event) error {
 		c.env.Say("%d of %d: %v diverged: %s", c.done, len(c.plan.Runs), e.run, why)
 	} else if v, ok := r.number(c.plan.File.Metric); ok && c.plan.File.Job == "train" {
 		c.env.Say("%d of %d: %v: %s %.5g", c.done, len(c.plan.Runs), e.run, c.plan.File.Metric, v)
+	}
+	c.unrecorded = append(c.unrecorded, e.run)
+	if err := c.record(); err != nil {
+		c.env.Say("%v: its row is not in %s yet: %v", e.run, c.Results, err) // at the end it is tried again
 	}
 	return c.run.Append(metricLine(e.run, r))
 }

@@ -113,6 +113,9 @@ func TestTheGuidesCommandsAndFilesAreUnderstood(t *testing.T) {
 	if _, err := tryPlan(block(t, "# Sweeps", "toml")); err != nil {
 		t.Error(err)
 	}
+	if p, err := tryPlan(block(t, "## A queue", "toml")); err != nil || len(p.Runs) != 8 {
+		t.Error(p, err)
+	}
 	_, after, ok := strings.Cut(block(t, "### Kubernetes", "yaml"), "args: [")
 	list, _, ok2 := strings.Cut(after, "]")
 	if !ok || !ok2 {

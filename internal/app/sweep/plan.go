@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/bregman-ml/bregman/internal/app/kinds"
+	"github.com/bregman-ml/bregman/internal/app/record"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -26,13 +27,19 @@ type Spec struct {
 	First uint64 `json:"first,omitempty"`
 	Seed  uint64 `json:"seed"`
 	Vary  []pair `json:"vary"` // what is different from run to run, but the seed
+	// which of the file's entries it is from, counted from 1; 0: the file has none
+	Entry int `json:"entry,omitempty"`
+	// the numbers of a results file that has a row for this run: it is done, without a folder
+	Recorded Result `json:"recorded,omitempty"`
 }
 
-// identity is the hash of the canonical JSON of the settings. It does not depend on the sweep a run is part of.
-func (s *Spec) identity() string {
-	sum := sha256.Sum256(canonicalJSON(map[string]any{"job": s.Job, "settings": s.Settings, "first": s.First}))
-	return hex.EncodeToString(sum[:10])
+// Identity is everything that makes the result.
+func (s *Spec) Identity() record.Identity {
+	return record.Identity{First: s.First, Job: s.Job, Settings: s.Settings}
 }
+
+// identity is a hash of the settings. It does not depend on the sweep a run is part of.
+func (s *Spec) identity() string { return s.Identity().ID() }
 
 // Folder is the name of the run's folder: readable, and of its identity.
 func (s *Spec) Folder() string {
@@ -115,9 +122,9 @@ type Plan struct {
 	DataDir string  `json:"data_dir,omitempty"` // where the data were: the sweep is resumed with the same folder
 }
 
-// ResultsVersion is raised when an algorithm changes its numbers. What two programs must share to work on one sweep is
-// this, not the commit that they were built from. Other rounding on a GPU is not a new version.
-const ResultsVersion = 1
+// ResultsVersion is the version of the numbers. What two programs must share to work on one sweep is this, not the
+// commit that they were built from.
+const ResultsVersion = record.Version
 
 // results is the results version of a plan: 1 for older plans, which do not record it.
 func (p *Plan) results() int { return max(p.Results, 1) }
@@ -131,6 +138,22 @@ func NewPlan(f *File, version string) (*Plan, error) {
 	if err := f.check(k); err != nil {
 		return nil, err
 	}
+	p := &Plan{Version: version, Results: ResultsVersion, File: f}
+	if len(f.Entries) > 0 {
+		err = p.queue(f, k)
+	} else {
+		p.Runs, err = f.runs(k)
+		p.group()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.ID = p.identity()
+	return p, nil
+}
+
+// runs are every combination with every seed.
+func (f *File) runs(k kinds.Kind) (runs []*Spec, err error) {
 	combos, err := f.combinations()
 	if err != nil {
 		return nil, err
@@ -145,7 +168,6 @@ func NewPlan(f *File, version string) (*Plan, error) {
 			return nil, err
 		}
 	}
-	p := &Plan{Version: version, Results: ResultsVersion, File: f}
 	seen := map[string]*Spec{}
 	for trial := range f.Trials {
 		for _, vary := range combos {
@@ -158,12 +180,10 @@ func NewPlan(f *File, version string) (*Plan, error) {
 					"without random numbers need data with a seed, such as data = \"r100:{seed}\"", f.path, other, s)
 			}
 			seen[s.ID] = s
-			p.Runs = append(p.Runs, s)
+			runs = append(runs, s)
 		}
 	}
-	p.group()
-	p.ID = p.identity()
-	return p, nil
+	return runs, nil
 }
 
 // identity is the hash of the name, the results version and the runs.

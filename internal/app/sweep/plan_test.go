@@ -293,6 +293,8 @@ func FuzzFile(f *testing.F) {
 			"= 10\nmean = 1"} {
 		f.Add(text, "trials=2")
 	}
+	f.Add(entries, "epochs=2")
+	f.Add(small, "p=2,3")
 	f.Add(quick, "p=1.1,inf")
 	f.Add(quick, "name=../x")
 	f.Add(quick, "p=two\nlines")
@@ -339,8 +341,13 @@ func FuzzFile(f *testing.F) {
 
 // large reports whether a file has so many runs that planning them takes long.
 func large(f *File) bool {
-	if f.Trials > 5 || f.Draws > 5 {
+	if f.Trials > 5 || f.Draws > 5 || len(f.Entries) > 5 {
 		return true
+	}
+	for _, e := range f.Entries {
+		if large(f.entry(e)) {
+			return true
+		}
 	}
 	n := 1
 	for _, table := range []map[string]any{f.Grid, f.Zip} {

@@ -73,6 +73,8 @@ func (r *results) runsTable() render.Table {
 			if _, bad := r.failed[s.ID]; bad {
 				status = "failed"
 			}
+		} else if !r.folder.HasFolder(s) {
+			folder = "–" // a results file has it
 		}
 		var cells []render.Cell
 		for _, k := range keys {
