@@ -34,6 +34,8 @@ func lock(dir string) (*os.File, error) {
 	}
 }
 
+const hasLocks = true
+
 // lockFile waits for the lock of an open file, which ends with the file or the process.
 func lockFile(f *os.File) error {
 	for {

@@ -27,6 +27,9 @@ func Update(path string, change func(old []byte) ([]byte, error)) error {
 	if err != nil {
 		return err
 	}
+	if !hasLocks {
+		f.Close() // such a system may not replace an open file
+	}
 	data, err := change(old)
 	if err == nil && data != nil {
 		return WriteFile(path, data)

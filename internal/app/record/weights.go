@@ -41,16 +41,15 @@ const (
 // Edge is where bin k begins and bin k−1 ends.
 func (h Histogram) Edge(k int) float64 { return math.Pow(10, h.From+float64(k)/perDecade) }
 
-// newHistogram counts sizes, which it sorts.
+// newHistogram counts sizes.
 func newHistogram(sizes []float64) Histogram {
-	slices.Sort(sizes)
 	n := len(sizes)
 	h := Histogram{Count: n, From: leastDecade, Counts: make([]int, bins)}
 	if n == 0 {
 		h.Counts = []int{}
 		return h
 	}
-	h.Max, h.Median = short(sizes[n-1]), short((sizes[(n-1)/2]+sizes[n/2])/2)
+	h.Max, h.Median = short(slices.Max(sizes)), short((nth(sizes, (n-1)/2)+nth(sizes, n/2))/2)
 	var sum float64
 	for _, v := range sizes {
 		sum += v * v
@@ -73,6 +72,29 @@ func newHistogram(sizes []float64) Histogram {
 	h.Counts = h.Counts[first:last]
 	h.From = math.Round(perDecade*leastDecade+float64(first)) / perDecade
 	return h
+}
+
+// nth is the k-th size, counted from 0 at the least. Sizes are ordered as their bits are: it counts them by the upper
+// ones and sorts only those that share them: 35 ms for eleven million, where sorting all of them takes 1.5 s.
+func nth(sizes []float64, k int) float64 {
+	const shift = 44
+	counts := make([]int, 1<<(64-shift))
+	for _, v := range sizes {
+		counts[math.Float64bits(v)>>shift]++
+	}
+	upper := 0
+	for k >= counts[upper] {
+		k -= counts[upper]
+		upper++
+	}
+	var alike []float64
+	for _, v := range sizes {
+		if math.Float64bits(v)>>shift == uint64(upper) {
+			alike = append(alike, v)
+		}
+	}
+	slices.Sort(alike)
+	return alike[k]
 }
 
 // short rounds to six digits: a histogram shows no more.

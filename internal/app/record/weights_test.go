@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/safetensors"
@@ -25,6 +27,25 @@ func TestHistogramsCountByTenthsOfADecade(t *testing.T) {
 	}
 	if h := newHistogram(nil); h.Count != 0 || len(h.Counts) != 0 || (&Weights{h, h}).check() != nil {
 		t.Errorf("no weights: %+v", h)
+	}
+}
+
+func TestTheNthSizeIsThatOfTheSortedOnes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{1, 2, 3, 50, 2001} {
+		sizes := make([]float64, n)
+		for i := range sizes {
+			sizes[i] = math.Abs(rng.NormFloat64())
+			if i%5 == 0 {
+				sizes[i] = []float64{0, 1e-300, 1, 1e300}[rng.IntN(4)]
+			}
+		}
+		sorted := slices.Sorted(slices.Values(sizes))
+		for k := 0; k < n; k += 1 + n/40 {
+			if got := nth(sizes, k); got != sorted[k] {
+				t.Errorf("%d of %d: %v, want %v", k, n, got, sorted[k])
+			}
+		}
 	}
 }
 

@@ -133,6 +133,7 @@ func (d dryRun) JSON() any       { return d.plan }
 
 // Announce prints the plan and how long the rest of it will take.
 func Announce(ctx context.Context, env *command.Env, plan *Plan, dir string, o Options, runs string) {
+	plan.readResults(o.Results) // RunPlan returns the error
 	var takes string
 	var first time.Duration
 	if left := (Folder{dir}).left(plan); len(left) > 0 {

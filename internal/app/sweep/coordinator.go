@@ -157,6 +157,7 @@ func sweep(ctx context.Context, env *command.Env, plan *Plan, dir string, o Opti
 	defer cancel(nil)
 	go c.watchStop(ctx, cancel)
 	err := c.work(ctx)
+	err = errors.Join(err, c.endedLast())
 	out := Outcome{Folder: dir, Runs: len(plan.Runs), Done: c.done, Now: c.done - before,
 		Seconds: time.Since(begin).Seconds()}
 	switch {

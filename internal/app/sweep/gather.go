@@ -106,6 +106,19 @@ func (c *coordinator) ended(e event) error {
 	return c.run.Append(metricLine(e.run, r))
 }
 
+// endedLast counts the runs that ended while the sweep was interrupted: their rows must not wait for the next start,
+// which may be without this folder.
+func (c *coordinator) endedLast() error {
+	for _, s := range c.plan.Runs {
+		if c.open[s.ID] && c.HasFolder(s) {
+			if err := c.ended(event{run: s}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // reconcile queues every open run that is not queued. A run that is neither queued nor here was lost with the server,
 // or its result is on its way.
 func (c *coordinator) reconcile(ctx context.Context) error {
