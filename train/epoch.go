@@ -102,7 +102,9 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 			progress(k + 1)
 		}
 		if epoch+1 < r.Epochs {
-			x.drawNext(r.Seed, epoch+2) // while the last steps run
+			if err := x.drawNext(r.Seed, epoch+2); err != nil { // while the last steps run
+				return err
+			}
 		}
 		loss, err := x.scalar(lossVar) // waits for the last step
 		if err != nil {
@@ -167,23 +169,31 @@ func (x *Session) firstBad() (int, error) {
 type drawn struct {
 	seed  uint64
 	epoch int
-	plan  []int32
+	plan  *tensors.Tensor // on the engine
 }
 
-// drawNext draws an epoch for setPlan.
-func (x *Session) drawNext(seed uint64, epoch int) {
-	x.next = drawn{seed, epoch, drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)}
+// drawNext draws an epoch for setPlan and sends it to the engine.
+func (x *Session) drawNext(seed uint64, epoch int) error {
+	if x.next.plan != nil { // of a run that ended
+		if err := x.next.plan.FinalizeAll(); err != nil {
+			return err
+		}
+	}
+	plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)
+	x.next = drawn{seed, epoch, tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth)}
+	return x.next.plan.MaterializeOnDevice(x.engine.Backend, false, 0)
 }
 
-// setPlan sends an epoch to the engine. It draws it, unless drawNext did.
+// setPlan gives the steps an epoch to train. It draws it, unless drawNext did.
 func (x *Session) setPlan(seed uint64, epoch int) error {
 	if x.next.plan == nil || x.next.seed != seed || x.next.epoch != epoch {
-		x.drawNext(seed, epoch)
+		if err := x.drawNext(seed, epoch); err != nil {
+			return err
+		}
 	}
 	plan := x.next.plan
 	x.next = drawn{}
-	return x.store.GetVariable(planVar).SetValue(tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch,
-		planWidth))
+	return x.store.GetVariable(planVar).SetValue(plan)
 }
 
 func (x *Session) scalar(path string) (float64, error) {

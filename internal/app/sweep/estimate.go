@@ -102,7 +102,7 @@ func probe(ctx context.Context, env *command.Env, s *Spec) (time.Duration, error
 // estimateTraining uses the speed of earlier runs on this machine, or else the speeds in docs/measurements/gpu.md.
 func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text string, first time.Duration) {
 	var total time.Duration
-	graphs, searches, from := map[string]bool{}, map[string]bool{}, ""
+	graphs, searches, from, shared := map[string]bool{}, map[string]bool{}, "", false
 	sizes := map[string]int{}
 	for _, s := range left {
 		data := s.Settings["data"]
@@ -113,7 +113,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 			}
 			sizes[data] = set.Train.Len()
 		}
-		rate, source := imageRate(runs, s.Settings["model"])
+		rate, source, trial := imageRate(runs, s.Settings["model"])
 		if net, err := nets.ByName(s.Settings["model"]); rate == 0 && err == nil && o.onGPU() {
 			rate, source = net.H200, "the speed of an H200, since there is no run from this machine"
 		}
@@ -121,7 +121,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train "+
 				"--model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"]), 0
 		}
-		from = source
+		from, shared = source, trial
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])
 		total += time.Duration(float64(epochs*sizes[data]) / rate * float64(time.Second))
 		graphs[s.graph()] = true
@@ -139,12 +139,17 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 	if n := len(searches); n > 0 {
 		search = fmt.Sprintf(", with %d search%s for a learning rate", n, map[bool]string{true: "", false: "es"}[n == 1])
 	}
-	return fmt.Sprintf("  time       about %s and %s, %d at a time%s, by %s", brief(total/time.Duration(jobs)),
+	// A run alone nearly fills a GPU: several at a time are little faster in all. The trials of a sweep shared theirs.
+	if !o.onGPU() || shared {
+		total /= time.Duration(jobs)
+	}
+	return fmt.Sprintf("  time       about %s and %s, %d at a time%s, by %s", brief(total),
 		render.Count(len(graphs), "compilation"), jobs, search, from), first
 }
 
-// imageRate is how many images a second a network trained at, in the newest run that this machine has of it.
-func imageRate(runs, model string) (rate float64, from string) {
+// imageRate is how many images a second a network trained at, in the newest run that this machine has of it, and whether
+// that was a trial of a sweep.
+func imageRate(runs, model string) (rate float64, from string, trial bool) {
 	host, _ := os.Hostname()
 	all, _ := filepath.Glob(filepath.Join(runs, "*", "tables", "result.json"))
 	trials, _ := filepath.Glob(filepath.Join(runs, "*", "trials", "*", "tables", "result.json"))
@@ -160,10 +165,10 @@ func imageRate(runs, model string) (rate float64, from string) {
 		}
 		var r command.TrainResult
 		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &r) == nil && r.ImgPerSecond > 0 {
-			return r.ImgPerSecond, "the speed of " + dir
+			return r.ImgPerSecond, "the speed of " + dir, slices.Contains(trials, path)
 		}
 	}
-	return 0, ""
+	return 0, "", false
 }
 
 // onGPU reports whether networks are trained on a GPU; workers elsewhere are assumed to have one. It starts no engine:

@@ -70,11 +70,11 @@ func (w *worker) run(ctx context.Context, idle time.Duration) error {
 	return <-errs
 }
 
-// networkJobs is how many networks run at a time by default. Two fill a GPU: what one leaves idle between its kernels,
-// in evaluation and while the host measures, the other uses. A CPU is full with one.
+// networkJobs is how many networks run at a time by default. Three fill a GPU: what one leaves idle, in kernels too
+// small for it, between them, and while the host measures, the others use. A CPU is full with one.
 func networkJobs(engineName string) int {
 	if engine.First(engineName) == engine.CUDA {
-		return 2
+		return 3
 	}
 	return 1
 }
