@@ -303,7 +303,7 @@ func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 	if one.Precision == "auto" {
 		one.Precision = AutoPrecision(eng.Name)
 	}
-	w := &Trainer{Train: &one, env: env, set: set, engine: eng, rates: map[float64]train.RateSearch{}}
+	w := &Trainer{Train: &one, env: env, set: set, engine: eng, rates: new(Rates)}
 	return w, w.compile()
 }
 

@@ -454,7 +454,8 @@ func TestAnInterruptPrintsWhatIsDoneAndWhatIsLeft(t *testing.T) {
 // The remaining commands have the learning rates that were found: another seed would find others.
 func TestWhatIsLeftHasTheRatesThatWereFound(t *testing.T) {
 	w := &Trainer{Train: &Train{P: []float64{2, 3, 7}, Trials: 3, Seed: 5, Epochs: 9, LR: settings.Auto, Runs: "my runs"},
-		rates: map[float64]train.RateSearch{2: {Rate: 0.25}, 3: {Rate: 0.5}}}
+		rates: &Rates{byP: map[float64]*rate{2: {found: &train.RateSearch{Rate: 0.25}},
+			3: {found: &train.RateSearch{Rate: 0.5}}}}}
 	w.noteRemaining(TrainResult{Run: "my runs/a"}, 0, 1) // interrupted in p = 3 of the first trial
 	want := []string{"--resume 'my runs/a'", "--p 7 --epochs", "--p 2 --epochs", "--p 3 --epochs", "--p 7 --epochs"}
 	rates := []string{"", "--lr auto", "--lr 0.25", "--lr 0.5", "--lr auto"}

@@ -26,8 +26,8 @@ type Trainer struct {
 	engine    *engine.Engine
 	session   *train.Session
 	init      *train.Init
-	rates     map[float64]train.RateSearch // by p
-	mustStore bool                         // a run fails if its numbers cannot be written
+	rates     *Rates
+	mustStore bool // a run fails if its numbers cannot be written
 	results   []TrainResult
 	remaining []string // commands for what an interrupt or a full disk prevented
 }
@@ -45,11 +45,12 @@ func (w *Trainer) Serves(t *Train) bool {
 	return settings.Graph(w.Train) == settings.Graph(&one) && w.DataDir == t.DataDir
 }
 
-// Reuse returns a trainer with the same compiled step for other settings that it serves.
-func (w *Trainer) Reuse(t *Train) *Trainer {
+// Reuse returns a trainer with the same compiled step for other settings that it serves, and learning rates that it may
+// share with others.
+func (w *Trainer) Reuse(t *Train, rates *Rates) *Trainer {
 	other, one := *w, *t
 	one.Precision = w.Precision
-	other.Train, other.rates, other.results, other.remaining = &one, map[float64]train.RateSearch{}, nil, nil
+	other.Train, other.rates, other.results, other.remaining = &one, rates, nil, nil
 	return &other
 }
 
@@ -124,7 +125,7 @@ func (w *Trainer) noteRuns(ps []float64, trials int, seed uint64) {
 	rest := *w.Train
 	rest.P, rest.Trials, rest.Seed = nil, trials, seed
 	for _, p := range ps {
-		found, ok := w.rates[p]
+		found, ok := w.rates.known(p)
 		if w.LR != settings.Auto || !ok {
 			rest.P = append(rest.P, p)
 			continue
@@ -236,9 +237,15 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 	if w.LR != settings.Auto {
 		return nil, nil
 	}
-	if t, ok := w.rates[p]; ok {
-		return &t, nil
+	t, err := w.rates.find(p, func() (train.RateSearch, error) { return w.search(ctx, p) })
+	if err != nil {
+		return nil, err
 	}
+	return &t, nil
+}
+
+// search finds the learning rate of p by short runs.
+func (w *Trainer) search(ctx context.Context, p float64) (train.RateSearch, error) {
 	short := func(epochs int) train.Plan {
 		t := *w.Train
 		t.Epochs = epochs
@@ -261,11 +268,10 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 			}
 		})
 	if err != nil {
-		return nil, fmt.Errorf("--lr auto: %w", err)
+		return t, fmt.Errorf("--lr auto: %w", err)
 	}
-	w.rates[p] = t
 	w.env.Say("p = %v: learning rate %v", p, t.Rate)
-	return &t, nil
+	return t, nil
 }
 
 // SearchEpochs are the epochs of the short runs in a search for a learning rate, and about how many it has in all.
@@ -332,7 +338,7 @@ func (w *Trainer) rememberRate(beside string, p float64) {
 	for _, path := range all {
 		var t train.RateSearch
 		if readJSON(path, &t) == nil && t.P == p && t.Rate > 0 {
-			w.rates[p] = t
+			_, _ = w.rates.find(p, func() (train.RateSearch, error) { return t, nil })
 			return
 		}
 	}

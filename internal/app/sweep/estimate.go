@@ -147,8 +147,8 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 		render.Count(len(graphs), "compilation"), jobs, search, from), first
 }
 
-// imageRate is how many images a second a network trained at, in the newest run that this machine has of it, and whether
-// that was a trial of a sweep.
+// imageRate is how many images a second a network trained at, in the newest run that this machine has of it, and
+// whether that was a trial of a sweep.
 func imageRate(runs, model string) (rate float64, from string, trial bool) {
 	host, _ := os.Hostname()
 	all, _ := filepath.Glob(filepath.Join(runs, "*", "tables", "result.json"))

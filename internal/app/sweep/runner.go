@@ -44,6 +44,7 @@ type runner struct {
 	env     *command.Env // of the runs: its output goes to the log of the current run
 	log     *logWriter
 	trainer *command.Trainer
+	rates   *sharedRates
 	key     string            // of the learning rates that latest has found
 	latest  *command.Trainer  // the trainer with the settings of the last run; it remembers the rates that were found
 	sets    map[string]source // of linear data, by what makes them
@@ -72,9 +73,27 @@ func (l *logWriter) to(w io.Writer) {
 
 func newRunner(place Place, env *command.Env) *runner {
 	log := new(logWriter)
-	return &runner{Place: place, log: log, sets: map[string]source{},
+	return &runner{Place: place, log: log, rates: new(sharedRates), sets: map[string]source{},
 		env: &command.Env{Observer: withPages{command.Lines(log)}, Version: env.Version, Engines: env.Engines,
 			SaveEvery: env.SaveEvery}}
+}
+
+// sharedRates are the learning rates that the runners of a process have found, by what they depend on.
+type sharedRates struct {
+	mu    sync.Mutex
+	byKey map[string]*command.Rates
+}
+
+func (s *sharedRates) of(key string) *command.Rates {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = map[string]*command.Rates{}
+	}
+	if s.byKey[key] == nil {
+		s.byKey[key] = new(command.Rates)
+	}
+	return s.byKey[key]
 }
 
 // withPages is an observer that writes the page of each run.
@@ -156,7 +175,7 @@ func (r *runner) train(ctx context.Context, s *Spec, t *command.Train, dir strin
 		}
 	}
 	if key := s.rates(); r.latest == nil || r.key != key {
-		r.latest, r.key = r.trainer.Reuse(t), key
+		r.latest, r.key = r.trainer.Reuse(t, r.rates.of(key)), key
 	}
 	_, err := r.latest.RunIn(ctx, dir, t.P[0], s.Seed)
 	if bad := (*train.Diverged)(nil); errors.As(err, &bad) { // a result, too: it would diverge again

@@ -44,6 +44,8 @@ type worker struct {
 	jobs  int
 	env   *command.Env
 
+	rates sharedRates
+
 	mu      sync.Mutex
 	running map[string]context.CancelFunc // cancels a run, by plan and run
 }
@@ -82,6 +84,7 @@ func networkJobs(engineName string) int {
 // loop runs one run after another, in an environment of its own.
 func (w *worker) loop(ctx context.Context, env *command.Env, idle time.Duration) error {
 	r := newRunner(w.place, env)
+	r.rates = &w.rates
 	defer r.close()
 	last := time.Now()
 	for ctx.Err() == nil {
