@@ -6,8 +6,8 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// Rates are the learning rates that were found, by p. Runs side by side share one: the first of a p searches, the others
-// wait for it. The zero value is ready.
+// Rates are the learning rates that were found, by p. Runs side by side share them: the first of a p searches, the
+// others wait for it. The zero value is ready.
 type Rates struct {
 	mu  sync.Mutex
 	byP map[float64]*rate
