@@ -2,14 +2,14 @@ package bench
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bregman-ml/bregman/engine"
 )
 
 // load is what the driver counted while a GPU worked, as means over samples.
@@ -48,7 +48,7 @@ func startSampler(ctx context.Context) *sampler {
 	if err != nil {
 		return nil
 	}
-	device := []string{"-i", firstDevice(), "--format=csv,noheader,nounits"}
+	device := []string{"-i", engine.FirstDevice(), "--format=csv,noheader,nounits"}
 	about, err := exec.CommandContext(ctx, program, append(device, "--query-gpu=name,driver_version")...).Output()
 	if err != nil {
 		return nil
@@ -82,12 +82,6 @@ func startSampler(ctx context.Context) *sampler {
 		c.Wait()
 	}
 	return s
-}
-
-// firstDevice is the GPU that programs see first.
-func firstDevice() string {
-	first, _, _ := strings.Cut(os.Getenv("CUDA_VISIBLE_DEVICES"), ",")
-	return cmp.Or(strings.TrimSpace(first), "0")
 }
 
 // parseSample reads a line of nvidia-smi. Its own time counts: lines may come late, many at once.

@@ -349,7 +349,7 @@ func (w *Trainer) compile() error {
 		Precision: w.Precision,
 		Augment:   !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch)})
 	if err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, outOfMemory(err))
 	}
 	w.env.Say("%s parameters, compiled in %.1f s", render.Thousands(w.session.Params), time.Since(begin).Seconds())
 	if w.init != nil {

@@ -539,3 +539,15 @@ func TestTimesOfARunThatGoesOn(t *testing.T) {
 		t.Errorf("%v seconds", a.Runs[0].Seconds)
 	}
 }
+
+func TestAFullGPUSaysWhatHelps(t *testing.T) {
+	w := &Trainer{Train: new(Train)}
+	full := errors.New("epoch 1, step 3 of 97: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9.00GiB")
+	if text := w.describeError(full, 2, 1).Error(); !strings.Contains(text, "smaller batch") ||
+		!strings.Contains(text, "RESOURCE_EXHAUSTED") {
+		t.Error(text)
+	}
+	if text := outOfMemory(errors.New("INTERNAL: CUDA_ERROR_LAUNCH_FAILED")); text != "" {
+		t.Error(text)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -181,7 +182,7 @@ func (w *Trainer) describeError(err error, p float64, seed uint64) error {
 	if err == nil {
 		return nil
 	}
-	more := ""
+	more := outOfMemory(err)
 	if bad := (*train.Diverged)(nil); errors.As(err, &bad) {
 		if w.WeightDecay > 0 || w.DualDecay > 0 {
 			more += ", or less decay"
@@ -191,6 +192,15 @@ func (w *Trainer) describeError(err error, p float64, seed uint64) error {
 		}
 	}
 	return fmt.Errorf("p = %v, seed %d: %w%s", p, seed, err, more)
+}
+
+// outOfMemory says what helps if the error is that a GPU's memory is full.
+func outOfMemory(err error) string {
+	if !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") {
+		return ""
+	}
+	return "\nThe GPU's memory is full: choose a smaller batch, let fewer runs share the GPU (--jobs of a sweep), or let this " +
+		"program take more of it (" + engine.GPUMemory + ")"
 }
 
 // plan is the run of p and seed.

@@ -515,8 +515,8 @@ func (*Worker) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Take runs of a sweep from a NATS server.",
 		Help: map[string]string{
-			"jobs": "Runs at a time; default three where there is a GPU, else one. For linear jobs choose as many as " +
-				"cores.",
+			"jobs": "Runs at a time; default up to three where there is a GPU, by its memory, else one. For linear " +
+				"jobs choose as many as cores.",
 			"scratch": "Scratch folder for runs, until they are sent.",
 			"idle":    "Exit after this long without a run; 0 waits for ever.",
 		},

@@ -61,8 +61,8 @@ type Options struct {
 func (*Options) Texts() settings.Texts {
 	return settings.Texts{
 		Help: map[string]string{
-			"jobs": "Runs at a time in this process; default three for networks on a GPU and one on a CPU, as many as " +
-				"cores for linear jobs, none with --nats.",
+			"jobs": "Runs at a time in this process; default up to three for networks on a GPU, by " +
+				"its memory, and one on a CPU, as many as cores for linear jobs, none with --nats.",
 			"listen":     "Let workers of other machines join: listen here with the embedded NATS server.",
 			"lost_after": "A worker that is silent for this long counts as dead, and another takes its run.",
 			"results": "A results file (see export): a run that has a row there is done, and each run that ends adds one. " +

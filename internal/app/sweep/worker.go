@@ -72,11 +72,10 @@ func (w *worker) run(ctx context.Context, idle time.Duration) error {
 	return <-errs
 }
 
-// networkJobs is how many networks run at a time by default. Three fill a GPU: what one leaves idle, in kernels too
-// small for it, between them, and while the host measures, the others use. A CPU is full with one.
+// networkJobs is how many networks run at a time by default. A CPU is full with one.
 func networkJobs(engineName string) int {
 	if engine.First(engineName) == engine.CUDA {
-		return 3
+		return engine.Lanes()
 	}
 	return 1
 }
