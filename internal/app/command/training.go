@@ -199,8 +199,8 @@ func outOfMemory(err error) string {
 	if !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") {
 		return ""
 	}
-	return "\nThe GPU's memory is full: choose a smaller batch, let fewer runs share the GPU (--jobs of a sweep), or let this " +
-		"program take more of it (" + engine.GPUMemory + ")"
+	return "\nThe GPU's memory is full: choose a smaller batch, let fewer runs share the GPU (--jobs of a sweep), or " +
+		"let this program take more of it (" + engine.GPUMemory + ")"
 }
 
 // plan is the run of p and seed.
