@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,12 +75,7 @@ func linkOrCopy(from, to string) error {
 	if err := os.Link(from, to); err == nil || os.IsExist(err) {
 		return nil
 	}
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	data, err := io.ReadAll(in)
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,9 @@
 // is the oldest awaited. What an execution returns may be passed on before it is computed, and whoever reads it waits
 // for it; that is PJRT's contract. Executions on several devices are awaited as before.
 //
+// Equal programs of one client are compiled once and share a queue, so that runs side by side on one engine need not
+// compile again.
+//
 // An error of an execution is reported by a later one of its program, or where its result is read. It names the
 // executions it can belong to.
 package pjrt
