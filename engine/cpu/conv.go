@@ -197,21 +197,62 @@ func sameAxes(a, b compute.ConvolveAxesConfig) bool {
 func planDot(n *node) func(c *compiler, n *node) (step, error) {
 	at := n.attr.(dotAttr)
 	x, y := n.inputs[0], n.inputs[1]
+	batch := len(at.xBatch)
 	if n.shape.DType != dtypes.Float32 || x.shape.DType != dtypes.Float32 || y.shape.DType != dtypes.Float32 ||
-		len(at.xBatch) > 0 {
+		!leading(at.xBatch) || !leading(at.yBatch) {
 		return nil
 	}
 	if t := at.config.AccumulatorDType; t != dtypes.InvalidDType && t != dtypes.Float32 {
 		return nil
 	}
-	m, k, transA, ok := flattened(x.shape.Dimensions, at.xContract, false)
-	cols, k2, transB, ok2 := flattened(y.shape.Dimensions, at.yContract, true)
+	count := 1
+	for _, d := range x.shape.Dimensions[:batch] {
+		count *= d
+	}
+	m, k, transA, ok := flattened(x.shape.Dimensions[batch:], less(at.xContract, batch), false)
+	cols, k2, transB, ok2 := flattened(y.shape.Dimensions[batch:], less(at.yContract, batch), true)
 	if !ok || !ok2 || k != k2 {
 		return nil
 	}
 	return func(c *compiler, n *node) (step, error) {
-		return c.product(n, product.NewMatMul(m, cols, k, transA, transB), x, y), nil
+		one := product.NewMatMul(m, cols, k, transA, transB)
+		if count == 1 {
+			return c.product(n, one, x, y), nil
+		}
+		return c.product(n, products{one, count, m * k, k * cols, m * cols}, x, y), nil
 	}
+}
+
+// products is the same product for each element of a batch, on matrices one after the other. Pictures are resized so.
+type products struct {
+	*product.MatMul
+	count, a, b, c int // how many, and the sizes of the matrices
+}
+
+// Run overwrites c.
+func (p products) Run(on *pool.Pool, scratch, c, a, b []float32) {
+	for i := range p.count {
+		p.MatMul.Run(on, scratch, c[i*p.c:(i+1)*p.c], a[i*p.a:(i+1)*p.a], b[i*p.b:(i+1)*p.b])
+	}
+}
+
+// leading reports whether axes are the first ones, in order.
+func leading(axes []int) bool {
+	for i, a := range axes {
+		if a != i {
+			return false
+		}
+	}
+	return true
+}
+
+// less subtracts n from each axis.
+func less(axes []int, n int) []int {
+	out := make([]int, len(axes))
+	for i, a := range axes {
+		out[i] = a - n
+	}
+	return out
 }
 
 // flattened makes a matrix of a tensor: kept and contracted sizes. The left side has the contracted axes last, the

@@ -84,7 +84,7 @@ func (g *randomGraph) add() (err error) {
 	f, x := g.f, g.pick()
 	s := g.shape(x)
 	var v compute.Value
-	kind := g.rng.IntN(19)
+	kind := g.rng.IntN(20)
 	switch kind {
 	case 0, 1, 2:
 		y := g.like(x)
@@ -178,6 +178,12 @@ func (g *randomGraph) add() (err error) {
 			return nil
 		}
 		v, err = f.DotGeneral(x, []int{0}, nil, x, []int{0}, nil, compute.DotGeneralConfig{})
+	case 19: // a product for each element of a batch
+		if s.Rank() != 3 || s.Size() > 3000 {
+			return nil
+		}
+		axis := []int{1 + g.rng.IntN(2)}
+		v, err = f.DotGeneral(x, axis, []int{0}, x, axis, []int{0}, compute.DotGeneralConfig{})
 	case 15:
 		to := []dtypes.DType{dtypes.Int32, dtypes.Float64, dtypes.Int64}[g.rng.IntN(3)]
 		if v, err = f.ConvertDType(x, to); err != nil {
