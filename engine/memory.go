@@ -36,6 +36,19 @@ func lanes(megabytes float64, share string) int {
 	return max(1, min(mostLanes, int(megabytes*part/laneMegabytes)))
 }
 
+// Room is how many bytes of data may live on the engine: half of what the program may take of a GPU, and a few
+// gigabytes of a computer's memory.
+func (e *Engine) Room() int64 {
+	if !e.IsCUDA() {
+		return 4 << 30
+	}
+	part := defaultMemory
+	if v, err := strconv.ParseFloat(os.Getenv(GPUMemory), 64); err == nil {
+		part = v
+	}
+	return int64(gpuMegabytes() * part / 2 * 1e6)
+}
+
 // gpuMegabytes is the memory of the GPU; 0: not known.
 func gpuMegabytes() float64 {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -57,7 +57,7 @@ var cifar10 = &cifar{
 
 // set is an empty set with room for all images, which are then read straight into their places.
 func (c *cifar) set() *Set {
-	room := func(n int) Split { return Split{make([]byte, n*cifarPixels), make([]uint8, n)} }
+	room := func(n int) Split { return Split{Images: make([]byte, n*cifarPixels), Labels: make([]uint8, n)} }
 	return &Set{
 		Name: "cifar10", Height: cifarSide, Width: cifarSide, Channels: 3,
 		Classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
@@ -75,7 +75,7 @@ func (c *cifar) part(s *Set, k int) Split {
 		return s.Test
 	}
 	i, j := k*c.batch, (k+1)*c.batch
-	return Split{s.Train.Images[i*cifarPixels : j*cifarPixels], s.Train.Labels[i:j]}
+	return Split{Images: s.Train.Images[i*cifarPixels : j*cifarPixels], Labels: s.Train.Labels[i:j]}
 }
 
 // folders are the places where the files may be, the one that get fills first.

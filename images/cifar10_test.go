@@ -235,7 +235,7 @@ func TestCIFARArchiveOfOtherContentsIsRefused(t *testing.T) {
 			wantError(t, err, c.words...)
 		})
 	}
-	s := Split{make([]byte, 3*cifarPixels), make([]uint8, 3)}
+	s := Split{Images: make([]byte, 3*cifarPixels), Labels: make([]uint8, 3)}
 	wantError(t, readBatch(bytes.NewReader(bad), "f", s, ""), "label 10 of image 0 is out of range")
 }
 

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -8,8 +9,8 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
-	_ "image/jpeg" // registers its decoder
-	_ "image/png"  // registers its decoder
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -193,8 +194,8 @@ func loadPictures(dir string, classes []string, train, test []picture) (*Set, er
 		return nil, err
 	}
 	n := len(train)
-	s.Train = Split{pixels[: n*size : n*size], labels[:n:n]}
-	s.Test = Split{pixels[n*size:], labels[n:]}
+	s.Train = Split{Images: pixels[: n*size : n*size], Labels: labels[:n:n]}
+	s.Test = Split{Images: pixels[n*size:], Labels: labels[n:]}
 	return s, nil
 }
 
@@ -228,7 +229,12 @@ func config(path string) (image.Config, error) {
 		return image.Config{}, failed(path, "read", err)
 	}
 	defer f.Close()
-	c, _, err := image.DecodeConfig(f)
+	r := bufio.NewReader(f)
+	read := jpeg.DecodeConfig
+	if isPNG(r) {
+		read = png.DecodeConfig
+	}
+	c, err := read(r)
 	if err != nil {
 		return c, notImage(path, err)
 	}
@@ -238,9 +244,21 @@ func config(path string) (image.Config, error) {
 	return c, nil
 }
 
+const (
+	pngStart  = "\x89PNG\r\n\x1a\n"
+	jpegStart = "\xff\xd8"
+)
+
+// isPNG reports whether a file starts as PNG files do. The registry of package image is not asked: the packed
+// files' fast JPEG decoder enters itself there, and it accepts files that end early.
+func isPNG(r *bufio.Reader) bool {
+	start, err := r.Peek(len(pngStart))
+	return err == nil && string(start) == pngStart
+}
+
 func notImage(path string, err error) error {
 	why := cause(err)
-	if errors.Is(err, image.ErrFormat) {
+	if bad := jpeg.FormatError(""); errors.As(err, &bad) && strings.Contains(why, "missing SOI") {
 		why = "it starts like neither"
 	}
 	return &Error{path, fmt.Sprintf("cannot be read as a png or jpeg image (%s): save it again or remove it", why), err}
@@ -253,7 +271,12 @@ func decode(dst []byte, path string, s *Set) error {
 		return failed(path, "read", err)
 	}
 	defer f.Close()
-	img, _, err := image.Decode(f)
+	r := bufio.NewReader(f)
+	read := jpeg.Decode
+	if isPNG(r) {
+		read = png.Decode
+	}
+	img, err := read(r)
 	if err != nil {
 		return notImage(path, err)
 	}

@@ -1,8 +1,9 @@
 // Package images reads sets of labelled images into bytes on the host.
 //
 // A set comes from CIFAR-10, from Fashion-MNIST, from a sample of the latter that is part of the program, from
-// a folder with a subfolder of pictures for every class, or from a NumPy archive. Whatever the source, images
-// are N × height × width × channels, one byte a value, and labels count from zero.
+// a folder with a subfolder of pictures for every class, from a NumPy archive, or from a packed file of pictures of
+// many sizes (see [OpenPack]). From any other source images are N × height × width × channels, one byte a value, and
+// labels count from zero.
 package images
 
 import (
@@ -15,14 +16,24 @@ import (
 	"strings"
 )
 
-// Split is a part of a set: N images of H×W×C bytes each, row after row, channels last, and their N labels.
+// Split is a part of a set: N images of H×W×C bytes each, row after row, channels last, and their N labels. The images
+// of a packed set stay in their file: Packed says where, and Images and Labels are empty.
 type Split struct {
 	Images []byte
 	Labels []uint8
+	Packed []PackEntry
 }
 
 // Len is the number of images.
-func (s Split) Len() int { return len(s.Labels) }
+func (s Split) Len() int { return max(len(s.Labels), len(s.Packed)) }
+
+// Label is the class of image i.
+func (s Split) Label(i int) int {
+	if s.Packed != nil {
+		return int(s.Packed[i].Label)
+	}
+	return int(s.Labels[i])
+}
 
 // Set is a set of images of one size.
 type Set struct {
@@ -30,6 +41,10 @@ type Set struct {
 	Height, Width, Channels int
 	Classes                 []string // the name of every label
 	Train, Test             Split
+
+	// Pack is the open file of a packed set, else nil. Its pictures have many sizes: Height and Width are those of a
+	// slot that each of them fits into.
+	Pack *Pack
 
 	// Mean and Deviation of the training images are per channel, in units of bytes (0 to 255). A channel that
 	// never changes has deviation 1, so that dividing by it is safe.
@@ -96,12 +111,32 @@ func load(name, dir string) (*Set, error) {
 		return loadFolder(name)
 	case strings.EqualFold(filepath.Ext(name), ".npz"):
 		return loadNPZ(name)
+	case err == nil && IsPack(name):
+		return loadPack(name)
 	case err == nil:
-		return nil, fail(name, "neither a folder of images nor an .npz file: give one of those or %s",
+		return nil, fail(name, "neither a folder of images nor an .npz or packed file: give one of those or %s",
 			strings.Join(Names(), ", "))
 	}
 	return nil, &Error{name, "no such data set: give " + strings.Join(Names(), ", ") +
-		", a folder with one subfolder of images per class, or an .npz file", err}
+		", a folder with one subfolder of images per class, or an .npz or packed file", err}
+}
+
+// loadPack opens a packed file. Its pictures are read when they are needed.
+func loadPack(path string) (*Set, error) {
+	p, err := OpenPack(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Set{Name: path, Height: p.Height, Width: p.Width, Channels: 3, Classes: p.Classes, Mean: p.Mean,
+		Deviation: p.Deviation, Hash: p.Hash, Train: Split{Packed: p.Train}, Test: Split{Packed: p.Test}, Pack: p}, nil
+}
+
+// Close closes the file of a packed set. Other sets have nothing to close.
+func (s *Set) Close() error {
+	if s.Pack == nil {
+		return nil
+	}
+	return s.Pack.Close()
 }
 
 // finish checks what no reader may get wrong and fills in what is computed.
@@ -113,14 +148,17 @@ func (s *Set) finish() error {
 		if p.Len() == 0 {
 			return fail(s.Name, "no %s images: add some", p.name)
 		}
-		if len(p.Images) != p.Len()*s.size() {
+		if s.Pack == nil && len(p.Images) != p.Len()*s.size() {
 			return fail(s.Name, "%d %s labels but %d bytes of images of %d bytes each", p.Len(), p.name, len(p.Images), s.size())
 		}
-		for i, y := range p.Labels {
-			if int(y) >= len(s.Classes) {
+		for i := range p.Len() {
+			if y := p.Label(i); y >= len(s.Classes) {
 				return fail(s.Name, "label %d of %s image %d is out of range: want 0 to %d", y, p.name, i, len(s.Classes)-1)
 			}
 		}
+	}
+	if s.Pack != nil {
+		return nil // the file has the rest
 	}
 	if s.Mean == nil {
 		s.Mean, s.Deviation = moments(s.Train.Images, s.Channels)

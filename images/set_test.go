@@ -105,7 +105,8 @@ func TestHashSeesEveryByte(t *testing.T) {
 		func(s *Set) { s.Height, s.Width = 1, 4 },
 	} {
 		s := &Set{Height: 2, Width: 2, Channels: 1, Classes: []string{"a", "b"},
-			Train: Split{make([]byte, 8), make([]uint8, 2)}, Test: Split{make([]byte, 4), make([]uint8, 1)}}
+			Train: Split{Images: make([]byte, 8), Labels: make([]uint8, 2)},
+			Test:  Split{Images: make([]byte, 4), Labels: make([]uint8, 1)}}
 		change(s)
 		must(t, s.finish())
 		if seen[s.Hash] {

@@ -16,6 +16,9 @@ type Builder struct {
 	wide     dtypes.DType // of weights, statistics and sums
 	training bool
 	features **Node // where head leaves what the last layer sees, if anywhere
+	draw     Draw
+	dropout  float64         // before the last layer, in training
+	blurred  map[*Node]*Node // inputs of convolutions with a stride, blurred; nil: none are
 }
 
 // In goes down the tree of variables.
@@ -33,7 +36,7 @@ func (b *Builder) In(names ...string) *Builder {
 func (b *Builder) Variable(name string, dims ...int) *model.Variable {
 	v := b.scope.VariableWithShape(name, shapes.Make(b.wide, dims...))
 	if !v.HasValue() {
-		if err := draw(b.root, v, fanIn(b.scope, v), 0); err != nil {
+		if err := b.draw.set(b.root, v, weightOf(b.scope, v), 0); err != nil {
 			panic(err)
 		}
 	}
@@ -56,6 +59,7 @@ func (b *Builder) kernel(x *Node, side, in, out int) *Node {
 // Conv is a side×side convolution without bias; side is odd, and a padding of
 // (side-1)/2 zeros keeps the size for stride 1.
 func (b *Builder) Conv(name string, x *Node, side, out, stride int) *Node {
+	x = b.antialiased(x, stride)
 	return convolve(x, b.In(name).kernel(x, side, channels(x), out), stride)
 }
 
@@ -69,6 +73,7 @@ func (b *Builder) ConvBias(name string, x *Node, side, out, stride int) *Node {
 
 // GroupConv is a convolution of groups of width channels, each to itself.
 func (b *Builder) GroupConv(name string, x *Node, side, width, stride int) *Node {
+	x = b.antialiased(x, stride)
 	c := channels(x)
 	kernel := b.In(name).kernel(x, side, width, c)
 	if hasGroups(x) {
@@ -79,6 +84,7 @@ func (b *Builder) GroupConv(name string, x *Node, side, width, stride int) *Node
 
 // DepthConv convolves every channel with a kernel of its own.
 func (b *Builder) DepthConv(name string, x *Node, side, stride int) *Node {
+	x = b.antialiased(x, stride)
 	kernel := b.In(name).Variable("weight", side, side, 1, channels(x)).NodeValue(x)
 	if hasGroups(x) {
 		return grouped(x, to(x.DType(), kernel), channels(x), stride)
@@ -86,14 +92,18 @@ func (b *Builder) DepthConv(name string, x *Node, side, stride int) *Node {
 	return depthwise(x, kernel, stride)
 }
 
-// Head averages over all pixels and applies a linear layer. It stays in the
-// wide type: its cost is nothing, and the logits are what the loss sees.
+// Head averages over all pixels and applies a linear layer, after dropout in
+// training if the network has it. It stays in the wide type: its cost is
+// nothing, and the logits are what the loss sees.
 func (b *Builder) Head(name string, x *Node, classes int) *Node {
 	features := ReduceMean(to(b.wide, x), 1, 2)
 	if b.features != nil {
 		*b.features = features
 	}
 	b = b.In(name)
+	if b.training && b.dropout > 0 {
+		features = b.drop(features)
+	}
 	weight := b.Variable("weight", channels(x), classes).NodeValue(x)
 	bias := b.Variable("bias", classes).NodeValue(x)
 	return Add(MatMul(features, weight), Reshape(bias, 1, classes))
@@ -160,21 +170,14 @@ func every(x *Node, i, j, h, w, stride int) *Node {
 		AxisRange(j, j+(w-1)*stride+1).Stride(stride))
 }
 
-// maxPool takes the largest of every 2×2 pixels, dropping an odd last row or
-// column; a picture of one row or column is left alone. Written as maxima of
-// shifted pictures: forward and gradient are element-wise, where the gradient
-// of a pooling window is a scatter.
-func maxPool(x *Node) *Node {
-	h, w := x.Shape().Dimensions[1]/2, x.Shape().Dimensions[2]/2
-	if h == 0 || w == 0 {
-		return x
-	}
-	at := func(i, j int) *Node { return every(x, i, j, h, w, 2) }
-	return Max(Max(at(0, 0), at(0, 1)), Max(at(1, 0), at(1, 1)))
-}
-
 // ReLU has gradient 0 at 0, as PyTorch's has; GoMLX's Max has 1 there.
 func ReLU(x *Node) *Node {
 	zero := ZerosLike(x)
 	return Where(GreaterThan(x, zero), x, zero)
+}
+
+// ReLU6 is min(max(x, 0), 6), with gradient 0 at 0 and at 6, as PyTorch's has.
+func ReLU6(x *Node) *Node {
+	six := ConstAs(x, 6)
+	return ReLU(Where(LessThan(x, six), x, six))
 }

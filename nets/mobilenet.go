@@ -43,5 +43,5 @@ func invertedResidual(b *Builder, x *Node, expansion, width, stride int) *Node {
 	if stride > 1 {
 		return y
 	}
-	return Add(y, b.shortcut(x, width, 1))
+	return Add(y, b.shortcut("shortcut", x, width, 1))
 }

@@ -34,5 +34,5 @@ func groupedBottleneck(b *Builder, x *Node, width, stride int) *Node {
 	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 1, width, 1)))
 	y = ReLU(b.Norm("bn2", b.GroupConv("conv2", y, 3, groupWidth, stride)))
 	y = b.Norm("bn3", b.Conv("conv3", y, 1, width, 1))
-	return ReLU(Add(y, b.shortcut(x, width, stride)))
+	return ReLU(Add(y, b.shortcut("shortcut", x, width, stride)))
 }

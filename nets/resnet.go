@@ -26,14 +26,14 @@ func resNet18(b *Builder, x *Node, classes int) *Node {
 func basicBlock(b *Builder, x *Node, width, stride int) *Node {
 	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, width, stride)))
 	y = b.Norm("bn2", b.Conv("conv2", y, 3, width, 1))
-	return ReLU(Add(y, b.shortcut(x, width, stride)))
+	return ReLU(Add(y, b.shortcut("shortcut", x, width, stride)))
 }
 
 // shortcut is x itself, or a 1×1 convolution and batch norm where the shape changes.
-func (b *Builder) shortcut(x *Node, width, stride int) *Node {
+func (b *Builder) shortcut(name string, x *Node, width, stride int) *Node {
 	if channels(x) == width && stride == 1 {
 		return x
 	}
-	b = b.In("shortcut")
+	b = b.In(name)
 	return b.Norm("1", b.Conv("0", x, 1, width, stride))
 }

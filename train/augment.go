@@ -45,9 +45,9 @@ func drawPlan(s *images.Set, n int, augment bool, seed uint64, epoch int) []int3
 	return plan
 }
 
-// batch picks, shifts, flips, normalises and cuts the examples of a plan [batch, planWidth].
-func (x *Session) batch(g *Graph, plan *Node) (pictures, labels *Node) {
-	s, b := x.set, x.settings.Batch
+// augmented picks, shifts, flips, normalises and cuts the examples of a plan [batch, planWidth].
+func (x pixels) augmented(plan *Node) (pictures, labels *Node) {
+	g, s, b := plan.Graph(), x.set, x.settings.Batch
 	column := func(k int) *Node { return Slice(plan, AxisRange(), AxisRange(k, k+1)) } // [batch, 1]
 	start := Slice(plan, AxisRange(), AxisRange(planExample, planCol+1))
 	pictures = GatherSlices(x.node(g, trainImages), []int{0, 1, 2}, start, []int{1, s.Height, s.Width}, false)
@@ -68,10 +68,10 @@ func (x *Session) batch(g *Graph, plan *Node) (pictures, labels *Node) {
 	return Where(BroadcastToDims(cut, pictures.Shape().Dimensions...), ZerosLike(pictures), pictures), labels
 }
 
-// normalized turns bytes into numbers of mean 0 and deviation 1 per channel, in the network's type.
-func (x *Session) normalized(bytes *Node) *Node {
-	g := bytes.Graph()
-	v := ConvertDType(bytes, dtypes.Float32)
+// normalized turns values from 0 to 255 into numbers of mean 0 and deviation 1 per channel, in the network's type.
+func (x *Session) normalized(values *Node) *Node {
+	g := values.Graph()
+	v := ConvertDType(values, dtypes.Float32)
 	mean := Reshape(Const(g, x.set.Mean), 1, 1, 1, x.set.Channels)
 	deviation := Reshape(Const(g, x.set.Deviation), 1, 1, 1, x.set.Channels)
 	return ConvertDType(Div(Sub(v, mean), deviation), x.dtype)

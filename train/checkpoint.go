@@ -13,6 +13,7 @@ import (
 
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/safetensors"
+	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -77,6 +78,8 @@ func stored(v *model.Variable, all bool) bool {
 	case strings.HasPrefix(v.Path(), "/data/") || strings.HasPrefix(v.Path(), "/stats/") ||
 		strings.Contains(v.Path(), "#"):
 		return false
+	case v.Name() == nets.DropoutSeed: // of a run, not of the network
+		return all
 	case strings.HasPrefix(v.Path(), "/"+modelScope+"/"):
 		return true
 	}

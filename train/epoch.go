@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/bregman-ml/bregman/engine"
-	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/optim"
 )
 
@@ -23,12 +22,19 @@ type Epoch struct {
 	Rate     float64 `json:"img_per_second"` // of training alone
 	Seconds  float64 `json:"seconds"`
 	Jump     *Jump   `json:"jump,omitempty"` // the first of the epoch
+
+	// Of pictures that come from a file while the network trains: what limited the speed (training, disk, decoding or
+	// copying), and the share of the time that steps waited for pictures.
+	Limit  string  `json:"limit,omitempty"`
+	Waited float64 `json:"waited,omitempty"`
+	Side   int     `json:"resolution,omitempty"` // of the pictures of a packed set
 }
 
 // Score is the network on the test images.
 type Score struct {
 	Loss     float64 `json:"test_loss"`
 	Accuracy float64 `json:"test_accuracy"`
+	Top5     float64 `json:"test_top5,omitempty"` // share whose class is among the five largest answers; of many classes
 }
 
 // Diverged is the error of a run that another learning rate may save.
@@ -40,7 +46,7 @@ func (d *Diverged) Unwrap() error { return d.Err }
 // Start sets the session to the beginning of a run: initial weights, p, learning rate, step 0.
 func (x *Session) Start(r Plan) error {
 	return engine.Try(func() error {
-		if err := nets.Init(x.modelScope(), r.Seed); err != nil {
+		if err := x.net.Init(x.modelScope(), r.Seed); err != nil {
 			return err
 		}
 		if r.Init != nil {
@@ -91,12 +97,25 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 		if err := x.clearStatistics(); err != nil {
 			return err
 		}
+		out.Side = x.settings.Resolution.At(epoch, r.Epochs)
+		step, err := x.stepOf(out.Side)
+		if err != nil {
+			return err
+		}
 		begin := time.Now()
+		stream := x.feed.stream(ctx, x.plan, x.settings.Batch)
+		var flow flow
+		defer func() { out.Limit, out.Waited = flow.limit(out.Seconds) }()
+		defer func() { flow = stream.close() }()
 		for k := range x.PerEpoch {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if _, err := x.step.Call(); err != nil {
+			in, err := stream.next()
+			if err != nil {
+				return err
+			}
+			if _, err := step.Call(in.arguments()...); err != nil {
 				return fmt.Errorf("epoch %d, step %d of %d: %w", epoch+1, k+1, x.PerEpoch, err)
 			}
 			progress(k + 1)
@@ -170,6 +189,7 @@ type drawn struct {
 	seed  uint64
 	epoch int
 	plan  *tensors.Tensor // on the engine
+	rows  []int32
 }
 
 // drawNext draws an epoch for setPlan and sends it to the engine.
@@ -179,8 +199,9 @@ func (x *Session) drawNext(seed uint64, epoch int) error {
 			return err
 		}
 	}
-	plan := drawPlan(x.set, x.PerEpoch*x.settings.Batch, x.settings.Augment, seed, epoch)
-	x.next = drawn{seed, epoch, tensors.FromFlatDataAndDimensions(plan, x.PerEpoch, x.settings.Batch, planWidth)}
+	rows := x.feed.draw(x.PerEpoch*x.settings.Batch, seed, epoch)
+	plan := tensors.FromFlatDataAndDimensions(rows, x.PerEpoch, x.settings.Batch, x.feed.rowWidth())
+	x.next = drawn{seed, epoch, plan, rows}
 	return x.next.plan.MaterializeOnDevice(x.engine.Backend, false, 0)
 }
 
@@ -192,7 +213,7 @@ func (x *Session) setPlan(seed uint64, epoch int) error {
 		}
 	}
 	plan := x.next.plan
-	x.next = drawn{}
+	x.plan, x.next = x.next.rows, drawn{}
 	return x.store.GetVariable(planVar).SetValue(plan)
 }
 
@@ -222,12 +243,18 @@ func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Sc
 	if each == nil {
 		each = func(int) {}
 	}
-	handOver := func(first int) ([]*tensors.Tensor, error) {
-		out, err := x.eval.Call(tensors.FromScalar(int32(first)), tensors.FromScalar(false))
+	stream := x.feed.scan(ctx, testPart, x.test)
+	defer stream.close()
+	handOver := func(int) ([]*tensors.Tensor, error) {
+		in, err := stream.next()
+		if err != nil {
+			return nil, err
+		}
+		out, err := x.eval.Call(in.arguments(tensors.FromScalar(false))...)
 		if err != nil || !flip {
 			return out, err
 		}
-		mirrored, err := x.eval.Call(tensors.FromScalar(int32(first)), tensors.FromScalar(true))
+		mirrored, err := x.eval.Call(in.arguments(tensors.FromScalar(true))...)
 		return append(out, mirrored...), err
 	}
 	read := func(first int, out []*tensors.Tensor) error {
@@ -246,20 +273,37 @@ func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Sc
 		}
 		begin := min(first, n-x.test)
 		for i := first; i < min(first+x.test, n); i++ {
-			row, label := logits[(i-begin)*classes:(i-begin+1)*classes], int(x.set.Test.Labels[i])
+			row, label := logits[(i-begin)*classes:(i-begin+1)*classes], x.set.Test.Label(i)
 			loss, right := exampleLoss(row, label)
 			s.Loss += loss
 			s.Accuracy += right
+			if classes > fewClasses && among(row, label, 5) {
+				s.Top5++
+			}
 			margins = append(margins, outputMargin(row, label))
 		}
 		return nil
 	}
 	err = engine.Try(func() error { return inBatches(ctx, n, x.test, handOver, read, each) })
-	s.Loss, s.Accuracy = s.Loss/float64(n), s.Accuracy/float64(n)
+	s.Loss, s.Accuracy, s.Top5 = s.Loss/float64(n), s.Accuracy/float64(n), s.Top5/float64(n)
 	if err == nil && !finite(s.Loss) {
 		err = x.diverged(s.Loss, "on the test images")
 	}
 	return s, margins, err
+}
+
+// fewClasses is up to how many classes nobody asks whether the right one is among the first five.
+const fewClasses = 10
+
+// among reports whether the label's answer is among the largest k.
+func among(logits []float32, label, k int) bool {
+	larger := 0
+	for _, v := range logits {
+		if v > logits[label] {
+			larger++
+		}
+	}
+	return larger < k
 }
 
 // exampleLoss returns the cross entropy of one example's answers, and 1 if the label's is the largest.

@@ -244,7 +244,7 @@ func TestAStepThatFailsLateEndsTheEpoch(t *testing.T) {
 		"the device failed") {
 		t.Errorf("error %v", err)
 	}
-	x.step.Finalize() // a step that cannot be called
+	x.step[0].Finalize() // a step that cannot be called
 	if err := x.Start(r); err != nil {
 		t.Fatal(err)
 	}

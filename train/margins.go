@@ -75,20 +75,52 @@ const (
 type outputs struct {
 	logits, features []float32
 	n, classes, d    int
-	labels           []uint8
+	labels           []int
+	ofClass          [][]int // examples of each class, in order
+}
+
+// mostStudied is up to how many images of a packed set the margins are measured on: the answers to all of ImageNet, and
+// the features behind them, take 8 GB.
+const mostStudied = 50_000
+
+// studied is how many training images margins are measured on: every so many-th.
+func (x *Session) studied() (n, every int) {
+	n, every = x.set.Train.Len(), 1
+	if x.set.Pack != nil {
+		every = (n + mostStudied - 1) / mostStudied
+	}
+	return n / every, every
 }
 
 func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err error) {
-	o = outputs{n: x.set.Train.Len(), classes: len(x.set.Classes), labels: x.set.Train.Labels}
+	n, every := x.studied()
+	o = outputs{n: n, classes: len(x.set.Classes), labels: make([]int, n), ofClass: make([][]int, len(x.set.Classes))}
+	for i := range o.labels {
+		y := x.set.Train.Label(i * every)
+		o.labels[i], o.ofClass[y] = y, append(o.ofClass[y], i)
+	}
 	err = engine.Try(func() error {
 		if x.features == nil {
 			var err error
-			if x.features, err = model.NewExec(x.engine.Backend, x.store, x.featureGraph); err != nil {
+			if x.feed.streams() {
+				x.features, err = model.NewExec(x.engine.Backend, x.store, x.featuresStreamed)
+			} else {
+				x.features, err = model.NewExec(x.engine.Backend, x.store, x.featureGraph)
+			}
+			if err != nil {
 				return err
 			}
 		}
 		b := x.trainBatch()
-		handOver := func(first int) ([]*tensors.Tensor, error) { return x.features.Call(tensors.FromScalar(int32(first))) }
+		stream := x.feed.scan(ctx, trainPart, b)
+		defer stream.close()
+		handOver := func(int) ([]*tensors.Tensor, error) {
+			in, err := stream.next()
+			if err != nil {
+				return nil, err
+			}
+			return x.features.Call(in.arguments()...)
+		}
 		read := func(first int, out []*tensors.Tensor) error {
 			logits, err := tensors.CopyFlatData[float32](out[0])
 			if err != nil {
@@ -146,7 +178,7 @@ func (x *Session) margins(ctx context.Context, p float64, layers []Layer, each f
 
 // margin is the output margin of example i.
 func (o outputs) margin(i int) float64 {
-	return outputMargin(o.logits[i*o.classes:(i+1)*o.classes], int(o.labels[i]))
+	return outputMargin(o.logits[i*o.classes:(i+1)*o.classes], o.labels[i])
 }
 
 // outputMargin is logit_y − max other.
@@ -225,13 +257,12 @@ type example struct {
 
 // ofPair lists the examples of two classes, those of the smallest margin first.
 func (o outputs) ofPair(a, b int) []example {
-	var out []example
-	for i, y := range o.labels {
-		if int(y) != a && int(y) != b {
-			continue
-		}
+	members := slices.Concat(o.ofClass[a], o.ofClass[b])
+	slices.Sort(members)
+	out := make([]example, 0, len(members))
+	for _, i := range members {
 		e := example{i, 1, float64(o.logits[i*o.classes+a]) - float64(o.logits[i*o.classes+b])}
-		if int(y) == b {
+		if o.labels[i] == b {
 			e.sign, e.margin = -1, -e.margin
 		}
 		out = append(out, e)

@@ -1,17 +1,22 @@
 // Package train is one deep training run, top to bottom: data on the device, the graph of a step, the loop, evaluation,
 // checkpoints.
 //
-// The data set lives on the device as bytes. What a step needs from the host, which examples and how they are shifted,
-// flipped and cut, is drawn for a whole epoch at once and sent as one small tensor; the step then runs without the
-// host. One compiled step serves every p, learning rate and seed: they are variables of the store.
+// The data set lives on the device as bytes; a packed one that is too large comes from its file, read ahead. What a
+// step needs from the host beside that, which examples and how they are shifted, flipped and cut, is drawn for a whole
+// epoch at once and sent as one small tensor; the step then runs without the host. One compiled step serves every p,
+// learning rate and seed: they are variables of the store.
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -28,8 +33,12 @@ type Settings struct {
 	Net       nets.Net
 	Batch     int
 	Precision string // bf16 or float32: of the network's arithmetic; weights and statistics are float32
-	Augment   bool   // flip, shift by up to 2 pixels, cut out 4 × 4
+	Augment   bool   // flip, shift by up to 2 pixels, cut out 4 × 4; of packed sets: random resized crops and flips
 	Optimizer *optim.Config
+
+	Smoothing  float64    // of labels: this share of the target is spread over all classes
+	Resolution Resolution // of packed sets
+	Stream     bool       // read a packed set from its file as it is needed; else it is put on the engine whole
 }
 
 // Session is a network on an engine with its data, compiled once, for any number of runs.
@@ -39,13 +48,15 @@ type Session struct {
 	net      nets.Net
 	opt      *optim.Optimizer
 	store    *model.Store
-	step     *model.Exec
+	feed     feed
+	step     map[int]*model.Exec // by resolution; of sets without one, 0
 	eval     *model.Exec
 	features *model.Exec // of the training images; compiled when first needed
 	engine   *engine.Engine
 	dtype    dtypes.DType
 	start    []Layer   // the weights that the run began with; nil: not known
 	began    string    // their hash
+	plan     []int32   // of the epoch that is trained
 	next     drawn     // the plan of the next epoch, if it is drawn already
 	lastRow  []float32 // of the log of steps, by the last step of the epoch before
 
@@ -75,11 +86,16 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}
-	if s.Augment && min(set.Height, set.Width) <= cutout {
+	if set.Pack != nil {
+		if err := checkPacked(s); err != nil {
+			return nil, err
+		}
+	}
+	if s.Augment && set.Pack == nil && min(set.Height, set.Width) <= cutout {
 		return nil, fmt.Errorf("pictures of %d × %d are too small to cut a square of %d × %d out: train without "+
 			"augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
 	}
-	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(),
+	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(), step: map[int]*model.Exec{},
 		PerEpoch: set.Train.Len() / s.Batch, test: min(evalBatch(e.Name), set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
@@ -92,14 +108,18 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	err = engine.Try(func() error {
 		optimizer := *s.Optimizer
 		x.opt = optimizer.HostUnits().Done()
-		x.loadData()
-		if x.step, err = model.NewExec(e.Backend, x.store, x.stepGraph); err != nil {
+		if err := x.loadData(); err != nil {
 			return err
 		}
-		if err := e.Compile(func() error { _, err := x.step.Compile(); return err }); err != nil {
+		if _, err := x.stepOf(s.Resolution.Low); err != nil {
 			return err
 		}
-		if x.eval, err = model.NewExec(e.Backend, x.store, x.evalGraph); err != nil {
+		if x.feed.streams() {
+			x.eval, err = model.NewExec(e.Backend, x.store, x.evalStreamed)
+		} else {
+			x.eval, err = model.NewExec(e.Backend, x.store, x.evalGraph)
+		}
+		if err != nil {
 			return err
 		}
 		x.Params = nets.Count(x.modelScope())
@@ -119,19 +139,58 @@ func evalBatch(engine string) int {
 
 func (x *Session) modelScope() *model.Scope { return x.store.Scope("/" + modelScope) }
 
-// loadData makes the data variables: training images with a border of the mean colour to shift into.
-func (x *Session) loadData() {
-	s := x.set
-	put := func(path string, t *tensors.Tensor) { x.store.VariableWithValue(path, t).SetTrainable(false) }
-	put(trainImages, tensors.FromFlatDataAndDimensions(bordered(s, shift), s.Train.Len(), s.Height+2*shift,
-		s.Width+2*shift, s.Channels))
-	put(trainLabels, tensors.FromFlatDataAndDimensions(int32s(s.Train.Labels), s.Train.Len()))
-	put(testImages, tensors.FromFlatDataAndDimensions(s.Test.Images, s.Test.Len(), s.Height, s.Width, s.Channels))
-	put(planVar, tensors.FromFlatDataAndDimensions(make([]int32, x.PerEpoch*x.settings.Batch*planWidth), x.PerEpoch,
-		x.settings.Batch, planWidth))
-	put(lossVar, tensors.FromScalar(float32(0)))
-	put(correctVar, tensors.FromScalar(float32(0)))
-	put(firstBadVar, tensors.FromScalar(int32(-1)))
+// loadData makes the data variables.
+func (x *Session) loadData() error {
+	x.feed = pixels{x}
+	if x.set.Pack != nil {
+		x.feed = packed{x, !x.settings.Stream}
+	}
+	if err := x.feed.load(context.Background()); err != nil {
+		return err
+	}
+	width := x.feed.rowWidth()
+	x.put(planVar, tensors.FromFlatDataAndDimensions(make([]int32, x.PerEpoch*x.settings.Batch*width), x.PerEpoch,
+		x.settings.Batch, width))
+	x.put(lossVar, tensors.FromScalar(float32(0)))
+	x.put(correctVar, tensors.FromScalar(float32(0)))
+	x.put(firstBadVar, tensors.FromScalar(int32(-1)))
+	return nil
+}
+
+// put makes a variable of the session.
+func (x *Session) put(path string, t *tensors.Tensor) {
+	x.store.VariableWithValue(path, t).SetTrainable(false)
+}
+
+// stepOf returns the step for pictures of a side, compiled when it is first needed. Sets of one size have side 0. The
+// steps of several sides share all variables.
+func (x *Session) stepOf(side int) (*model.Exec, error) {
+	if step := x.step[side]; step != nil {
+		return step, nil
+	}
+	var step *model.Exec
+	var err error
+	if x.feed.streams() {
+		step, err = model.NewExec(x.engine.Backend, x.store, func(scope *model.Scope, slots *Node) {
+			x.stepGraph(scope, slots.Graph(), slots, side)
+		})
+	} else {
+		step, err = model.NewExec(x.engine.Backend, x.store, func(scope *model.Scope, g *Graph) {
+			x.stepGraph(scope, g, nil, side)
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	var in []shapes.Shape
+	if x.feed.streams() {
+		in = append(in, shapes.Make(dtypes.Uint8, x.settings.Batch, x.set.Pack.Slot()))
+	}
+	if err := x.engine.Compile(func() error { _, err := step.Compile(in...); return err }); err != nil {
+		return nil, err
+	}
+	x.step[side] = step
+	return step, nil
 }
 
 func (x *Session) node(g *Graph, path string) *Node { return x.store.GetVariable(path).NodeValue(g) }
@@ -144,15 +203,15 @@ func (x *Session) add(g *Graph, path string, v *Node) {
 
 // stepGraph is one training step: pick and augment a batch, forward, loss, backward, mirror step. After a loss that is
 // not finite the weights do not change, so that the caller finds the weights that gave it.
-func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
+func (x *Session) stepGraph(scope *model.Scope, g *Graph, slots *Node, side int) {
 	step := optimizer.GetGlobalStepVar(scope).NodeValue(g) // before it is counted up
 	k := ConvertDType(Mod(step, ConstAs(step, x.PerEpoch)), dtypes.Int32)
-	plan := Gather(x.node(g, planVar), Reshape(k, 1)) // [batch, planWidth]
+	plan := Gather(x.node(g, planVar), Reshape(k, 1)) // [batch, rowWidth]
 
-	batch, labels := x.batch(g, plan)
+	batch, labels := x.feed.batch(plan, slots, side)
 	logits := x.net.Logits(scope.In(modelScope), batch, len(x.set.Classes), true)
 	logits = ConvertDType(logits, dtypes.Float32)
-	loss := crossEntropy(logits, labels)
+	loss := crossEntropy(logits, labels, x.settings.Smoothing)
 	x.add(g, lossVar, loss)
 	x.add(g, correctVar, correct(logits, labels))
 	finite := LessOrEqual(Abs(loss), ConstAs(loss, math.MaxFloat32))
@@ -174,39 +233,40 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph) {
 	x.logStep(g, k, loss)
 }
 
-// evalGraph returns the answers to a batch of test images from index first on, of their mirror images with flip. A
-// batch that would pass the end begins earlier.
-func (x *Session) evalGraph(scope *model.Scope, first, flip *Node) *Node {
-	pictures := x.normalized(x.inOrder(first, testImages, x.test))
+// evalGraph returns the answers to a batch of test images, of their mirror images with flip.
+func (x *Session) evalGraph(scope *model.Scope, where, flip *Node) *Node {
+	return x.evalStreamed(scope, where, nil, flip)
+}
+
+// evalStreamed is evalGraph of pictures in slots from the host.
+func (x *Session) evalStreamed(scope *model.Scope, where, slots, flip *Node) *Node {
+	pictures := x.feed.inOrder(testPart, where, slots, x.test, x.settings.Resolution.Test)
 	pictures = Where(flip, Reverse(pictures, 2), pictures)
 	return ConvertDType(x.net.Logits(scope.In(modelScope), pictures, len(x.set.Classes), false), dtypes.Float32)
 }
 
-// inOrder takes b images of a variable from index first on, or the last b.
-func (x *Session) inOrder(first *Node, path string, b int) *Node {
-	all := x.node(first.Graph(), path)
-	d := all.Shape().Dimensions
-	begin := Reshape(Min(first, ConstAs(first, d[0]-b)), 1)
-	return Reshape(GatherSlices(all, []int{0}, begin, []int{b}, true), b, d[1], d[2], d[3])
-}
-
 // featureGraph returns the answers to a batch of training images as they are, and the features that the last layer
 // computes them from.
-func (x *Session) featureGraph(scope *model.Scope, first *Node) (logits, features *Node) {
-	s := x.set
-	pictures := x.inOrder(first, trainImages, x.trainBatch())
-	inner := AxisRange(shift, shift+s.Height)
-	pictures = x.normalized(Slice(pictures, AxisRange(), inner, AxisRange(shift, shift+s.Width), AxisRange()))
-	logits, features = x.net.Features(scope.In(modelScope), pictures, len(s.Classes))
+func (x *Session) featureGraph(scope *model.Scope, where *Node) (logits, features *Node) {
+	return x.featuresStreamed(scope, where, nil)
+}
+
+// featuresStreamed is featureGraph of pictures in slots from the host.
+func (x *Session) featuresStreamed(scope *model.Scope, where, slots *Node) (logits, features *Node) {
+	pictures := x.feed.inOrder(trainPart, where, slots, x.trainBatch(), x.settings.Resolution.Test)
+	logits, features = x.net.Features(scope.In(modelScope), pictures, len(x.set.Classes))
 	return ConvertDType(logits, dtypes.Float32), ConvertDType(features, dtypes.Float32)
 }
 
 // trainBatch is how many training images an evaluation takes at a time.
-func (x *Session) trainBatch() int { return min(evalBatch(x.engine.Name), x.set.Train.Len()) }
+func (x *Session) trainBatch() int {
+	n, _ := x.studied()
+	return min(evalBatch(x.engine.Name), n)
+}
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {
-	for _, e := range []*model.Exec{x.step, x.eval, x.features} {
+	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.features) {
 		if e != nil {
 			e.Finalize()
 		}
@@ -214,9 +274,13 @@ func (x *Session) Close() {
 	x.store.Finalize()
 }
 
-// crossEntropy is the mean over the examples.
-func crossEntropy(logits, labels *Node) *Node {
-	hot := OneHot(labels, logits.Shape().Dimensions[1], logits.DType())
+// crossEntropy is the mean over the examples. Of each target the share smoothing is spread evenly over all classes.
+func crossEntropy(logits, labels *Node, smoothing float64) *Node {
+	classes := logits.Shape().Dimensions[1]
+	hot := OneHot(labels, classes, logits.DType())
+	if smoothing > 0 {
+		hot = AddScalar(MulScalar(hot, 1-smoothing), smoothing/float64(classes))
+	}
 	return ReduceAllMean(Neg(ReduceSum(Mul(hot, LogSoftmax(logits)), -1)))
 }
 

@@ -66,7 +66,8 @@ func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(
 	defer func() { err = errors.Join(err, x.SetWeights(layers)) }()
 
 	images, levels := x.set.Test.Len(), 2*len(PruneShares)+len(RoundBits)
-	done, all := 0, levels*images+x.set.Train.Len()
+	studied, _ := x.studied()
+	done, all := 0, levels*images+studied
 	each := func(n int) {
 		done += n
 		progress(pairsFrom * float64(done) / float64(all))

@@ -184,7 +184,7 @@ func TestPairsOfTheSmallestKind(t *testing.T) {
 	// One feature; class 0 at 3 and 5, class 1 at −1 and −2: the best ℓ₂ classifier on (f, 1) puts 3w + b = 1, −w + b =
 	// −1: w = ½, b = −½.
 	o := outputs{logits: []float32{1, 0, 2, 0, 0, 1, 0, 2}, features: []float32{3, 5, -1, -2}, n: 4, classes: 2, d: 1,
-		labels: []uint8{0, 0, 1, 1}}
+		labels: []int{0, 0, 1, 1}, ofClass: [][]int{{0, 1}, {2, 3}}}
 	var p Pair
 	if err := o.solve(t.Context(), 2, 0, 1, &p); err != nil {
 		t.Fatal(err)

@@ -299,7 +299,7 @@ func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 	want, weightsThen := -1, ""
 	for k := range x.PerEpoch {
 		before := weights(t, x)
-		if _, err := x.step.Call(); err != nil {
+		if _, err := x.step[0].Call(); err != nil {
 			t.Fatal(err)
 		}
 		if loss, err := x.scalar(lossVar); err != nil || !finite(loss) {

@@ -68,7 +68,7 @@ func TestEveryNameOfARegistryIsOnItsPage(t *testing.T) {
 // A recipe names an image set and a schedule, of packages that its own does not import.
 func TestTheRecipesNameWhatIsThere(t *testing.T) {
 	for _, n := range nets.All {
-		if !slices.Contains(images.Names(), n.Recipe.Data) {
+		if n.Recipe.Data != "" && !slices.Contains(images.Names(), n.Recipe.Data) { // "": the user names them
 			t.Errorf("%s: the images %q are none of %s", n.Name, n.Recipe.Data, strings.Join(images.Names(), ", "))
 		}
 		if _, err := optim.ScheduleByName(n.Recipe.Schedule); err != nil {

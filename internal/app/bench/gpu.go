@@ -55,6 +55,7 @@ var torchVariants = []struct{ variant, name string }{
 type gpuCase struct {
 	Model   string   `json:"model"`
 	Batch   int      `json:"batch"`
+	Side    int      `json:"side"` // of the pictures
 	Compile float64  `json:"compile_seconds"`
 	Load    *load    `json:"gpu,omitempty"` // with bregman's steps, all p, that do not wait if they need not
 	Speeds  []*speed `json:"speeds"`
@@ -81,6 +82,9 @@ type gpuBench struct {
 // gpuImages is how many random pictures there are: as many as CIFAR-10 has.
 const gpuImages = 50_000
 
+// largeBatches is how many batches of large random pictures there are.
+const largeBatches = 8
+
 // stillRate is a learning rate so small that the weights stay, to less than 1e-3 for p = 10: every p then trains the
 // same network, and none diverges.
 const stillRate = 1e-30
@@ -91,7 +95,7 @@ var otherPs = []float64{1.1, 10}
 // onGPU measures training on a GPU, beside PyTorch.
 func (t *Train) onGPU(ctx context.Context, env *command.Env, e *engine.Engine) (command.Result, error) {
 	b := &gpuBench{Train: t, env: env, engine: e, precision: "bf16", device: "cuda", inFlight: e.InFlight}
-	b.set = randomImages(gpuImages)
+	b.set = randomImages(gpuImages, 32, 10)
 	if b.sampler = startSampler(ctx); b.sampler == nil {
 		env.Say("nvidia-smi does not answer: the share of the time that the GPU is busy is not measured")
 	}
@@ -126,8 +130,13 @@ func (b *gpuBench) run(ctx context.Context) error {
 func (b *gpuBench) measure(ctx context.Context, c *gpuCase, net nets.Net) error {
 	b.env.Say("%s, batch %d: compiling", c.Model, c.Batch)
 	begin := time.Now()
-	x, err := train.New(b.engine, b.set, train.Settings{Net: net, Batch: c.Batch, Precision: b.precision, Augment: true,
-		Optimizer: optim.Mirror().Schedule(optim.Constant())})
+	set := b.set
+	if c.Side = b.side(net); c.Side != set.Height {
+		set = randomImages(largeBatches*c.Batch, c.Side, net.Classes)
+	}
+	s := train.Settings{Net: net, Batch: c.Batch, Precision: b.precision, Augment: true,
+		Optimizer: optim.Mirror().Schedule(optim.Constant())}
+	x, err := train.New(b.engine, set, s)
 	if err != nil {
 		return err
 	}
@@ -136,6 +145,13 @@ func (b *gpuBench) measure(ctx context.Context, c *gpuCase, net nets.Net) error 
 	defer b.engine.SetInFlight(b.inFlight)
 	if err := b.ours(ctx, c, x); err != nil {
 		return err
+	}
+	if b.Data != "" {
+		end, err := b.fromFile(ctx, c, s)
+		defer end()
+		if err != nil {
+			return err
+		}
 	}
 	if b.noTorch == "" {
 		defer b.endTorch()
@@ -187,11 +203,82 @@ func (b *gpuBench) turn(ctx context.Context, c *gpuCase, s *speed, round int) er
 	return nil
 }
 
-// ours adds bregman's variants, after an epoch that allocates and loads what steps need.
+// The variants that train from a packed file.
+const (
+	fromEngine = "packed, on the engine"
+	fromFile   = "packed, read while training"
+)
+
+// fromFile adds the variants that train from the packed file. end frees what they hold.
+func (b *gpuBench) fromFile(ctx context.Context, c *gpuCase, s train.Settings) (end func(), err error) {
+	var sessions []*train.Session
+	set, err := images.Load(b.Data, "")
+	if err != nil {
+		return func() {}, err
+	}
+	end = func() {
+		for _, x := range sessions {
+			x.Close()
+		}
+		_ = set.Close() // it was only read
+	}
+	if set.Pack == nil {
+		return end, fmt.Errorf("--data %s: not a packed file; \"bregman data pack\" makes one", b.Data)
+	}
+	s.Resolution = train.Resolution{Low: c.Side, High: c.Side, Test: c.Side}
+	bytes := int64(set.Train.Len()+set.Test.Len()) * int64(set.Pack.Slot())
+	for _, s.Stream = range []bool{false, true} {
+		name := fromFile
+		if !s.Stream {
+			if bytes > b.engine.Room() {
+				b.env.Say("%s: %s do not fit on the engine", b.Data, render.Bytes(bytes))
+				continue
+			}
+			name = fromEngine
+		}
+		x, err := train.New(b.engine, set, s)
+		if err != nil {
+			return end, err
+		}
+		sessions = append(sessions, x)
+		if err := b.add(ctx, c, x, name, 2); err != nil {
+			return end, err
+		}
+	}
+	return end, nil
+}
+
+// add adds one variant of a session of its own.
+func (b *gpuBench) add(ctx context.Context, c *gpuCase, x *train.Session, name string, p float64) error {
+	add, err := b.variants(ctx, c, x)
+	if err == nil {
+		add(name, p, b.inFlight)
+	}
+	return err
+}
+
+// ours adds bregman's variants.
 func (b *gpuBench) ours(ctx context.Context, c *gpuCase, x *train.Session) error {
+	add, err := b.variants(ctx, c, x)
+	if err != nil {
+		return err
+	}
+	for _, p := range b.ps() {
+		add(fmt.Sprintf("p = %v", p), p, b.inFlight)
+	}
+	if b.inFlight > 0 {
+		add(fmt.Sprintf("p = %v, waiting", b.P), b.P, 0)
+	}
+	return nil
+}
+
+// variants returns the function that adds a variant of a session, after an epoch that allocates and loads what steps
+// need.
+func (b *gpuBench) variants(ctx context.Context, c *gpuCase, x *train.Session) (add func(name string, p float64,
+	inFlight int), err error) {
 	plan := train.Plan{P: 2, LR: stillRate, Seed: 1, Epochs: 1 << 30, Schedule: optim.Constant()}
 	if err := x.Start(plan); err != nil {
-		return err
+		return nil, err
 	}
 	epoch := 0
 	run := func(ctx context.Context) (train.Epoch, error) {
@@ -199,9 +286,9 @@ func (b *gpuBench) ours(ctx context.Context, c *gpuCase, x *train.Session) error
 		return x.Train(ctx, plan, epoch-1, func(int) {})
 	}
 	if _, err := run(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	add := func(name string, p float64, inFlight int) {
+	return func(name string, p float64, inFlight int) {
 		s := &speed{By: ourName, Name: name, P: p, Waits: inFlight == 0}
 		s.round = func(ctx context.Context, length time.Duration) (float64, error) {
 			if err := errors.Join(x.Change(p, stillRate), b.engine.SetInFlight(inFlight)); err != nil {
@@ -218,14 +305,7 @@ func (b *gpuBench) ours(ctx context.Context, c *gpuCase, x *train.Session) error
 			return float64(images) / seconds, nil
 		}
 		c.Speeds = append(c.Speeds, s)
-	}
-	for _, p := range b.ps() {
-		add(fmt.Sprintf("p = %v", p), p, b.inFlight)
-	}
-	if b.inFlight > 0 {
-		add(fmt.Sprintf("p = %v, waiting", b.P), b.P, 0)
-	}
-	return nil
+	}, nil
 }
 
 // ps are the p to measure: 2 is the first, --p the second, unless it is 2.
@@ -255,7 +335,7 @@ func (b *gpuBench) theirs(ctx context.Context, c *gpuCase) error {
 		process := b.torch
 		b.env.Say("%s, batch %d: PyTorch, %s, is getting ready", c.Model, c.Batch, n.name)
 		a, err := process.ask(ctx, b.TorchLimit, torchRequest{Do: "prepare", Variant: n.variant, Net: c.Model,
-			Batch: c.Batch, P: s.P})
+			Batch: c.Batch, P: s.P, Side: c.Side})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

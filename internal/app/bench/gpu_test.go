@@ -62,7 +62,7 @@ func onFakeGPU(t *testing.T, values map[string]string) (*gpuBench, *bytes.Buffer
 	}
 	said := new(bytes.Buffer)
 	return &gpuBench{Train: usualGPU.or(s), env: &command.Env{Observer: command.Lines(said)}, engine: e,
-		set: randomImages(32), precision: "float32", device: "cpu"}, said
+		set: randomImages(32, 32, 10), precision: "float32", device: "cpu"}, said
 }
 
 func text(b *gpuBench) string {

@@ -73,6 +73,11 @@ func (c *gpuCase) torch(variant string) float64 {
 	return c.find(theirName, func(s *speed) bool { return s.Name == torchVariants[k].name }).rate()
 }
 
+// named is the speed of a variant of ours.
+func (c *gpuCase) named(name string) float64 {
+	return c.find(ourName, func(s *speed) bool { return s.Name == name }).rate()
+}
+
 // worst is the slowest p, as a share of p = 2.
 func (c *gpuCase) worst(waits bool) (p, share float64) {
 	share = math.NaN()
@@ -125,6 +130,8 @@ func (b *gpuBench) columns() []column {
 			}
 			return images(c.at(b.P, true))
 		}},
+		column{"packed", func(c *gpuCase) render.Cell { return images(c.named(fromEngine)) }},
+		column{"from file", func(c *gpuCase) render.Cell { return images(c.named(fromFile)) }},
 		column{"eager", func(c *gpuCase) render.Cell { return images(c.torch(torchEager)) }},
 		column{"compile", func(c *gpuCase) render.Cell { return images(c.torch(torchCompile)) }},
 		column{"snippet", func(c *gpuCase) render.Cell { return images(c.torch(torchPaper)) }},

@@ -109,6 +109,7 @@ type torchRequest struct {
 	Net     string  `json:"net,omitempty"`
 	Batch   int     `json:"batch,omitempty"`
 	P       float64 `json:"p,omitempty"`
+	Side    int     `json:"side,omitempty"` // of the pictures
 	Seconds float64 `json:"seconds,omitempty"`
 }
 

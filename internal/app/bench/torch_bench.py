@@ -141,6 +141,16 @@ class CNN(nn.Module):
 NETS = {"cnn": CNN, "vgg11": VGG11, "resnet18": ResNet18, "mobilenetv2": MobileNetV2, "regnetx200": RegNetX200}
 
 
+def build(name):
+    """A network, and how many classes it has. Those in ImageNet's form are torchvision's."""
+    if name in NETS:
+        return NETS[name](), 10
+    import torchvision
+
+    known = {"resnet18-imagenet": "resnet18", "resnet50-imagenet": "resnet50", "mobilenetv2-imagenet": "mobilenet_v2"}
+    return getattr(torchvision.models, known[name])(), 1000
+
+
 class Training:
     """A network, its optimizer and one batch of random pictures that stays on the device; on a GPU in bf16 autocast.
 
@@ -148,14 +158,15 @@ class Training:
     SGD is the fused one if there is one. The learning rate is so small that the weights stay: all steps do the same.
     """
 
-    def __init__(self, name, variant, batch, p, device, mode):
+    def __init__(self, name, variant, batch, p, device, mode, side=32):
         gpu = device == "cuda"
-        net = NETS[name]().to(device=device, memory_format=torch.channels_last)
+        net, classes = build(name)
+        net = net.to(device=device, memory_format=torch.channels_last)
         self.parameters = list(net.parameters())
         self.batch, self.device = batch, device
         self.opt = PaperPGD(self.parameters, RATE, p) if variant == "paper" else sgd(self.parameters, gpu)
-        x = torch.randn(batch, 3, 32, 32, device=device).to(memory_format=torch.channels_last)
-        y = torch.randint(0, 10, (batch,), device=device)
+        x = torch.randn(batch, 3, side, side, device=device).to(memory_format=torch.channels_last)
+        y = torch.randint(0, classes, (batch,), device=device)
 
         def loss():
             if not gpu:
@@ -240,7 +251,7 @@ def serve(a):
         try:
             if r["do"] == "prepare":
                 begin = time.perf_counter()
-                t = Training(r["net"], r["variant"], r["batch"], r["p"], a.device, a.compile or "max-autotune")
+                t = Training(r["net"], r["variant"], r["batch"], r["p"], a.device, a.compile or "max-autotune", r.get("side", 32))
                 t.warm()
                 ready[r["variant"]] = t
                 answer(seconds=time.perf_counter() - begin)

@@ -45,6 +45,8 @@ type Train struct {
 	P          float64       `name:"p" default:"3" json:"p"`
 	Time       time.Duration `placeholder:"TIME" json:"time"`
 	Rounds     int           `default:"3" json:"rounds"`
+	Side       int           `default:"192" json:"side"`
+	Data       string        `placeholder:"FILE" json:"data,omitempty" file:""`
 	Engine     string        `default:"cpu" json:"engine" role:"place"`
 	Torch      string        `default:"auto" json:"torch"`
 	TorchLimit time.Duration `default:"3m" json:"torch_limit"`
@@ -99,7 +101,10 @@ func (*Train) Texts() settings.Texts {
 			"p":     "Geometry.",
 			"time": "How long to measure each entry, in rounds of which the quickest counts; by default " +
 				fmt.Sprintf("%v on a CPU and %v on a GPU.", usualCPU.time, usualGPU.time),
-			"rounds":      "Rounds, on a GPU.",
+			"rounds": "Rounds, on a GPU.",
+			"side":   "Side of the random images for networks in ImageNet's form; others have 32.",
+			"data": "On a GPU, a packed file to train from, too: on the engine, if there is room, and read while training. " +
+				"A round is at least one epoch of it.",
 			"engine":      command.EngineHelp(),
 			"torch":       "On a GPU, PyTorch beside: auto, if the Python has it, or off.",
 			"torch_limit": "On a GPU, how long PyTorch may take to get ready: torch.compile can be slow.",
@@ -111,7 +116,8 @@ func (*Train) Texts() settings.Texts {
 
 // Help is shown by --help.
 func (*Train) Help() string {
-	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3.
+	return `Times whole training steps, forward, backward and p-GD, on random images of 32 x 32 x 3, or of --side for the
+networks in ImageNet's form.
 
 On a CPU: with --python the same networks in PyTorch with its SGD, in turns on the same cores. CPU seconds are those
 of all threads. PyTorch's threads spin while they wait for each other: on a machine that others use, too, set
@@ -127,7 +133,8 @@ Examples:
   bregman bench train
   bregman bench train --python /usr/bin/python3
   bregman bench train --engine cuda
-  bregman bench train --engine cuda --models mobilenetv2,resnet18:512 --torch off --json`
+  bregman bench train --engine cuda --models mobilenetv2,resnet18:512 --torch off --json
+  bregman bench train --engine cuda --models resnet18-imagenet:1024,resnet50-imagenet:512 --data imagenet.pack`
 }
 
 // trainTime is one network's measurement.
@@ -148,6 +155,9 @@ func (t *Train) Check() error {
 	}
 	if t.Rounds < 1 {
 		return settings.Errorf("rounds", "--rounds %d: want at least 1", t.Rounds)
+	}
+	if t.Side != 0 && (t.Side < 32 || t.Side > 1024) {
+		return settings.Errorf("side", "--side %d: want from 32 to 1024 pixels", t.Side)
 	}
 	if t.TorchLimit <= 0 {
 		return settings.Errorf("torch_limit", "--torch-limit %v: want a positive time", t.TorchLimit)
@@ -288,11 +298,19 @@ func (t *trainTimes) Print(w io.Writer) {
 	fmt.Fprint(w, u.Text())
 }
 
-// randomImages are a set of so many steps.
-func randomImages(n int) *images.Set {
-	const size = 32 * 32 * 3
+// side is the side of the random images for a network.
+func (t *Train) side(net nets.Net) int {
+	if net.Classes > 10 {
+		return cmp.Or(t.Side, 192)
+	}
+	return 32
+}
+
+// randomImages are n images of ten labels.
+func randomImages(n, side, classes int) *images.Set {
+	size := side * side * 3
 	rng := rand.New(rand.NewPCG(1, 2))
-	set := &images.Set{Name: "random", Height: 32, Width: 32, Channels: 3, Classes: make([]string, 10),
+	set := &images.Set{Name: "random", Height: side, Width: side, Channels: 3, Classes: make([]string, classes),
 		Mean: []float32{127, 127, 127}, Deviation: []float32{70, 70, 70}}
 	set.Train = images.Split{Images: make([]byte, n*size), Labels: make([]uint8, n)}
 	for i := range set.Train.Images {
@@ -309,8 +327,8 @@ func randomImages(n int) *images.Set {
 func (t *Train) measure(ctx context.Context, e *engine.Engine, net nets.Net) (trainTime, error) {
 	m := trainTime{Model: net.Name, CPU: math.Inf(1)}
 	steps := max(2, 2_500_000/net.Params) // a small network takes many, or else starting and ending an epoch would count
-	x, err := train.New(e, randomImages(steps*t.Batch), train.Settings{Net: net, Batch: t.Batch, Precision: "float32",
-		Augment:   true,
+	set := randomImages(steps*t.Batch, t.side(net), max(10, net.Classes))
+	x, err := train.New(e, set, train.Settings{Net: net, Batch: t.Batch, Precision: "float32", Augment: true,
 		Optimizer: optim.Mirror().Schedule(optim.Constant())})
 	if err != nil {
 		return m, err

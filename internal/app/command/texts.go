@@ -28,24 +28,43 @@ func scheduleHelp() string {
 		byNetwork(func(r nets.Recipe) any { return r.Schedule }) + "."
 }
 
-// byNetwork lists a value of the recipes: "15 for cnn and 60 for the others".
+// byNetwork lists a value of the recipes: "15 for cnn, 16 for a and b, and 60 for the others".
 func byNetwork(of func(nets.Recipe) any) string {
-	count := map[any]int{}
+	names := map[any][]string{}
+	var order []any
 	var usual any
 	for _, n := range nets.All {
 		v := of(n.Recipe)
-		if count[v]++; usual == nil || count[v] > count[usual] {
+		if v == "" {
+			v = "none"
+		}
+		if names[v] == nil {
+			order = append(order, v)
+		}
+		if names[v] = append(names[v], n.Name); len(names[v]) > len(names[usual]) {
 			usual = v
 		}
 	}
-	text := ""
-	for _, n := range nets.All {
-		if v := of(n.Recipe); v != usual {
-			text += fmt.Sprintf("%v for %s, ", v, n.Name)
-		}
-	}
-	if text == "" {
+	if len(order) == 1 {
 		return fmt.Sprint(usual)
 	}
-	return fmt.Sprintf("%s and %v for the others", strings.TrimSuffix(text, ", "), usual)
+	text := ""
+	for _, v := range order {
+		if v != usual {
+			text += fmt.Sprintf("%v for %s, ", v, and(names[v]))
+		}
+	}
+	if len(order) == 2 {
+		text = strings.TrimSuffix(text, ", ") + " "
+	}
+	return fmt.Sprintf("%sand %v for the others", text, usual)
+}
+
+// and lists names: "a, b and c".
+func and(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }

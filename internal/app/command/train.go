@@ -40,12 +40,20 @@ type Train struct {
 	Unit        string        `placeholder:"one" json:"unit,omitempty"`
 	Init        string        `placeholder:"FILE" json:"init,omitempty" file:""`
 	NoAugment   bool          `json:"no_augment"`
-	NoStudy     bool          `json:"no_study,omitempty" live:""`
-	CheckSteps  bool          `json:"check_steps,omitempty" role:"place"`
-	Engine      string        `default:"auto" json:"engine" role:"place"`
-	DataDir     string        `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
-	Resume      string        `placeholder:"RUN" json:"-"`
-	Runs        string        `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Resolution  string        `placeholder:"PIXELS" json:"resolution,omitempty"`
+
+	TestResolution int     `placeholder:"PIXELS" json:"test_resolution,omitempty" late:"0"`
+	LabelSmoothing float64 `default:"0" json:"label_smoothing,omitempty" late:"0"`
+	Dropout        string  `placeholder:"RATE" json:"dropout,omitempty"`
+	BlurPool       bool    `json:"blur_pool,omitempty" late:"false"`
+
+	Feed       string `placeholder:"auto" json:"feed,omitempty" role:"place"`
+	NoStudy    bool   `json:"no_study,omitempty" live:""`
+	CheckSteps bool   `json:"check_steps,omitempty" role:"place"`
+	Engine     string `default:"auto" json:"engine" role:"place"`
+	DataDir    string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
+	Resume     string `placeholder:"RUN" json:"-"`
+	Runs       string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	Printed
 }
 
@@ -80,8 +88,17 @@ func (*Train) Texts() settings.Texts {
 				"layer begins with. One learning rate then means much the same for every p, and biases and batch norm " +
 				"move by gradient descent.",
 			"init":       "Start from the weights in this safetensors file, in the names and layouts of PyTorch.",
-			"no_augment": "No flips, shifts and cut-outs.",
-			"no_study":   "Do not measure weights, pruning, rounding and margins after training.",
+			"no_augment": "No flips, shifts and cut-outs; of packed pictures no random crops and flips.",
+			"resolution": "Side of packed pictures in training: one number, or 160-192 to grow in the last quarter of the " +
+				"run. By default 160-192, or the size of smaller pictures.",
+			"test_resolution": "Side of packed pictures in tests; by default 4/3 of the side in training, if they are that " +
+				"large.",
+			"label_smoothing": "Share of each target that is spread over all classes. The training loss includes it.",
+			"dropout":         "Rate of dropout before the last layer; by default " + ownDropout() + ".",
+			"blur_pool":       "Blur the input of convolutions that have a stride, as the FFCV recipe does.",
+			"feed": "Where packed pictures are: resident, on the engine; streamed, read from the file while the network " +
+				"trains; auto, resident if there is room.",
+			"no_study": "Do not measure weights, pruning, rounding and margins after training.",
 			"check_steps": "Train every epoch twice and compare all weights bit for bit: a race or a faulty GPU shows. " +
 				"Twice the time.",
 			"engine":   EngineHelp(),
@@ -94,6 +111,7 @@ func (*Train) Texts() settings.Texts {
 			"schedule":  optim.ScheduleNames(),
 			"precision": Precisions,
 			"unit":      {"one", "init"},
+			"feed":      Feeds,
 		},
 		Known: map[string][]string{"data": images.Names(), "engine": engine.Names()},
 	}
@@ -123,8 +141,8 @@ whose first steps overwrite the initial weights, and for p = 1.1 too small. With
 layer begins with, the rate is η(|w|/u)^(2−p): that of gradient descent for a weight of that size, whatever p is.
 
 --init reads what torch and safetensors write, save_file(net.state_dict(), FILE), for a network with the layers of
-pytorch-cifar, and the weights.safetensors of a run. Kernels are [out, in, height, width] there, linear weights [out,
-in].
+pytorch-cifar or, for the networks named -imagenet, of torchvision, and the weights.safetensors of a run. Kernels are
+[out, in, height, width] there, linear weights [out, in].
 
 After training, the weights are studied: how their sizes are spread, the accuracy with the smallest ones set to 0 and
 with all rounded to a few bits, and the margins of the network and of its last layer. That is 18 evaluations of the
@@ -149,6 +167,9 @@ func (t *Train) Resolve() (Command, error) {
 	}
 	if t.Unit == "one" { // the default
 		one.Unit = ""
+	}
+	if t.Feed == "auto" {
+		one.Feed = ""
 	}
 	return &one, nil
 }
@@ -191,6 +212,9 @@ func (t *Train) Check() error {
 		}
 	}
 	switch {
+	case t.Data == "":
+		return settings.Errorf("data", "--data: %s has no images of its own. \"bregman data pack\" makes a file of your "+
+			"pictures: name it with --data", t.Model)
 	case len(t.P) == 0:
 		return settings.Errorf("p", "--p: name at least one p")
 	case !(t.LR >= 0) || math.IsInf(float64(t.LR), 1):
@@ -204,7 +228,7 @@ func (t *Train) Check() error {
 	case t.Runs == "":
 		return settings.Errorf("runs", "--runs: training needs a folder for its checkpoints")
 	}
-	return nil
+	return t.checkPictures()
 }
 
 // TrainResult is one finished run.
@@ -218,13 +242,15 @@ type TrainResult struct {
 	TestLoss     float64 `json:"test_loss"`
 	TestAccuracy float64 `json:"test_accuracy"`
 	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
-	ImgPerSecond float64 `json:"img_per_second"`     // training alone, median over epochs
-	Seconds      float64 `json:"seconds"`            // over all legs of a resumed run
-	Run          string  `json:"run,omitempty"`      // not in the file: the folder may be moved
-	Warning      string  `json:"warning,omitempty"`  // what a reader must know before the numbers
-	Checked      int     `json:"checked,omitempty"`  // epochs that were trained twice
-	Differ       int     `json:"differ,omitempty"`   // those whose weights were not the same bits
-	Error        string  `json:"error,omitempty"`    // of a run that failed: the other numbers are meaningless
+	Top5         float64 `json:"test_top5,omitempty"`
+	FlipTop5     float64 `json:"test_top5_flip,omitempty"`
+	ImgPerSecond float64 `json:"img_per_second"`    // training alone, median over epochs
+	Seconds      float64 `json:"seconds"`           // over all legs of a resumed run
+	Run          string  `json:"run,omitempty"`     // not in the file: the folder may be moved
+	Warning      string  `json:"warning,omitempty"` // what a reader must know before the numbers
+	Checked      int     `json:"checked,omitempty"` // epochs that were trained twice
+	Differ       int     `json:"differ,omitempty"`  // those whose weights were not the same bits
+	Error        string  `json:"error,omitempty"`   // of a run that failed: the other numbers are meaningless
 }
 
 // Do trains.
@@ -345,9 +371,13 @@ func (w *Trainer) compile() error {
 	w.env.Say("%s on %s, %d + %d images, %s on the %s engine: compiling", w.Model, w.set.Name, w.set.Train.Len(),
 		w.set.Test.Len(), w.Precision, w.engine.Name)
 	begin := time.Now()
-	w.session, err = train.New(w.engine, w.set, train.Settings{Net: must(nets.ByName(w.Model)), Batch: w.Batch,
-		Precision: w.Precision,
-		Augment:   !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch)})
+	resolution, err := w.resolution(w.set)
+	if err != nil {
+		return err
+	}
+	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.net(), Batch: w.Batch, Precision: w.Precision,
+		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch), Smoothing: w.LabelSmoothing,
+		Resolution: resolution, Stream: w.streamed()})
 	if err != nil {
 		return fmt.Errorf("%w%s", err, outOfMemory(err))
 	}
@@ -431,6 +461,12 @@ func (t *Trained) Print(w io.Writer) {
 	}
 	fmt.Fprint(w, table.Text())
 	fmt.Fprintf(w, "train loss and train %%: %s\n", t.means)
+	for _, r := range t.Runs {
+		if r.Top5 > 0 {
+			fmt.Fprintf(w, "p = %v, seed %d: the right class is among the first five in %.2f %% of the test images, with "+
+				"flips %.2f %%\n", r.P, r.Seed, 100*r.Top5, 100*r.FlipTop5)
+		}
+	}
 	for _, r := range t.Runs {
 		if r.Run != "" {
 			fmt.Fprintf(w, "run  %s\n", r.Run)

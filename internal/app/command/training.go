@@ -34,7 +34,10 @@ type Trainer struct {
 }
 
 // Close frees the engine's memory.
-func (w *Trainer) Close() { w.session.Close() }
+func (w *Trainer) Close() {
+	w.session.Close()
+	_ = w.set.Close() // it was only read
+}
 
 // Serves reports whether the compiled step is the one for these settings, too: they differ in p, learning rate, seed
 // and the like alone.
@@ -221,7 +224,7 @@ func (w *Trainer) fingerprint() map[string]string {
 	out := map[string]string{"data_hash": w.set.Hash}
 	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay",
 		"adaptive",
-		"no_augment", "unit"} {
+		"no_augment", "unit", "resolution", "test_resolution", "label_smoothing", "dropout", "blur_pool"} {
 		out[key] = settings.Get(w.Train, key)
 	}
 	return out
@@ -384,7 +387,8 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	last := out.Last()
 	*r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy,
 		TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
-		Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning, Checked: out.Checked, Differ: out.Differ}
+		Top5: last.Score.Top5, FlipTop5: out.Flip.Top5, Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning,
+		Checked: out.Checked, Differ: out.Differ}
 	if out.Study != nil {
 		if err := w.store(run, StudyFile, out.Study); err != nil {
 			return err
@@ -430,8 +434,8 @@ func (b *trainBars) Step(epoch, step int) {
 
 func (b *trainBars) Epoch(r train.Record) {
 	if !r.Unevaluated {
-		b.note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s", r.Epoch.Loss, 100*r.Score.Accuracy,
-			render.Thousands(int(r.Rate)))
+		b.note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s%s", r.Epoch.Loss, 100*r.Score.Accuracy,
+			render.Thousands(int(r.Rate)), limited(r))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -113,6 +114,28 @@ func recipe(t *command.Train, r command.TrainResult) string {
 	return text
 }
 
+// limits says what limited the speed of epochs whose pictures came from a file.
+func limits(lines []train.Record) string {
+	count, waited := map[string]int{}, 0.0
+	for _, l := range lines {
+		if l.Limit != "" {
+			count[l.Limit]++
+			waited += l.Waited / float64(len(lines))
+		}
+	}
+	if len(count) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
+	}) {
+		parts = append(parts, fmt.Sprintf("%s in %s", name, render.Count(count[name], "epoch")))
+	}
+	return fmt.Sprintf("Pictures came from the file while the network trained. The speed was limited by %s; steps waited "+
+		"for pictures %.0f %% of the time.", strings.Join(parts, ", "), 100*waited)
+}
+
 // addEpochs shows a run along its epochs: loss and accuracy, and the geometry of its weights.
 func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm",
@@ -140,6 +163,9 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 		t.Rows = append(t.Rows, row)
 	}
 	d.Section("Along the run")
+	if text := limits(lines); text != "" {
+		d.Say("%s", text)
+	}
 	err := d.AddFigure("epochs", "Solid: training, as the batches came; dashed: the test images.",
 		render.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []render.Series{
 			column(render.Solid, "training", func(l train.Record) float64 { return l.Epoch.Loss }),

@@ -210,6 +210,7 @@ func (c *coordinator) ready(byDefault bool) error {
 				return err
 			}
 			hashes[data], sizes[data] = set.Hash, set.Train.Len()
+			_ = set.Close() // it was only read
 		}
 		if batch := trials.Float(s.Settings["batch"]); batch > float64(sizes[data]) {
 			return fmt.Errorf("%v: batch = %v: %s has %d training images", s, batch, data, sizes[data])

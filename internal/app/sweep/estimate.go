@@ -112,6 +112,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 				return fmt.Sprintf("  time       unknown: %v", err), 0
 			}
 			sizes[data] = set.Train.Len()
+			_ = set.Close() // it was only read
 		}
 		rate, source, trial := imageRate(runs, s.Settings["model"])
 		if net, err := nets.ByName(s.Settings["model"]); rate == 0 && err == nil && o.onGPU() {

@@ -35,6 +35,7 @@ var metrics = []Metric{
 	{"test_loss", "Test loss", "mean loss", true, 1, "test loss", Learning},
 	{"accuracy", "Training accuracy", "%", false, 100, "accuracy, %", Learning},
 	{"test_accuracy", "Test accuracy", "%", false, 100, "test accuracy, %", Learning},
+	{"test_top5", "Test accuracy, first five", "%", false, 100, "top 5, %", Learning},
 	{"margin", "Margin of the direction", "margin of w over its p-norm", false, 1, "margin", Geometry},
 	{"margin_low", "Output margin, 10 %", "10 % quantile / norm of last layer", false, 1, "margin, 10 %", Geometry},
 	{"margin_median", "Output margin, median", "median / norm of last layer", false, 1, "margin, median", Geometry},
@@ -48,6 +49,8 @@ var metrics = []Metric{
 	{"norm_inf", "Largest weight", "max |w|", false, 1, "max |w|", Geometry},
 	{"lr", "Learning rate", "learning rate", false, 1, "lr", Speed},
 	{"img_per_second", "Speed", "images per second", false, 1, "img/s", Speed},
+	{"waited", "Time that steps waited for pictures", "%", false, 100, "waited, %", Speed},
+	{"resolution", "Resolution", "side in pixels", false, 1, "resolution", Speed},
 }
 
 // IsClock reports whether a column is the time at which a line was written: it is not drawn.

@@ -1,0 +1,70 @@
+package train
+
+import (
+	"context"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// pixels is the feed of sets of one size: they are on the engine whole, training images with a border of the mean
+// colour to shift into.
+type pixels struct{ *Session }
+
+var _ feed = pixels{}
+
+func (x pixels) load(context.Context) error {
+	s := x.set
+	x.put(trainImages, tensors.FromFlatDataAndDimensions(bordered(s, shift), s.Train.Len(), s.Height+2*shift,
+		s.Width+2*shift, s.Channels))
+	x.put(trainLabels, tensors.FromFlatDataAndDimensions(int32s(s.Train.Labels), s.Train.Len()))
+	x.put(testImages, tensors.FromFlatDataAndDimensions(s.Test.Images, s.Test.Len(), s.Height, s.Width, s.Channels))
+	return nil
+}
+
+func (x pixels) rowWidth() int { return planWidth }
+
+func (x pixels) streams() bool { return false }
+
+func (x pixels) draw(n int, seed uint64, epoch int) []int32 {
+	return drawPlan(x.set, n, x.settings.Augment, seed, epoch)
+}
+
+func (x pixels) batch(plan, _ *Node, _ int) (pictures, labels *Node) { return x.augmented(plan) }
+
+// inOrder takes b images from index first on, or the last b.
+func (x pixels) inOrder(from part, first, _ *Node, b, _ int) *Node {
+	path, border := testImages, 0
+	if from == trainPart {
+		path, border = trainImages, shift
+	}
+	all := x.node(first.Graph(), path)
+	d := all.Shape().Dimensions
+	begin := Reshape(Min(first, ConstAs(first, d[0]-b)), 1)
+	pictures := Reshape(GatherSlices(all, []int{0}, begin, []int{b}, true), b, d[1], d[2], d[3])
+	if border > 0 {
+		pictures = Slice(pictures, AxisRange(), AxisRange(border, border+x.set.Height),
+			AxisRange(border, border+x.set.Width), AxisRange())
+	}
+	return x.normalized(pictures)
+}
+
+func (x pixels) stream(context.Context, []int32, int) stream { return nothing{} }
+
+func (x pixels) scan(_ context.Context, _ part, b int) stream { return &countUp{step: b} }
+
+// nothing is the stream of graphs that need no input.
+type nothing struct{}
+
+func (nothing) next() (batch, error) { return batch{}, nil }
+func (nothing) close() flow          { return flow{} }
+
+// countUp is the stream of graphs that need the index of a first picture.
+type countUp struct{ first, step int }
+
+func (c *countUp) next() (batch, error) {
+	c.first += c.step
+	return batch{where: tensors.FromScalar(int32(c.first - c.step))}, nil
+}
+
+func (c *countUp) close() flow { return flow{} }

@@ -1,0 +1,223 @@
+package train
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/bregman-ml/bregman/images"
+)
+
+// flow is how the time of an epoch went: what the steps waited for, and what the readers did meanwhile.
+type flow struct {
+	starved time.Duration // steps waited for pictures
+	disk    time.Duration // reading, on one core
+	decode  time.Duration // decoding and copying into slots, on one core
+	copying time.Duration // to the engine
+	workers int
+}
+
+// What may limit the speed of an epoch whose pictures come from a file: [Epoch.Limit].
+const (
+	LimitTraining = "training"
+	LimitDisk     = "disk"
+	LimitDecoding = "decoding"
+	LimitCopying  = "copying"
+)
+
+// starvedShare is the share of an epoch's time that steps may wait for pictures before the pictures are its limit.
+const starvedShare = 0.05
+
+// limit says what an epoch of so many seconds was limited by, and the share of the time that steps waited for pictures.
+// It is "" for pictures that were on the engine.
+func (f flow) limit(seconds float64) (what string, waited float64) {
+	if f.workers == 0 || seconds <= 0 {
+		return "", 0
+	}
+	waited = f.starved.Seconds() / seconds
+	disk, decode := f.disk/time.Duration(f.workers), f.decode/time.Duration(f.workers)
+	switch {
+	case waited < starvedShare:
+		return LimitTraining, waited
+	case f.copying > max(disk, decode):
+		return LimitCopying, waited
+	case disk > decode:
+		return LimitDisk, waited
+	}
+	return LimitDecoding, waited
+}
+
+// newSlots is a tensor of n slots on the host.
+func newSlots(n, slot int) *tensors.Tensor {
+	return tensors.FromShape(shapes.Make(dtypes.Uint8, n, slot))
+}
+
+// fill reads pictures into the slots of a tensor, on all cores.
+func fill(ctx context.Context, p *images.Pack, to *tensors.Tensor, entry func(i int) images.PackEntry) (flow, error) {
+	n, slot := to.Shape().Dimensions[0], to.Shape().Dimensions[1]
+	var f flow
+	var bad error
+	err := tensors.MutableFlatData(to, func(bytes []byte) {
+		f, bad = fillBytes(ctx, readers(p), bytes, n, slot, entry)
+	})
+	if bad != nil {
+		return f, bad
+	}
+	return f, err
+}
+
+// readers makes a reader for each core.
+func readers(p *images.Pack) []*images.PackReader {
+	out := make([]*images.PackReader, runtime.GOMAXPROCS(0))
+	for i := range out {
+		out[i] = p.NewReader()
+	}
+	return out
+}
+
+// fillBytes reads n pictures into slots. If several fail, it returns the error of the first.
+func fillBytes(ctx context.Context, by []*images.PackReader, bytes []byte, n, slot int,
+	entry func(i int) images.PackEntry) (flow, error) {
+	var next atomic.Int64
+	var mu sync.Mutex
+	var first error
+	failed := n
+	f := flow{workers: len(by)}
+	var wg sync.WaitGroup
+	for _, r := range by {
+		wg.Go(func() {
+			disk, decode := r.DiskTime, r.DecodeTime
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					break
+				}
+				if err := r.Read(entry(i), bytes[i*slot:(i+1)*slot]); err != nil {
+					mu.Lock()
+					if i < failed {
+						first, failed = err, i
+					}
+					mu.Unlock()
+					next.Store(int64(n))
+				}
+			}
+			mu.Lock()
+			f.disk, f.decode = f.disk+r.DiskTime-disk, f.decode+r.DecodeTime-decode
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if first == nil {
+		first = ctx.Err()
+	}
+	return f, first
+}
+
+// slotsAhead is how many batches are read ahead: two that steps may use, one that is on the engine, one being read.
+const slotsAhead = 4
+
+// reading is a stream of a packed file's pictures: one goroutine reads batches in order, on all cores, and sends them
+// to the engine while steps use the ones before. Buffers are used again, so that memory does not grow.
+type reading struct {
+	cancel context.CancelFunc
+	free   chan *tensors.Tensor
+	ready  chan result
+	done   chan struct{}
+	used   []*tensors.Tensor // given to the caller, the oldest first
+	all    []*tensors.Tensor
+	flow   flow // of the reader until done is closed, but for starved
+	wait   time.Duration
+}
+
+type result struct {
+	batch
+	err error
+}
+
+// read begins to read count batches of b pictures, whose rows are rows(k). With tell, next gives the rows, too.
+func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b int, rows func(k int) []int32,
+	tell bool) stream {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &reading{cancel: cancel, free: make(chan *tensors.Tensor, slotsAhead), ready: make(chan result, slotsAhead),
+		done: make(chan struct{})}
+	pack := x.set.Pack
+	for range min(slotsAhead, count) {
+		t := newSlots(b, pack.Slot())
+		r.all = append(r.all, t)
+		r.free <- t
+	}
+	go func() {
+		defer close(r.done)
+		defer close(r.ready)
+		by := readers(pack)
+		r.flow.workers = len(by)
+		for k := range count {
+			var t *tensors.Tensor
+			select {
+			case t = <-r.free:
+			case <-ctx.Done():
+				return
+			}
+			out := result{batch: batch{slots: t}}
+			list := rows(k)
+			var f flow
+			err := tensors.MutableFlatData(t, func(bytes []byte) {
+				f, out.err = fillBytes(ctx, by, bytes, b, pack.Slot(), func(i int) images.PackEntry {
+					return entries[list[i*packRow+packExample]]
+				})
+			})
+			if out.err == nil {
+				out.err = err
+			}
+			begin := time.Now()
+			if out.err == nil {
+				out.err = t.MaterializeOnDevice(x.engine.Backend, false, 0)
+			}
+			r.flow.copying += time.Since(begin)
+			r.flow.disk, r.flow.decode = r.flow.disk+f.disk, r.flow.decode+f.decode
+			if tell {
+				out.where = tensors.FromFlatDataAndDimensions(list, b, packRow)
+			}
+			r.ready <- out // there is room for every buffer
+			if out.err != nil {
+				return
+			}
+		}
+	}()
+	return r
+}
+
+func (r *reading) next() (batch, error) {
+	if len(r.used) > 1 { // the one before the last: a step may still be about to start with the last
+		r.free <- r.used[0]
+		r.used = r.used[1:]
+	}
+	begin := time.Now()
+	out, ok := <-r.ready
+	r.wait += time.Since(begin)
+	if !ok {
+		return batch{}, context.Canceled
+	}
+	if out.err != nil {
+		return batch{}, out.err
+	}
+	r.used = append(r.used, out.slots)
+	return out.batch, nil
+}
+
+func (r *reading) close() flow {
+	r.cancel()
+	<-r.done
+	for _, t := range r.all {
+		_ = t.FinalizeAll() // the buffers of a stream that ended: there is nothing to do about an error
+	}
+	f := r.flow
+	f.starved = r.wait
+	return f
+}
