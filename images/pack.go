@@ -231,6 +231,14 @@ func (r *PackReader) Read(e PackEntry, dst []byte) error {
 	if len(dst) < p.Slot() {
 		return fail(p.path, "a slot has %d bytes, %d given", p.Slot(), len(dst))
 	}
+	return r.ReadCrop(e, image.Rect(0, 0, int(e.Width), int(e.Height)), NewPlanes(dst, p.Height, p.Width), image.Point{})
+}
+
+// ReadCrop decodes a picture and copies the part of it that crop touches to the place at in dst. All coordinates are
+// rounded to even ones, outwards, so that luma and chroma stay together. What lies outside the picture is left as it
+// is in dst. It panics if the part does not fit.
+func (r *PackReader) ReadCrop(e PackEntry, crop image.Rectangle, dst Planes, at image.Point) error {
+	p := r.p
 	begin := time.Now()
 	b, err := r.stored(e)
 	read := time.Now()
@@ -240,9 +248,11 @@ func (r *PackReader) Read(e PackEntry, dst []byte) error {
 	}
 	defer func() { r.DecodeTime += time.Since(read) }()
 	h, w := int(e.Height), int(e.Width)
-	to := slotPlanes(dst, p.Height, p.Width)
+	crop = image.Rect(crop.Min.X&^1, crop.Min.Y&^1, (crop.Max.X+1)&^1, (crop.Max.Y+1)&^1)
+	crop = crop.Intersect(image.Rect(0, 0, w, h))
+	at = image.Pt(at.X&^1, at.Y&^1)
 	if e.Kind == PackRaw {
-		to.copyFrom(rawPlanes(b, h, w))
+		dst.copyFrom(rawPlanes(b, h, w), crop, at)
 		return nil
 	}
 	from, err := r.decoder.planes(b)
@@ -252,7 +262,7 @@ func (r *PackReader) Read(e PackEntry, dst []byte) error {
 	if err != nil {
 		return repack(p.path, fmt.Sprintf("%s: %s", p.nameOf(e), cause(err)))
 	}
-	to.copyFrom(from)
+	dst.copyFrom(from, crop, at)
 	return nil
 }
 
@@ -292,25 +302,40 @@ func rawPlanes(b []byte, h, w int) planes {
 		sx: 2, sy: 2}
 }
 
-// slotPlanes are the planes of a slot for pictures of up to h×w, both even.
-func slotPlanes(b []byte, h, w int) planes { return rawPlanes(b, h, w) }
+// Planes is room for pictures in YCbCr 4:2:0. Y has Height × Width bytes, Cb and Cr a quarter of that each; both sides
+// are even.
+type Planes struct {
+	Y, Cb, Cr     []byte
+	Height, Width int
+}
 
-// copyFrom puts a 4:2:0 or grey picture into the top left corner.
-func (p planes) copyFrom(q planes) {
-	for i := range q.h {
-		copy(p.y[i*p.ys:i*p.ys+q.w], q.y[i*q.ys:])
+// NewPlanes divides height·width·3/2 bytes into planes one after the other.
+func NewPlanes(b []byte, height, width int) Planes {
+	luma, chroma := height*width, height/2*(width/2)
+	return Planes{b[:luma], b[luma : luma+chroma], b[luma+chroma : luma+2*chroma], height, width}
+}
+
+// copyFrom copies a crop of a 4:2:0 or grey picture. It begins at even places in both.
+func (p Planes) copyFrom(q planes, crop image.Rectangle, at image.Point) {
+	n := crop.Dx()
+	for i := range crop.Dy() {
+		from := (crop.Min.Y+i)*q.ys + crop.Min.X
+		to := (at.Y+i)*p.Width + at.X
+		copy(p.Y[to:to+n], q.y[from:from+n])
 	}
-	ch, cw := (q.h+1)/2, (q.w+1)/2
-	for i := range ch {
-		cb, cr := p.cb[i*p.cs:i*p.cs+cw], p.cr[i*p.cs:i*p.cs+cw]
+	n = (n + 1) / 2
+	for i := range (crop.Dy() + 1) / 2 {
+		to := (at.Y/2+i)*(p.Width/2) + at.X/2
+		cb, cr := p.Cb[to:to+n], p.Cr[to:to+n]
 		if q.cb == nil {
 			for j := range cb {
 				cb[j], cr[j] = 128, 128
 			}
 			continue
 		}
-		copy(cb, q.cb[i*q.cs:])
-		copy(cr, q.cr[i*q.cs:])
+		from := (crop.Min.Y/2+i)*q.cs + crop.Min.X/2
+		copy(cb, q.cb[from:from+n])
+		copy(cr, q.cr[from:from+n])
 	}
 }
 

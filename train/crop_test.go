@@ -76,12 +76,34 @@ func TestRandomCropsAreThoseOfTheRecipe(t *testing.T) {
 }
 
 func TestTestsSeeTheCentralSquare(t *testing.T) {
-	row := central(7, images.PackEntry{Height: 256, Width: 341, Label: 900})
-	if want := [packRow]int32{7, 900, 16, 58, 224, 224, 0}; row != want {
-		t.Errorf("%v, want %v", row, want)
+	top, left, height, width := centralCrop(images.PackEntry{Height: 256, Width: 341})
+	if top != 16 || left != 58 || height != 224 || width != 224 {
+		t.Errorf("%d %d %d %d", top, left, height, width)
 	}
-	if row := central(0, images.PackEntry{Height: 1, Width: 1}); row[packHeight] != 1 || row[packTop] != 0 {
-		t.Errorf("one pixel: %v", row)
+	if top, _, height, _ = centralCrop(images.PackEntry{Height: 1, Width: 1}); height != 1 || top != 0 {
+		t.Errorf("one pixel: %d from %d", height, top)
+	}
+}
+
+// A window is no larger than crops need, every crop lies inside it, and it lies inside the slot of the largest picture.
+func TestEveryCropFitsIntoTheWindow(t *testing.T) {
+	entries := []images.PackEntry{{Height: 256, Width: 341}, {Height: 500, Width: 256}, {Height: 256, Width: 1601},
+		{Height: 13, Width: 255}}
+	set := &images.Set{Height: 500, Width: 1602, Train: images.Split{Packed: entries}}
+	w := newWindow(set)
+	if w.height != 344 || w.width != 344 { // 4/3 of 256 and what rounding adds, even
+		t.Fatalf("%+v", w)
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 100_000 {
+		e := entries[rng.IntN(len(entries))]
+		top, left, height, width := randomCrop(rng, int(e.Height), int(e.Width))
+		row := w.appendRow(nil, 0, e, top, left, height, width, 0)
+		if row[packRow]%2 != 0 || row[packColumn]%2 != 0 || row[packTop] < 0 || row[packLeft] < 0 ||
+			int(row[packTop]+height) > w.height || int(row[packLeft]+width) > w.width ||
+			int(row[packRow])+w.height > set.Height || int(row[packColumn])+w.width > set.Width {
+			t.Fatalf("crop %d %d %d %d of %d × %d: row %v", top, left, height, width, e.Height, e.Width, row)
+		}
 	}
 }
 

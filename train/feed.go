@@ -31,8 +31,9 @@ type feed interface {
 	batch(plan, slots *Node, side int) (pictures, labels *Node)
 	// inOrder prepares b pictures as they are, of what the stream of scan gave.
 	inOrder(from part, where, slots *Node, b, side int) *Node
-	// streams reports whether graphs take slots from the host.
+	// streams reports whether graphs take slots from the host, and slot is how many bytes each has.
 	streams() bool
+	slot() int
 	// stream gives the pictures of a plan of training examples, batch by batch.
 	stream(ctx context.Context, plan []int32, batch int) stream
 	// scan gives the pictures first, first+b, … of a part, b at a time; the last batch begins earlier, so that it is full.

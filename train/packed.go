@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"math/rand/v2"
 
@@ -13,11 +14,13 @@ import (
 	"github.com/bregman-ml/bregman/images"
 )
 
-// packed is the feed of a packed file. A picture is a slot of YCbCr 4:2:0 bytes; crop, resize, flip and colour are done
-// by the engine. The slots of a small set are on the engine, those of a large one come from the file, read ahead.
+// packed is the feed of a packed file. A picture is YCbCr 4:2:0 in bytes; crop, resize, flip and colour are done by the
+// engine. It sees a window of each picture, of one size, that any crop fits into: pictures may be much longer than they
+// are wide. The pictures of a small set are on the engine, the windows of a large one come from the file, read ahead.
 type packed struct {
 	*Session
 	resident bool
+	window   window
 }
 
 var _ feed = packed{}
@@ -26,12 +29,14 @@ var _ feed = packed{}
 const (
 	packExample = iota
 	packLabel
-	packTop // of the crop, in pixels of the picture
+	packRow // where the window begins in the picture
+	packColumn
+	packTop // of the crop, in the window
 	packLeft
 	packHeight
 	packWidth
 	packFlip
-	packRow
+	packFields
 )
 
 // The FFCV recipe: random crops have this share of the area and this aspect ratio, and tests see the central square of
@@ -43,9 +48,18 @@ const (
 	testShare  = 224. / 256
 )
 
-func (x packed) rowWidth() int { return packRow }
+func newPacked(x *Session) packed {
+	return packed{x, !x.settings.Stream, newWindow(x.set)}
+}
+
+func (x packed) rowWidth() int { return packFields }
 
 func (x packed) streams() bool { return !x.resident }
+
+func (x packed) slot() int { return x.window.slot() }
+
+// planeNames are those of the variables of a part that is on the engine.
+var planeNames = [...]string{"/y", "/cb", "/cr"}
 
 func (x packed) load(ctx context.Context) error {
 	if !x.resident {
@@ -55,11 +69,20 @@ func (x packed) load(ctx context.Context) error {
 		path    string
 		entries []images.PackEntry
 	}{{trainImages, x.set.Train.Packed}, {testImages, x.set.Test.Packed}} {
-		slots := newSlots(len(one.entries), x.set.Pack.Slot())
-		if _, err := fill(ctx, x.set.Pack, slots, func(i int) images.PackEntry { return one.entries[i] }); err != nil {
+		n, h, w := len(one.entries), x.set.Height, x.set.Width
+		y, cb, cr := make([]byte, n*h*w), make([]byte, n*h*w/4), make([]byte, n*h*w/4)
+		_, err := fill(ctx, readers(x.set.Pack), n, func(r *images.PackReader, i int) error {
+			e, luma, chroma := one.entries[i], h*w, h*w/4
+			to := images.Planes{Y: y[i*luma : (i+1)*luma], Cb: cb[i*chroma : (i+1)*chroma], Cr: cr[i*chroma : (i+1)*chroma],
+				Height: h, Width: w}
+			return r.ReadCrop(e, image.Rect(0, 0, int(e.Width), int(e.Height)), to, image.Point{})
+		})
+		if err != nil {
 			return err
 		}
-		x.put(one.path, slots)
+		x.put(one.path+planeNames[0], tensors.FromFlatDataAndDimensions(y, n, h, w))
+		x.put(one.path+planeNames[1], tensors.FromFlatDataAndDimensions(cb, n, h/2, w/2))
+		x.put(one.path+planeNames[2], tensors.FromFlatDataAndDimensions(cr, n, h/2, w/2))
 	}
 	return nil
 }
@@ -68,24 +91,24 @@ func (x packed) load(ctx context.Context) error {
 func (x packed) draw(n int, seed uint64, epoch int) []int32 {
 	rng := rand.New(rand.NewPCG(seed, uint64(epoch)))
 	order := rng.Perm(x.set.Train.Len())
-	plan := make([]int32, 0, n*packRow)
+	plan := make([]int32, 0, n*packFields)
 	for _, i := range order[:n] {
 		e := x.set.Train.Packed[i]
-		row := central(i, e)
+		top, left, height, width := centralCrop(e)
+		flip := int32(0)
 		if x.settings.Augment {
-			row[packTop], row[packLeft], row[packHeight], row[packWidth] = randomCrop(rng, int(e.Height), int(e.Width))
-			row[packFlip] = rng.Int32N(2)
+			top, left, height, width = randomCrop(rng, int(e.Height), int(e.Width))
+			flip = rng.Int32N(2)
 		}
-		plan = append(plan, row[:]...)
+		plan = x.window.appendRow(plan, i, e, top, left, height, width, flip)
 	}
 	return plan
 }
 
-// central is the row of a picture as it is tested.
-func central(i int, e images.PackEntry) [packRow]int32 {
+// centralCrop is the part of a picture that is tested.
+func centralCrop(e images.PackEntry) (top, left, height, width int32) {
 	side := max(1, int(testShare*float64(min(e.Height, e.Width))))
-	return [packRow]int32{packExample: int32(i), packLabel: int32(e.Label), packTop: int32((int(e.Height) - side) / 2),
-		packLeft: int32((int(e.Width) - side) / 2), packHeight: int32(side), packWidth: int32(side)}
+	return int32((int(e.Height) - side) / 2), int32((int(e.Width) - side) / 2), int32(side), int32(side)
 }
 
 // randomCrop draws area and aspect ratio until the crop fits, ten times at most; then it is the largest central one
@@ -121,27 +144,42 @@ func (x packed) inOrder(from part, rows, slots *Node, _, side int) *Node {
 	return x.prepared(testImages, rows, slots, side)
 }
 
-// prepared crops, flips, resizes and normalises what rows [batch, packRow] say.
+// prepared crops, flips, resizes and normalises what rows [batch, packFields] say.
 func (x packed) prepared(path string, rows, slots *Node, side int) *Node {
-	g, b := rows.Graph(), rows.Shape().Dimensions[0]
-	if slots == nil {
-		slots = Gather(x.node(g, path), Slice(rows, AxisRange(), AxisRange(packExample, packExample+1)))
-	}
+	b, h, w := rows.Shape().Dimensions[0], x.window.height, x.window.width
 	column := func(k int) *Node {
 		return Reshape(ConvertDType(Slice(rows, AxisRange(), AxisRange(k, k+1)), dtypes.Float32), b, 1, 1)
 	}
+	var y, cb, cr *Node
+	if slots != nil {
+		y, cb, cr = slotPlanes(slots, h, w)
+	} else {
+		y, cb, cr = x.gathered(path, rows)
+	}
 	flip := column(packFlip)
-	rgb := fromSlots(slots, x.set.Height, x.set.Width, side, span{column(packTop), column(packHeight)},
-		span{column(packLeft), column(packWidth)}, GreaterThan(flip, ZerosLike(flip)))
-	return x.normalized(rgb)
+	down, across := span{column(packTop), column(packHeight)}, span{column(packLeft), column(packWidth)}
+	return x.normalized(fromPlanes(y, cb, cr, side, down, across, GreaterThan(flip, ZerosLike(flip))))
+}
+
+// gathered takes the windows of rows out of pictures that are on the engine.
+func (x packed) gathered(path string, rows *Node) (y, cb, cr *Node) {
+	g, b, h, w := rows.Graph(), rows.Shape().Dimensions[0], x.window.height, x.window.width
+	example := Slice(rows, AxisRange(), AxisRange(packExample, packExample+1))
+	begin := Slice(rows, AxisRange(), AxisRange(packRow, packColumn+1))
+	take := func(name string, begin *Node, h, w int) *Node {
+		start := Concatenate([]*Node{example, begin}, 1)
+		return Reshape(GatherSlices(x.node(g, path+name), []int{0, 1, 2}, start, []int{1, h, w}, false), b, h, w)
+	}
+	half := Div(begin, ConstAs(begin, 2))
+	return take(planeNames[0], begin, h, w), take(planeNames[1], half, h/2, w/2), take(planeNames[2], half, h/2, w/2)
 }
 
 func (x packed) stream(ctx context.Context, plan []int32, b int) stream {
 	if x.resident {
 		return nothing{}
 	}
-	return x.read(ctx, x.set.Train.Packed, len(plan)/packRow/b, b, func(k int) []int32 {
-		return plan[k*b*packRow : (k+1)*b*packRow]
+	return x.read(ctx, x.set.Train.Packed, len(plan)/packFields/b, b, func(k int) []int32 {
+		return plan[k*b*packFields : (k+1)*b*packFields]
 	}, false)
 }
 
@@ -153,10 +191,11 @@ func (x packed) scan(ctx context.Context, from part, b int) stream {
 	}
 	rows := func(k int) []int32 {
 		first := min(k*b, n-b)
-		out := make([]int32, 0, b*packRow)
+		out := make([]int32, 0, b*packFields)
 		for i := first; i < first+b; i++ {
-			row := central(i*every, entries[i*every])
-			out = append(out, row[:]...)
+			e := entries[i*every]
+			top, left, height, width := centralCrop(e)
+			out = x.window.appendRow(out, i*every, e, top, left, height, width, 0)
 		}
 		return out
 	}
@@ -174,7 +213,7 @@ type rowStream struct {
 
 func (s *rowStream) next() (batch, error) {
 	s.k++
-	return batch{where: tensors.FromFlatDataAndDimensions(s.rows(s.k-1), s.b, packRow)}, nil
+	return batch{where: tensors.FromFlatDataAndDimensions(s.rows(s.k-1), s.b, packFields)}, nil
 }
 
 func (s *rowStream) close() flow { return flow{} }

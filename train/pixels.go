@@ -26,6 +26,8 @@ func (x pixels) rowWidth() int { return planWidth }
 
 func (x pixels) streams() bool { return false }
 
+func (x pixels) slot() int { return 0 }
+
 func (x pixels) draw(n int, seed uint64, epoch int) []int32 {
 	return drawPlan(x.set, n, x.settings.Augment, seed, epoch)
 }

@@ -57,21 +57,24 @@ func resized(plane, rows, columns *Node) *Node {
 	return Einsum("bow,bpw->bop", plane, columns)
 }
 
-// fromSlots cuts the spans out of slots of YCbCr 4:2:0, bytes [batch, slot], resizes them to side × side and returns
-// RGB from 0 to 255, [batch, side, side, 3] in float32. The conversion is JPEG's (ITU-R BT.601, full range).
-func fromSlots(slots *Node, height, width, side int, rows, columns span, mirrored *Node) *Node {
+// slotPlanes are the planes of slots of YCbCr 4:2:0, bytes [batch, slot]: Y of height × width, then Cb, then Cr.
+func slotPlanes(slots *Node, height, width int) (y, cb, cr *Node) {
 	b, luma, chroma := slots.Shape().Dimensions[0], height*width, height/2*(width/2)
 	plane := func(from, size, h, w int) *Node {
 		return Reshape(Slice(slots, AxisRange(), AxisRange(from, from+size)), b, h, w)
 	}
-	y := resized(plane(0, luma, height, width), resizeMatrix(rows, nil, side, height),
-		resizeMatrix(columns, mirrored, side, width))
+	return plane(0, luma, height, width), plane(luma, chroma, height/2, width/2),
+		plane(luma+chroma, chroma, height/2, width/2)
+}
+
+// fromPlanes cuts the spans out of planes of YCbCr 4:2:0, bytes [batch, height, width], resizes them to side × side and
+// returns RGB from 0 to 255, [batch, side, side, 3] in float32. The conversion is JPEG's (ITU-R BT.601, full range).
+func fromPlanes(y, cb, cr *Node, side int, rows, columns span, mirrored *Node) *Node {
+	height, width := y.Shape().Dimensions[1], y.Shape().Dimensions[2]
+	y = resized(y, resizeMatrix(rows, nil, side, height), resizeMatrix(columns, mirrored, side, width))
 	down := resizeMatrix(rows.halved(), nil, side, height/2)
 	across := resizeMatrix(columns.halved(), mirrored, side, width/2)
-	colour := func(k int) *Node {
-		return AddScalar(resized(plane(luma+k*chroma, chroma, height/2, width/2), down, across), -128)
-	}
-	cb, cr := colour(0), colour(1)
+	cb, cr = AddScalar(resized(cb, down, across), -128), AddScalar(resized(cr, down, across), -128)
 	rgb := Stack([]*Node{
 		Add(y, MulScalar(cr, 1.402)),
 		Sub(Sub(y, MulScalar(cb, 0.344136)), MulScalar(cr, 0.714136)),

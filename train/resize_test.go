@@ -74,7 +74,7 @@ func TestResizeMatrixIsTheExactOne(t *testing.T) {
 }
 
 // Crop, resize and colour of 32 pictures of 256 × 256 to 192 × 192 on the CPU engine.
-func BenchmarkFromSlots(b *testing.B) {
+func BenchmarkFromPlanes(b *testing.B) {
 	e, err := engine.Open(engine.CPU)
 	if err != nil {
 		b.Fatal(err)
@@ -82,7 +82,8 @@ func BenchmarkFromSlots(b *testing.B) {
 	const n, side, slot = 32, 256, 256 * 256 * 3 / 2
 	exec := MustNewExec(e.Backend, func(slots, from, length *Node) *Node {
 		s := span{Reshape(from, n, 1, 1), Reshape(length, n, 1, 1)}
-		return fromSlots(slots, side, side, 192, s, s, nil)
+		y, cb, cr := slotPlanes(slots, side, side)
+		return fromPlanes(y, cb, cr, 192, s, s, nil)
 	})
 	slots := tensors.FromFlatDataAndDimensions(make([]byte, n*slot), n, slot)
 	from, length := make([]float32, n), make([]float32, n)

@@ -143,7 +143,7 @@ func (x *Session) modelScope() *model.Scope { return x.store.Scope("/" + modelSc
 func (x *Session) loadData() error {
 	x.feed = pixels{x}
 	if x.set.Pack != nil {
-		x.feed = packed{x, !x.settings.Stream}
+		x.feed = newPacked(x)
 	}
 	if err := x.feed.load(context.Background()); err != nil {
 		return err
@@ -184,7 +184,7 @@ func (x *Session) stepOf(side int) (*model.Exec, error) {
 	}
 	var in []shapes.Shape
 	if x.feed.streams() {
-		in = append(in, shapes.Make(dtypes.Uint8, x.settings.Batch, x.set.Pack.Slot()))
+		in = append(in, shapes.Make(dtypes.Uint8, x.settings.Batch, x.feed.slot()))
 	}
 	if err := x.engine.Compile(func() error { _, err := step.Compile(in...); return err }); err != nil {
 		return nil, err

@@ -53,25 +53,6 @@ func (f flow) limit(seconds float64) (what string, waited float64) {
 	return LimitDecoding, waited
 }
 
-// newSlots is a tensor of n slots on the host.
-func newSlots(n, slot int) *tensors.Tensor {
-	return tensors.FromShape(shapes.Make(dtypes.Uint8, n, slot))
-}
-
-// fill reads pictures into the slots of a tensor, on all cores.
-func fill(ctx context.Context, p *images.Pack, to *tensors.Tensor, entry func(i int) images.PackEntry) (flow, error) {
-	n, slot := to.Shape().Dimensions[0], to.Shape().Dimensions[1]
-	var f flow
-	var bad error
-	err := tensors.MutableFlatData(to, func(bytes []byte) {
-		f, bad = fillBytes(ctx, readers(p), bytes, n, slot, entry)
-	})
-	if bad != nil {
-		return f, bad
-	}
-	return f, err
-}
-
 // readers makes a reader for each core.
 func readers(p *images.Pack) []*images.PackReader {
 	out := make([]*images.PackReader, runtime.GOMAXPROCS(0))
@@ -81,9 +62,10 @@ func readers(p *images.Pack) []*images.PackReader {
 	return out
 }
 
-// fillBytes reads n pictures into slots. If several fail, it returns the error of the first.
-func fillBytes(ctx context.Context, by []*images.PackReader, bytes []byte, n, slot int,
-	entry func(i int) images.PackEntry) (flow, error) {
+// fill calls read for 0 to n-1, on as many goroutines as there are readers. If several fail, it returns the error of
+// the first.
+func fill(ctx context.Context, by []*images.PackReader, n int, read func(r *images.PackReader, i int) error) (flow,
+	error) {
 	var next atomic.Int64
 	var mu sync.Mutex
 	var first error
@@ -98,7 +80,7 @@ func fillBytes(ctx context.Context, by []*images.PackReader, bytes []byte, n, sl
 				if i >= n {
 					break
 				}
-				if err := r.Read(entry(i), bytes[i*slot:(i+1)*slot]); err != nil {
+				if err := read(r, i); err != nil {
 					mu.Lock()
 					if i < failed {
 						first, failed = err, i
@@ -146,9 +128,9 @@ func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b i
 	ctx, cancel := context.WithCancel(ctx)
 	r := &reading{cancel: cancel, free: make(chan *tensors.Tensor, slotsAhead), ready: make(chan result, slotsAhead),
 		done: make(chan struct{})}
-	pack := x.set.Pack
+	pack, slot := x.set.Pack, x.window.slot()
 	for range min(slotsAhead, count) {
-		t := newSlots(b, pack.Slot())
+		t := tensors.FromShape(shapes.Make(dtypes.Uint8, b, slot))
 		r.all = append(r.all, t)
 		r.free <- t
 	}
@@ -168,8 +150,9 @@ func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b i
 			list := rows(k)
 			var f flow
 			err := tensors.MutableFlatData(t, func(bytes []byte) {
-				f, out.err = fillBytes(ctx, by, bytes, b, pack.Slot(), func(i int) images.PackEntry {
-					return entries[list[i*packRow+packExample]]
+				f, out.err = fill(ctx, by, b, func(r *images.PackReader, i int) error {
+					row := list[i*packFields : (i+1)*packFields]
+					return x.window.read(r, entries[row[packExample]], row, bytes[i*slot:(i+1)*slot])
 				})
 			})
 			if out.err == nil {
@@ -182,7 +165,7 @@ func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b i
 			r.flow.copying += time.Since(begin)
 			r.flow.disk, r.flow.decode = r.flow.disk+f.disk, r.flow.decode+f.decode
 			if tell {
-				out.where = tensors.FromFlatDataAndDimensions(list, b, packRow)
+				out.where = tensors.FromFlatDataAndDimensions(list, b, packFields)
 			}
 			r.ready <- out // there is room for every buffer
 			if out.err != nil {
