@@ -238,32 +238,40 @@ func (r *PackReader) Read(e PackEntry, dst []byte) error {
 // rounded to even ones, outwards, so that luma and chroma stay together. What lies outside the picture is left as it
 // is in dst. It panics if the part does not fit.
 func (r *PackReader) ReadCrop(e PackEntry, crop image.Rectangle, dst Planes, at image.Point) error {
-	p := r.p
+	from, err := r.planes(e)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	crop = image.Rect(crop.Min.X&^1, crop.Min.Y&^1, (crop.Max.X+1)&^1, (crop.Max.Y+1)&^1)
+	crop = crop.Intersect(image.Rect(0, 0, int(e.Width), int(e.Height)))
+	dst.copyFrom(from, crop, image.Pt(at.X&^1, at.Y&^1))
+	r.DecodeTime += time.Since(begin)
+	return nil
+}
+
+// planes reads and decodes a picture. They are valid until the next call.
+func (r *PackReader) planes(e PackEntry) (planes, error) {
 	begin := time.Now()
 	b, err := r.stored(e)
 	read := time.Now()
 	r.DiskTime += read.Sub(begin)
 	if err != nil {
-		return err
+		return planes{}, err
 	}
 	defer func() { r.DecodeTime += time.Since(read) }()
 	h, w := int(e.Height), int(e.Width)
-	crop = image.Rect(crop.Min.X&^1, crop.Min.Y&^1, (crop.Max.X+1)&^1, (crop.Max.Y+1)&^1)
-	crop = crop.Intersect(image.Rect(0, 0, w, h))
-	at = image.Pt(at.X&^1, at.Y&^1)
 	if e.Kind == PackRaw {
-		dst.copyFrom(rawPlanes(b, h, w), crop, at)
-		return nil
+		return rawPlanes(b, h, w), nil
 	}
-	from, err := r.decoder.planes(b)
-	if err == nil && (from.h != h || from.w != w || !from.half()) {
-		err = fmt.Errorf("%d×%d pixels, the index has %d×%d", from.h, from.w, h, w)
+	p, err := r.decoder.planes(b)
+	if err == nil && (p.h != h || p.w != w || !p.half()) {
+		err = fmt.Errorf("%d×%d pixels, the index has %d×%d", p.h, p.w, h, w)
 	}
 	if err != nil {
-		return repack(p.path, fmt.Sprintf("%s: %s", p.nameOf(e), cause(err)))
+		return planes{}, repack(r.p.path, fmt.Sprintf("%s: %s", r.p.nameOf(e), cause(err)))
 	}
-	dst.copyFrom(from, crop, at)
-	return nil
+	return p, nil
 }
 
 // stored reads the bytes of a picture and verifies their checksum. They are valid until the next call.

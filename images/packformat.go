@@ -163,7 +163,6 @@ type PackInfo struct {
 	Format   string  `json:"format"` // "jpeg", "raw" or "mix"
 	Quality  int     `json:"quality"`
 	RawShare float64 `json:"raw_share,omitempty"`
-	Order    string  `json:"order"` // of the training pictures: "shuffled" or "source"
 
 	// Height and Width are those of the largest picture, rounded up to even: a slot for any picture.
 	Height int `json:"height"`
@@ -176,8 +175,10 @@ type PackInfo struct {
 	// Kinds counts the source's pictures by what was found in them, and by what was done with them. A picture
 	// can be of several kinds.
 	Kinds    map[string]int `json:"kinds"`
-	Problems int            `json:"problems"` // files of the source that were not packed
-	HeldOut  bool           `json:"held_out,omitempty"`
+	Problems int            `json:"problems"`           // files of the source that were not packed
+	HeldOut  bool           `json:"held_out,omitempty"` // a tenth of every class became the test pictures
+
+	Fingerprint string `json:"fingerprint,omitempty"` // of source and settings
 
 	// Hash is the sha256, in hexadecimal, of the index, which has a checksum of every picture, and of the
 	// information. It names the data. The header has it.

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"fmt"
-	"image"
 	"math"
 	"math/rand/v2"
 
@@ -58,33 +57,14 @@ func (x packed) streams() bool { return !x.resident }
 
 func (x packed) slot() int { return x.window.slot() }
 
-// planeNames are those of the variables of a part that is on the engine.
-var planeNames = [...]string{"/y", "/cb", "/cr"}
-
 func (x packed) load(ctx context.Context) error {
 	if !x.resident {
 		return nil
 	}
-	for _, one := range []struct {
-		path    string
-		entries []images.PackEntry
-	}{{trainImages, x.set.Train.Packed}, {testImages, x.set.Test.Packed}} {
-		n, h, w := len(one.entries), x.set.Height, x.set.Width
-		y, cb, cr := make([]byte, n*h*w), make([]byte, n*h*w/4), make([]byte, n*h*w/4)
-		_, err := fill(ctx, readers(x.set.Pack), n, func(r *images.PackReader, i int) error {
-			e, luma, chroma := one.entries[i], h*w, h*w/4
-			to := images.Planes{Y: y[i*luma : (i+1)*luma], Cb: cb[i*chroma : (i+1)*chroma], Cr: cr[i*chroma : (i+1)*chroma],
-				Height: h, Width: w}
-			return r.ReadCrop(e, image.Rect(0, 0, int(e.Width), int(e.Height)), to, image.Point{})
-		})
-		if err != nil {
-			return err
-		}
-		x.put(one.path+planeNames[0], tensors.FromFlatDataAndDimensions(y, n, h, w))
-		x.put(one.path+planeNames[1], tensors.FromFlatDataAndDimensions(cb, n, h/2, w/2))
-		x.put(one.path+planeNames[2], tensors.FromFlatDataAndDimensions(cr, n, h/2, w/2))
+	if err := x.loadPart(ctx, trainImages, x.set.Train.Packed); err != nil {
+		return err
 	}
-	return nil
+	return x.loadPart(ctx, testImages, x.set.Test.Packed)
 }
 
 // draw draws an order of the examples, and a random crop and flip for each.
@@ -159,19 +139,6 @@ func (x packed) prepared(path string, rows, slots *Node, side int) *Node {
 	flip := column(packFlip)
 	down, across := span{column(packTop), column(packHeight)}, span{column(packLeft), column(packWidth)}
 	return x.normalized(fromPlanes(y, cb, cr, side, down, across, GreaterThan(flip, ZerosLike(flip))))
-}
-
-// gathered takes the windows of rows out of pictures that are on the engine.
-func (x packed) gathered(path string, rows *Node) (y, cb, cr *Node) {
-	g, b, h, w := rows.Graph(), rows.Shape().Dimensions[0], x.window.height, x.window.width
-	example := Slice(rows, AxisRange(), AxisRange(packExample, packExample+1))
-	begin := Slice(rows, AxisRange(), AxisRange(packRow, packColumn+1))
-	take := func(name string, begin *Node, h, w int) *Node {
-		start := Concatenate([]*Node{example, begin}, 1)
-		return Reshape(GatherSlices(x.node(g, path+name), []int{0, 1, 2}, start, []int{1, h, w}, false), b, h, w)
-	}
-	half := Div(begin, ConstAs(begin, 2))
-	return take(planeNames[0], begin, h, w), take(planeNames[1], half, h/2, w/2), take(planeNames[2], half, h/2, w/2)
 }
 
 func (x packed) stream(ctx context.Context, plan []int32, b int) stream {

@@ -104,8 +104,8 @@ func fill(ctx context.Context, by []*images.PackReader, n int, read func(r *imag
 // slotsAhead is how many batches are read ahead: two that steps may use, one that is on the engine, one being read.
 const slotsAhead = 4
 
-// reading is a stream of a packed file's pictures: one goroutine reads batches in order, on all cores, and sends them
-// to the engine while steps use the ones before. Buffers are used again, so that memory does not grow.
+// reading is a stream of a packed file's pictures: one goroutine reads batches in order, on all cores, a second one
+// sends them to the engine, while steps use the ones before. Buffers are used again, so that memory does not grow.
 type reading struct {
 	cancel context.CancelFunc
 	free   chan *tensors.Tensor
@@ -122,7 +122,8 @@ type result struct {
 	err error
 }
 
-// read begins to read count batches of b pictures, whose rows are rows(k). With tell, next gives the rows, too.
+// read begins to read count batches of b pictures, whose rows are rows(k). With tell, next gives the rows, too. Without
+// an engine the pictures stay on the host.
 func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b int, rows func(k int) []int32,
 	tell bool) stream {
 	ctx, cancel := context.WithCancel(ctx)
@@ -134,9 +135,9 @@ func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b i
 		r.all = append(r.all, t)
 		r.free <- t
 	}
+	filled := make(chan result, slotsAhead)
 	go func() {
-		defer close(r.done)
-		defer close(r.ready)
+		defer close(filled)
 		by := readers(pack)
 		r.flow.workers = len(by)
 		for k := range count {
@@ -158,19 +159,26 @@ func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b i
 			if out.err == nil {
 				out.err = err
 			}
-			begin := time.Now()
-			if out.err == nil {
-				out.err = t.MaterializeOnDevice(x.engine.Backend, false, 0)
-			}
-			r.flow.copying += time.Since(begin)
 			r.flow.disk, r.flow.decode = r.flow.disk+f.disk, r.flow.decode+f.decode
 			if tell {
 				out.where = tensors.FromFlatDataAndDimensions(list, b, packFields)
 			}
-			r.ready <- out // there is room for every buffer
+			filled <- out // there is room for every buffer
 			if out.err != nil {
 				return
 			}
+		}
+	}()
+	go func() { // while the next batch is read
+		defer close(r.done)
+		defer close(r.ready)
+		for out := range filled {
+			begin := time.Now()
+			if out.err == nil && x.engine != nil {
+				out.err = out.slots.MaterializeOnDevice(x.engine.Backend, false, 0)
+			}
+			r.flow.copying += time.Since(begin)
+			r.ready <- out // likewise
 		}
 	}()
 	return r

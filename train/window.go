@@ -9,10 +9,7 @@ import (
 
 // window is the part of a picture that the engine sees, height × width pixels that begin at even places. Any crop of
 // any picture of the set fits into one: crops have an aspect ratio of at most 4/3, pictures of any.
-type window struct {
-	height, width       int
-	lastRow, lastColumn int // at which a window can begin
-}
+type window struct{ height, width int }
 
 func newWindow(s *images.Set) window {
 	var w window
@@ -22,10 +19,8 @@ func newWindow(s *images.Set) window {
 			w.width = max(w.width, longestCrop(int(e.Width), int(e.Height)))
 		}
 	}
-	// One pixel more for crops that begin at odd places; then even. The picture's own size is even and enough.
-	w.height, w.width = min((w.height+2)&^1, s.Height), min((w.width+2)&^1, s.Width)
-	w.lastRow, w.lastColumn = s.Height-w.height, s.Width-w.width
-	return w
+	// One pixel more for crops that begin at odd places; then even. The largest picture is enough.
+	return window{min((w.height+2)&^1, s.Height), min((w.width+2)&^1, s.Width)}
 }
 
 // longestCrop bounds the length of a crop along a side: the other side of the crop is at most the picture's, and both
@@ -39,7 +34,7 @@ func (w window) slot() int { return w.height * w.width * 3 / 2 }
 
 // appendRow appends the row of a plan for a crop of picture i.
 func (w window) appendRow(plan []int32, i int, e images.PackEntry, top, left, height, width, flip int32) []int32 {
-	row, column := min(top&^1, int32(w.lastRow)), min(left&^1, int32(w.lastColumn))
+	row, column := top&^1, left&^1
 	fields := [packFields]int32{packExample: int32(i), packLabel: int32(e.Label), packRow: row, packColumn: column,
 		packTop: top - row, packLeft: left - column, packHeight: height, packWidth: width, packFlip: flip}
 	return append(plan, fields[:]...)

@@ -42,6 +42,7 @@ type cli struct {
 		List  command.DataList  `cmd:""`
 		Info  command.DataInfo  `cmd:""`
 		Get   command.DataGet   `cmd:""`
+		Pack  command.DataPack  `cmd:""`
 		Synth command.DataSynth `cmd:""`
 	} `cmd:"" help:"Data sets."`
 	Train  command.Train  `cmd:""`
@@ -54,6 +55,7 @@ type cli struct {
 	Bench  struct {
 		Linear bench.Linear `cmd:""`
 		Margin bench.Margin `cmd:""`
+		Images bench.Images `cmd:""`
 		Train  bench.Train  `cmd:""`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
 	Version versionCmd `cmd:"" help:"The version of this program."`

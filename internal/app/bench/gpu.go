@@ -226,7 +226,7 @@ func (b *gpuBench) fromFile(ctx context.Context, c *gpuCase, s train.Settings) (
 		return end, fmt.Errorf("--data %s: not a packed file; \"bregman data pack\" makes one", b.Data)
 	}
 	s.Resolution = train.Resolution{Low: c.Side, High: c.Side, Test: c.Side}
-	bytes := int64(set.Train.Len()+set.Test.Len()) * int64(set.Pack.Slot())
+	bytes := train.ResidentBytes(set)
 	for _, s.Stream = range []bool{false, true} {
 		name := fromFile
 		if !s.Stream {
@@ -323,6 +323,13 @@ func (b *gpuBench) ps() []float64 {
 // Without PyTorch it says so once.
 func (b *gpuBench) theirs(ctx context.Context, c *gpuCase) error {
 	for _, n := range torchVariants {
+		mode := ""
+		if b.Torch == torchOnly {
+			if n.variant != torchCompile {
+				continue
+			}
+			mode = torchDefault
+		}
 		s := &speed{By: theirName, Name: n.name, P: 2}
 		if n.variant == torchPaper {
 			s.P = b.P
@@ -335,7 +342,7 @@ func (b *gpuBench) theirs(ctx context.Context, c *gpuCase) error {
 		process := b.torch
 		b.env.Say("%s, batch %d: PyTorch, %s, is getting ready", c.Model, c.Batch, n.name)
 		a, err := process.ask(ctx, b.TorchLimit, torchRequest{Do: "prepare", Variant: n.variant, Net: c.Model,
-			Batch: c.Batch, P: s.P, Side: c.Side})
+			Batch: c.Batch, P: s.P, Side: c.Side, Mode: mode})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

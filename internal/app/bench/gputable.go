@@ -185,9 +185,13 @@ func (b *gpuBench) notes() []string {
 	switch {
 	case b.about.Version != "":
 		out = append(out, fmt.Sprintf("PyTorch %s: bf16 autocast, channels last, cudnn.benchmark, one batch that stays on "+
-			"the GPU, no augmentation;", b.about.Version),
-			fmt.Sprintf("eager: SGD; compile: SGD with torch.compile (max-autotune), beside p = 2; snippet: the paper's, "+
-				"eager, p = %v.", b.P))
+			"the GPU, no augmentation;", b.about.Version))
+		if b.Torch == torchOnly {
+			out = append(out, "compile: SGD with torch.compile (default mode), beside p = 2.")
+			break
+		}
+		out = append(out, fmt.Sprintf("eager: SGD; compile: SGD with torch.compile (max-autotune), beside p = 2; snippet: "+
+			"the paper's, eager, p = %v.", b.P))
 	case b.noTorch != "":
 		out = append(out, "PyTorch is not beside: "+b.noTorch)
 	}

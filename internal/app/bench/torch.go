@@ -110,6 +110,7 @@ type torchRequest struct {
 	Batch   int     `json:"batch,omitempty"`
 	P       float64 `json:"p,omitempty"`
 	Side    int     `json:"side,omitempty"` // of the pictures
+	Mode    string  `json:"mode,omitempty"` // of torch.compile
 	Seconds float64 `json:"seconds,omitempty"`
 }
 

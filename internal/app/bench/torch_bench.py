@@ -251,7 +251,8 @@ def serve(a):
         try:
             if r["do"] == "prepare":
                 begin = time.perf_counter()
-                t = Training(r["net"], r["variant"], r["batch"], r["p"], a.device, a.compile or "max-autotune", r.get("side", 32))
+                mode = r.get("mode", "max-autotune")
+                t = Training(r["net"], r["variant"], r["batch"], r["p"], a.device, mode, r.get("side", 32))
                 t.warm()
                 ready[r["variant"]] = t
                 answer(seconds=time.perf_counter() - begin)

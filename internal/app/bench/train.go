@@ -56,8 +56,10 @@ type Train struct {
 
 // The choices of --torch.
 const (
-	torchAuto = "auto"
-	torchOff  = "off"
+	torchAuto    = "auto"
+	torchOnly    = "compile"
+	torchOff     = "off"
+	torchDefault = "default" // mode of torch.compile with torchOnly
 )
 
 // usual are the defaults that depend on the engine.
@@ -105,12 +107,13 @@ func (*Train) Texts() settings.Texts {
 			"side":   "Side of the random images for networks in ImageNet's form; others have 32.",
 			"data": "On a GPU, a packed file to train from, too: on the engine, if there is room, and read while training. " +
 				"A round is at least one epoch of it.",
-			"engine":      command.EngineHelp(),
-			"torch":       "On a GPU, PyTorch beside: auto, if the Python has it, or off.",
+			"engine": command.EngineHelp(),
+			"torch": "On a GPU, PyTorch beside: auto, if the Python has it; compile, torch.compile alone in its default " +
+				"mode, which is ready sooner; or off.",
 			"torch_limit": "On a GPU, how long PyTorch may take to get ready: torch.compile can be slow.",
 			"python":      "A Python with PyTorch, to show its times beside ours; by default none on a CPU, python3 on a GPU.",
 		},
-		Choices: map[string][]string{"torch": {torchAuto, torchOff}},
+		Choices: map[string][]string{"torch": {torchAuto, torchOnly, torchOff}},
 	}
 }
 
@@ -208,7 +211,7 @@ var _ command.Result = (*trainTimes)(nil)
 
 // Do measures.
 func (t *Train) Do(ctx context.Context, env *command.Env) (command.Result, error) {
-	if t.Torch == torchAuto && os.Getenv(engine.GPUMemory) == "" {
+	if t.Torch != torchOff && os.Getenv(engine.GPUMemory) == "" {
 		os.Setenv(engine.GPUMemory, "0.5") // the rest is PyTorch's; an engine for CPUs does not look at it
 	}
 	eng, err := command.OpenEngine(env, t.Engine)

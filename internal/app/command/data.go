@@ -76,8 +76,8 @@ Images, for train:
 		}
 		fmt.Fprintf(w, "  %-15s %s\n  %-15s %s\n", i.Name, i.About, "", here)
 	}
-	fmt.Fprintln(w, "Or name a folder with a folder of pictures per class, or an npz file with X_train, y_train, "+
-		"X_test, y_test.")
+	fmt.Fprintln(w, "Or name a folder with a folder of pictures per class, an npz file with X_train, y_train, X_test, "+
+		"y_test,\nor a packed file: \"bregman data pack\" makes one of pictures of any sizes.")
 	fmt.Fprintln(w, "For fit they are tables of pixels: fashion-mnist, fashion-mnist:test, or some classes, "+
 		"fashion-mnist:test:4,6.")
 }
@@ -87,6 +87,8 @@ type DataInfo struct {
 	Data    string `arg:"" json:"data"`
 	Label   string `placeholder:"NAME" json:"label,omitempty"`
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
+	Sheet   string `placeholder:"FILE" json:"-" role:"output"`
+	Verify  bool   `json:"verify,omitempty"`
 	Printed
 
 	ZeroBased bool `json:"zero_based,omitempty"`
@@ -97,9 +99,11 @@ func (*DataInfo) Texts() settings.Texts {
 	return settings.Texts{
 		About: "What a data set holds.",
 		Help: map[string]string{
-			"data":       "A set that data list names, a data file, or a folder of images.",
+			"data":       "A set that data list names, a data file, a folder of images, or a packed file.",
 			"label":      "CSV column with the labels.",
 			"data_dir":   "Where image sets are kept.",
+			"sheet":      "Images: write a sheet of samples, a PNG file.",
+			"verify":     "Packed file: read every picture and check all checksums.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
 		},
 	}
@@ -109,29 +113,33 @@ func (*DataInfo) Texts() settings.Texts {
 func (*DataInfo) Help() string {
 	return `Examples:
   bregman data info train.csv --label class
-  bregman data info fashion-sample`
+  bregman data info fashion-sample --sheet sheet.png
+  bregman data info pictures.pack --verify`
 }
 
 // Check finds nothing wrong.
 func (*DataInfo) Check() error { return nil }
 
 // Do describes a data set.
-func (d *DataInfo) Do(ctx context.Context, _ *Env) (Result, error) {
+func (d *DataInfo) Do(ctx context.Context, env *Env) (Result, error) {
 	if d.isImages() {
 		s, err := images.Load(d.Data, d.DataDir)
 		if err != nil {
 			return nil, err
 		}
-		return imagesInfo{s}, nil
+		return d.images(ctx, env, s)
 	}
 	s, err := dataset.Open(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
 	if err != nil {
 		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images may be npz, too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
-				return imagesInfo{pictures}, nil
+				return d.images(ctx, env, pictures)
 			}
 		}
 		return nil, err
+	}
+	if d.Sheet != "" {
+		return nil, &UsageError{fmt.Errorf("--sheet: %s is a table, which has no pictures", d.Data)}
 	}
 	return newTableInfo(s), nil
 }
@@ -205,48 +213,13 @@ func (t tableInfo) Print(w io.Writer) {
 	}
 }
 
-// isImages reports whether a set can only be one of images: by its name, or as a folder.
+// isImages reports whether a set can only be one of images: by its name, as a folder or as a packed file.
 func (d *DataInfo) isImages() bool {
-	if images.Named(d.Data) {
+	if images.Named(d.Data) || images.IsPack(d.Data) {
 		return true
 	}
 	st, err := os.Stat(d.Data)
 	return err == nil && st.IsDir()
-}
-
-// imagesInfo is what a set of images holds.
-type imagesInfo struct{ *images.Set }
-
-// perClass counts the images of each class.
-func (s imagesInfo) perClass() (train, test []int) {
-	train, test = make([]int, len(s.Classes)), make([]int, len(s.Classes))
-	for _, y := range s.Train.Labels {
-		train[y]++
-	}
-	for _, y := range s.Test.Labels {
-		test[y]++
-	}
-	return train, test
-}
-
-func (s imagesInfo) JSON() any {
-	train, test := s.perClass()
-	return map[string]any{"name": s.Name, "height": s.Height, "width": s.Width, "channels": s.Channels,
-		"train": s.Train.Len(), "test": s.Test.Len(), "classes": s.Classes, "train_per_class": train,
-		"test_per_class": test, "mean": s.Mean, "deviation": s.Deviation, "hash": s.Hash}
-}
-
-func (s imagesInfo) Print(w io.Writer) {
-	train, test := s.perClass()
-	fmt.Fprintf(w, "%s\n  %s training and %s test images of %d×%d×%d bytes (height, width, channels)\n", s.Name,
-		render.Thousands(s.Train.Len()), render.Thousands(s.Test.Len()), s.Height, s.Width, s.Channels)
-	fmt.Fprintf(w, "  mean of each channel %.4g, deviation %.4g, of 255\n", s.Mean, s.Deviation)
-	t := render.Table{Header: []string{"  class", "training", "test"}}
-	for i, c := range s.Classes {
-		t.Rows = append(t.Rows, []render.Cell{render.Text("  %s", c), render.Text("%d", train[i]),
-			render.Text("%d", test[i])})
-	}
-	fmt.Fprintf(w, "%s  hash %s, as in a run's run.json\n", t.Text(), s.Hash)
 }
 
 // DataGet is `bregman data get`.

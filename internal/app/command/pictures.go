@@ -119,7 +119,7 @@ func (w *Trainer) streamed() bool {
 	if w.set.Pack == nil {
 		return false
 	}
-	bytes := int64(w.set.Train.Len()+w.set.Test.Len()) * int64(w.set.Pack.Slot())
+	bytes := train.ResidentBytes(w.set)
 	stream := bytes > w.engine.Room()
 	switch w.Feed {
 	case "resident":

@@ -328,7 +328,7 @@ var errFull = errors.New("the disk is full")
 // room returns an error if the disk that holds dir is nearly full.
 func room(dir string) error {
 	for {
-		free, ok := freeBytes(dir)
+		free, ok := command.FreeBytes(dir)
 		if ok {
 			if free < freeSpace {
 				return fmt.Errorf("%s: %w: %d MB are free, a run needs %d", dir, errFull, free>>20, freeSpace>>20)

@@ -1,11 +1,11 @@
 //go:build darwin || freebsd || linux
 
-package sweep
+package command
 
 import "golang.org/x/sys/unix"
 
-// freeBytes is the free space of the disk that holds dir.
-func freeBytes(dir string) (uint64, bool) {
+// FreeBytes is the free space of the disk that holds dir.
+func FreeBytes(dir string) (uint64, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
 		return 0, false
