@@ -2,6 +2,7 @@ package images
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -57,7 +58,10 @@ func loadFolder(dir string) (*Set, error) {
 	if len(classes) == 1 {
 		return nil, oneClass(dir, classes[0])
 	}
-	first, second := holdOut(all)
+	// By path, and not by class: sets that were loaded before keep their order.
+	slices.SortStableFunc(all, func(a, b picture) int { return cmp.Compare(a.path, b.path) })
+	first, second := holdOut(all, func(p picture) int { return int(p.label) },
+		func(p picture) string { return filepath.Base(p.path) })
 	if len(second) == 0 {
 		return nil, fail(dir, "one image per class leaves none to test with: add images")
 	}
@@ -132,29 +136,43 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// holdOut takes a tenth of every class for testing, and at least one image where there are two. Which ones
-// depends on the files' names alone: the same on every machine, and cameras' numbering does not matter.
-func holdOut(all []picture) (train, test []picture) {
-	key := func(p picture) string {
-		h := sha256.Sum256([]byte(filepath.Base(p.path)))
-		return string(h[:])
+// holdOut takes a tenth of every class for testing, and at least one image if there are two. Which ones depends on
+// the files' names alone: the same on every machine, and cameras' numbering does not matter. The pictures of a class
+// are to be neighbours. Both results keep the order of all.
+func holdOut[P any](all []P, class func(P) int, name func(P) string) (train, test []P) {
+	type ranked struct {
+		key [sha256.Size]byte
+		at  int
 	}
 	for len(all) > 0 {
-		n := slices.IndexFunc(all, func(p picture) bool { return p.label != all[0].label })
+		n := slices.IndexFunc(all, func(p P) bool { return class(p) != class(all[0]) })
 		if n < 0 {
 			n = len(all)
 		}
-		class := slices.Clone(all[:n])
-		slices.SortFunc(class, func(a, b picture) int { return cmp.Compare(key(a), key(b)) })
+		ranks := make([]ranked, n)
+		for i, p := range all[:n] {
+			ranks[i] = ranked{sha256.Sum256([]byte(name(p))), i}
+		}
+		slices.SortFunc(ranks, func(a, b ranked) int {
+			return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.at, b.at))
+		})
 		k := (n + 5) / 10
 		if n > 1 {
 			k = max(k, 1)
 		}
-		test, train, all = append(test, class[:k]...), append(train, class[k:]...), all[n:]
+		held := make([]bool, n)
+		for _, r := range ranks[:k] {
+			held[r.at] = true
+		}
+		for i, p := range all[:n] {
+			if held[i] {
+				test = append(test, p)
+			} else {
+				train = append(train, p)
+			}
+		}
+		all = all[n:]
 	}
-	byPath := func(a, b picture) int { return cmp.Compare(a.path, b.path) }
-	slices.SortStableFunc(train, byPath)
-	slices.SortStableFunc(test, byPath)
 	return train, test
 }
 

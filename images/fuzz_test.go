@@ -3,7 +3,9 @@ package images
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -124,4 +126,71 @@ func sealed(b []byte) []byte {
 	}
 	le.PutUint32(b[packHeaderBytes-4:], crc32.Checksum(b[:packHeaderBytes-4], castagnoli))
 	return b
+}
+
+// summed writes right checksums into the headers of a tar.
+func summed(b []byte) []byte {
+	b = bytes.Clone(b)
+	for at := 0; at+512 <= len(b); at += 512 {
+		if head := b[at : at+512]; string(head[257:262]) == "ustar" {
+			copy(head[148:], "        ")
+			sum := 0
+			for _, c := range head {
+				sum += int(c)
+			}
+			copy(head[148:], fmt.Sprintf("%06o\x00 ", sum))
+		}
+	}
+	return b
+}
+
+// FuzzTar lists the bytes of a tar or a zip, also with checksums of the tar written again. Names and contents stay
+// inside, and what is labelled has a class.
+func FuzzTar(f *testing.F) {
+	files := fileSet{}.with("train/a/1.jpg", "train/b/1.jpg", "val/a/2.jpg", "val/b/x.txt")
+	f.Add(files.tarOf(f, ""), true)
+	f.Add(files.tarOf(f, "../"), true)
+	f.Add(files.tarOf(f, "")[:2000], false)
+	f.Add(files.zipOf(f, ""), false)
+	f.Add(fileSet{"a.tar": string(files.tarOf(f, "")), "b/2.jpg": "2"}.tarOf(f, ""), true)
+	f.Fuzz(func(t *testing.T, b []byte, sum bool) {
+		if sum {
+			b = summed(b)
+		}
+		s := &Source{}
+		l := &listing{path: "f"}
+		if refused(t, s.tree.addBytes(t.Context(), l, bytes.NewReader(b), store{path: "f", size: int64(len(b))}, "")) {
+			return
+		}
+		if len(l.files)+len(l.others) > len(b)/40 { // no header of a tar or a zip is smaller
+			t.Errorf("%d files in %d bytes", len(l.files)+len(l.others), len(b))
+		}
+		for _, p := range l.files {
+			if name, why := cleanName(p.Name); name != p.Name || why != "" {
+				t.Errorf("accepted the name %q", p.Name)
+			}
+			if s.tree.stores[p.store].tar && (p.Size < 0 || p.place < 512 || p.Size > int64(len(b))-p.place) {
+				t.Errorf("%q has %d bytes at %d of %d", p.Name, p.Size, p.place, len(b))
+			}
+		}
+		s.tree.sort(l)
+		files, err := sift(l)
+		if refused(t, err) {
+			return
+		}
+		a := arranger{Source: s, path: "f"}
+		if err := a.arrange([]*sifted{files}); err != nil || len(s.Classes) < 2 || len(s.Train) == 0 || len(s.Test) == 0 {
+			if err == nil {
+				t.Errorf("accepted, but %+v", s)
+			} else if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %q is not one line", err)
+			}
+			return
+		}
+		for _, p := range slices.Concat(s.Train, s.Test) {
+			if int(p.Label) >= len(s.Classes) {
+				t.Errorf("%q has label %d of %d", p.Name, p.Label, len(s.Classes))
+			}
+		}
+	})
 }
