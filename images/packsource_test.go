@@ -280,6 +280,34 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
+// What a header promises must be possible with the bytes there are: nothing of that size is allocated before.
+func TestHeadersThatPromiseTooMuch(t *testing.T) {
+	var d sourceDecoder
+	whole := oddFile(t, "grey.png")
+	for _, c := range []struct {
+		side  uint32
+		words string
+	}{
+		{0, "a header of 0×0 pixels"},
+		{60000, "a header of 60000×60000 pixels: more than this program decodes"},
+		{1 << 31, "a header of 2147483648×2147483648 pixels: more than this program decodes"},
+		{8000, "a header of 8000×8000 pixels, which cannot be in"},
+	} {
+		b := bytes.Clone(whole)
+		binary.BigEndian.PutUint32(b[16:], c.side)
+		binary.BigEndian.PutUint32(b[20:], c.side)
+		if _, err := d.look("a.png", b); err == nil || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%v, want %q", err, c.words)
+		}
+	}
+	b := oddFile(t, "444.jpg")
+	at := bytes.Index(b, []byte{0xff, 0xc0}) + 5
+	b[at], b[at+1] = 0, 0
+	if _, err := d.look("a.jpg", b); err == nil || !strings.Contains(err.Error(), "a header of 45×0 pixels") {
+		t.Error(err)
+	}
+}
+
 // A file cut anywhere is an error, also if the marker of the end is put behind the cut.
 func TestEveryCutIsFound(t *testing.T) {
 	var d sourceDecoder
