@@ -327,8 +327,8 @@ func (p *Packer) complete() (*PackReport, error) {
 			old.Close()
 		}
 	}
-	return nil, fail(p.out, "there is a file of this name already, of another source or other settings: delete it, or name "+
-		"another file with --out")
+	return nil, fail(p.out, "there is a file of this name already, of another source or other settings: delete it, or "+
+		"name another file with --out")
 }
 
 // checkPack reads every picture of a packed file, on all cores.

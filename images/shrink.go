@@ -49,8 +49,8 @@ func weights(list []weight, in, out int, scale float64) []weight {
 	return list
 }
 
-// plane resizes src, of h×w bytes with a stride, to dst, of dh×dw without one. A pixel of the result covers down × across
-// pixels of the source.
+// plane resizes src, of h×w bytes with a stride, to dst, of dh×dw without one. A pixel of the result covers
+// down × across pixels of the source.
 func (s *shrinker) plane(dst []byte, dh, dw int, src []byte, stride, h, w int, down, across float64) {
 	if dh == h && dw == w && down == 1 && across == 1 {
 		for i := range h {
