@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
 	"math"
 	"os"
 	"os/exec"
@@ -359,4 +362,77 @@ func TestTheScriptTrainsInPyTorch(t *testing.T) {
 		t.Errorf("%+v", compiled)
 	}
 	t.Logf("%s", text(b))
+}
+
+// A packed file adds two columns: its pictures on the engine, and read while training.
+func TestTheGPUTableTrainsFromAPackedFile(t *testing.T) {
+	b, _ := onFakeGPU(t, map[string]string{"models": "resnet18-imagenet:4", "rounds": "1", "time": "1ms", "side": "32",
+		"torch": "off", "p": "2", "data": packOf(t, 12, 40)})
+	if err := b.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := text(b)
+	for _, want := range []string{"packed", "from file"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	for _, name := range []string{fromEngine, fromFile} {
+		if rate := b.cases[0].named(name); !(rate > 0) {
+			t.Errorf("%s: %v img/s", name, rate)
+		}
+	}
+}
+
+// packOf packs pictures of two classes, wider than high.
+func packOf(t *testing.T, each, side int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for class := range 2 {
+		folder := filepath.Join(dir, "pictures", fmt.Sprint("class", class))
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for i := range each {
+			m := image.NewGray(image.Rect(0, 0, side+side/2, side))
+			for k := range m.Pix {
+				m.Pix[k] = byte(k * (class + i + 1))
+			}
+			var b bytes.Buffer
+			if err := png.Encode(&b, m); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprint(i, ".png")), b.Bytes(), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	out := filepath.Join(dir, "pictures.pack")
+	var d command.DataPack
+	if err := settings.Parse(&d, map[string]string{"source": filepath.Join(dir, "pictures"), "out": out}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Do(t.Context(), &command.Env{Observer: command.Quiet()}); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestReadingIsMeasured(t *testing.T) {
+	b := &Images{Data: []string{packOf(t, 12, 40)}, Batch: 8, Time: 20 * time.Millisecond}
+	if err := b.Check(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Do(t.Context(), &command.Env{Observer: command.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := r.(readingTimes).files[0]
+	if !(one.Rate > 0) || one.Images < 8 || one.Stored != "jpeg" || !(one.Bytes > 100) || one.Heap == 0 {
+		t.Errorf("%+v", one)
+	}
+	if _, err := (&Images{Data: []string{"fashion-sample"}, Batch: 8, Time: 1}).Do(t.Context(),
+		&command.Env{Observer: command.Quiet()}); err == nil || !strings.Contains(err.Error(), "not a packed file") {
+		t.Errorf("a set that is not packed: %v", err)
+	}
 }
