@@ -138,7 +138,8 @@ func (x packed) prepared(path string, rows, slots *Node, side int) *Node {
 	}
 	flip := column(packFlip)
 	down, across := span{column(packTop), column(packHeight)}, span{column(packLeft), column(packWidth)}
-	return x.normalized(fromPlanes(y, cb, cr, side, down, across, GreaterThan(flip, ZerosLike(flip))))
+	mirrored := GreaterThan(flip, ZerosLike(flip))
+	return x.normalized(fromPlanes(y, cb, cr, side, down, across, mirrored, x.dtype))
 }
 
 func (x packed) stream(ctx context.Context, plan []int32, b int) stream {

@@ -50,11 +50,13 @@ func resizeMatrix(s span, mirrored *Node, out, in int) *Node {
 	return Where(inside, weights, ZerosLike(weights))
 }
 
-// resized is a plane [batch, h, w] of bytes in float32, with the rows and columns that the matrices say.
-func resized(plane, rows, columns *Node) *Node {
-	plane = ConvertDType(plane, dtypes.Float32)
-	plane = Einsum("boh,bhw->bow", rows, plane)
-	return Einsum("bow,bpw->bop", plane, columns)
+// resized is a plane [batch, h, w] of bytes, less 128, with the rows and columns that the matrices say. The products are
+// in the network's type: in bf16, which has all bytes less 128 exactly, weights and results are off by 2⁻⁹ of their
+// size, half a level at most each, as the network's input then is; they take half the memory.
+func resized(plane, rows, columns *Node, dtype dtypes.DType) *Node {
+	plane = ConvertDType(AddScalar(ConvertDType(plane, dtypes.Float32), -128), dtype)
+	plane = Einsum("boh,bhw->bow", ConvertDType(rows, dtype), plane)
+	return ConvertDType(Einsum("bow,bpw->bop", plane, ConvertDType(columns, dtype)), dtypes.Float32)
 }
 
 // slotPlanes are the planes of slots of YCbCr 4:2:0, bytes [batch, slot]: Y of height × width, then Cb, then Cr.
@@ -69,12 +71,13 @@ func slotPlanes(slots *Node, height, width int) (y, cb, cr *Node) {
 
 // fromPlanes cuts the spans out of planes of YCbCr 4:2:0, bytes [batch, height, width], resizes them to side × side and
 // returns RGB from 0 to 255, [batch, side, side, 3] in float32. The conversion is JPEG's (ITU-R BT.601, full range).
-func fromPlanes(y, cb, cr *Node, side int, rows, columns span, mirrored *Node) *Node {
+func fromPlanes(y, cb, cr *Node, side int, rows, columns span, mirrored *Node, dtype dtypes.DType) *Node {
 	height, width := y.Shape().Dimensions[1], y.Shape().Dimensions[2]
-	y = resized(y, resizeMatrix(rows, nil, side, height), resizeMatrix(columns, mirrored, side, width))
+	y = AddScalar(resized(y, resizeMatrix(rows, nil, side, height), resizeMatrix(columns, mirrored, side, width), dtype),
+		128)
 	down := resizeMatrix(rows.halved(), nil, side, height/2)
 	across := resizeMatrix(columns.halved(), mirrored, side, width/2)
-	cb, cr = AddScalar(resized(cb, down, across), -128), AddScalar(resized(cr, down, across), -128)
+	cb, cr = resized(cb, down, across, dtype), resized(cr, down, across, dtype)
 	rgb := Stack([]*Node{
 		Add(y, MulScalar(cr, 1.402)),
 		Sub(Sub(y, MulScalar(cb, 0.344136)), MulScalar(cr, 0.714136)),
