@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"image"
+	"image/png"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -136,7 +138,7 @@ func incomplete(args []string) bool {
 // elsewhere are words of commands that need a GPU, a download, another machine or an interrupt.
 var elsewhere = []string{"cifar10", "cuda", "fashion-mnist", "nats", "serve", "worker", "resnet18", "vgg11",
 	"mobilenetv2", "regnetx200", "bench", "RUN",
-	"big.svm", "--resume", "--listen", "docs/results/"}
+	"big.svm", "ILSVRC2012", "tiny-imagenet", "imagenette", "--resume", "--listen", "docs/results/"}
 
 // shorter are flags that make a command of the documentation short enough for a test. The last value of a flag counts.
 var shorter = map[string]string{"train": "--epochs 1 --no-study",
@@ -199,6 +201,23 @@ func readersFiles(t *testing.T) string {
 	write(t, dir, "test.csv", table(20))
 	write(t, dir, "new.csv", "height,width\n1,2\n3,4\n")
 	write(t, dir, "train.svm", strings.Repeat(separable, 5))
+	for class := range 2 {
+		folder := filepath.Join(dir, "pictures", fmt.Sprint("class", class))
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 12 {
+			m := image.NewGray(image.Rect(0, 0, 50+i, 40))
+			for k := range m.Pix {
+				m.Pix[k] = byte(k*(class+i+1) + 100*class)
+			}
+			var b strings.Builder
+			if err := png.Encode(&b, m); err != nil {
+				t.Fatal(err)
+			}
+			write(t, folder, fmt.Sprint(i, ".png"), b.String())
+		}
+	}
 	write(t, dir, "queue.toml", "job = \"train\"\n[settings]\nepochs = 1\nno_study = true\n[[entry]]\nsettings = { p = 3 }\n")
 	write(t, dir, "p.toml", "job = \"margin\"\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n")
 	return dir

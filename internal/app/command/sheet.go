@@ -21,7 +21,8 @@ const (
 	sheetColumns = 8
 	sheetTile    = 112
 	sheetGap     = 6
-	sheetLabel   = 168 // width of the names
+	sheetLetter  = 7   // width of a letter
+	sheetNames   = 168 // width of the names at most
 )
 
 // drawSheet draws images of the first and last classes and some between them, as a PNG.
@@ -31,7 +32,12 @@ func drawSheet(s *images.Set) ([]byte, error) {
 	for r := range rows {
 		chosen[r*(len(s.Classes)-1)/max(rows-1, 1)] = r
 	}
-	sheet := image.NewRGBA(image.Rect(0, 0, sheetLabel+sheetColumns*(sheetTile+sheetGap)+sheetGap,
+	names := 0
+	for class := range chosen {
+		names = max(names, sheetLetter*len([]rune(s.Classes[class]))+2*sheetGap)
+	}
+	names = min(names, sheetNames)
+	sheet := image.NewRGBA(image.Rect(0, 0, names+sheetColumns*(sheetTile+sheetGap)+sheetGap,
 		rows*(sheetTile+sheetGap)+sheetGap))
 	draw.Draw(sheet, sheet.Rect, image.White, image.Point{}, draw.Src)
 	for class, r := range chosen {
@@ -47,7 +53,7 @@ func drawSheet(s *images.Set) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		x, y := sheetLabel+filled[r]*(sheetTile+sheetGap), sheetGap+r*(sheetTile+sheetGap)
+		x, y := names+filled[r]*(sheetTile+sheetGap), sheetGap+r*(sheetTile+sheetGap)
 		place(sheet, picture, image.Rect(x, y, x+sheetTile, y+sheetTile))
 		filled[r]++
 	}
@@ -71,7 +77,7 @@ func place(on *image.RGBA, p image.Image, tile image.Rectangle) {
 
 // write writes a name, shortened to the room there is. The font has ASCII only.
 func write(on *image.RGBA, name string, x, y int) {
-	const most = (sheetLabel - 2*sheetGap) / 7
+	const most = (sheetNames - 2*sheetGap) / sheetLetter
 	letters := []rune(name)
 	if len(letters) > most {
 		letters = append(letters[:most-2], '.', '.')
