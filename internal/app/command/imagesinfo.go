@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bregman-ml/bregman/images"
@@ -142,8 +143,19 @@ func sizes(p *images.Pack) string {
 	slices.Sort(heights)
 	slices.Sort(widths)
 	n := len(heights)
-	return fmt.Sprintf("heights %d to %d, median %d, widths %d to %d, median %d", heights[0], heights[n-1], heights[n/2],
-		widths[0], widths[n-1], widths[n/2])
+	if heights[0] == heights[n-1] && widths[0] == widths[n-1] {
+		return fmt.Sprintf("all are %d×%d", heights[0], widths[0])
+	}
+	return fmt.Sprintf("heights %s, median %d, widths %s, median %d", span(int(heights[0]), int(heights[n-1])),
+		heights[n/2], span(int(widths[0]), int(widths[n-1])), widths[n/2])
+}
+
+// span is a range in words.
+func span(least, most int) string {
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
 }
 
 // kinds lists what was found, the most frequent first.
@@ -163,9 +175,9 @@ func kinds(count map[string]int) string {
 func (s imagesInfo) printClasses(w io.Writer) {
 	train, test := s.perClass()
 	if len(s.Classes) > mostClasses {
-		fmt.Fprintf(w, "  classes %s … %s; %d to %d training and %d to %d test pictures in each (all: --json)\n",
-			strings.Join(s.Classes[:3], ", "), s.Classes[len(s.Classes)-1], slices.Min(train), slices.Max(train),
-			slices.Min(test), slices.Max(test))
+		fmt.Fprintf(w, "  classes %s … %s; %s training and %s test pictures in each (all: --json)\n",
+			strings.Join(s.Classes[:3], ", "), s.Classes[len(s.Classes)-1], span(slices.Min(train), slices.Max(train)),
+			span(slices.Min(test), slices.Max(test)))
 		return
 	}
 	t := render.Table{Header: []string{"  class", "training", "test"}}
