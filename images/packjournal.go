@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -50,10 +51,11 @@ type journalState struct {
 	Sums  colourSums     `json:"sums"` // of the training pictures
 }
 
-// Blocks are written so often: what a kill can cost.
-const (
+// Blocks are written so often, which is what a kill can cost, and progress is shown so often. Tests change them.
+var (
 	blockPictures = 8192
 	blockTime     = 2 * time.Second
+	progressTime  = 200 * time.Millisecond
 )
 
 func journalLine(v any) ([]byte, error) {
@@ -274,7 +276,7 @@ func (w *packing) pictures(ctx context.Context, progress PackProgress) error {
 		<-j.done
 		if bad == nil && ctx.Err() == nil {
 			bad = w.write(j)
-			if bad == nil && time.Since(shown) > 200*time.Millisecond {
+			if bad == nil && time.Since(shown) > progressTime {
 				progress("packing", w.at.Next, len(w.items))
 				shown = time.Now()
 			}
@@ -433,7 +435,7 @@ func (w *packing) publish() error {
 	if err := os.Rename(w.part, w.out); err != nil {
 		return errNoRoom(w.out, err)
 	}
-	if err := os.Remove(w.log); err != nil {
+	if err := os.Remove(w.log); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return errNoRoom(w.log, err)
 	}
 	return nil

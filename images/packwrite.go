@@ -293,10 +293,10 @@ func (p *Packer) Write(ctx context.Context, progress PackProgress) (*PackReport,
 	}
 	checking := time.Now()
 	if err := checkPack(ctx, w.part, func(done, total int) { progress("checking", done, total) }); err != nil {
-		if ctx.Err() == nil { // what is there is of no use
-			err = fmt.Errorf("%w; %s and %s are to be deleted", err, w.part, w.log)
+		if ctx.Err() != nil {
+			return nil, fail(p.out, "stopped while the file was checked: the same command continues there")
 		}
-		return nil, err
+		return nil, fmt.Errorf("%w; %s and %s are to be deleted", err, w.part, w.log) // what is there is of no use
 	}
 	r.Checking = time.Since(checking).Seconds()
 	if r.Problems = w.problems(); len(r.Problems) > 0 {
@@ -321,6 +321,8 @@ func (p *Packer) complete() (*PackReport, error) {
 	if IsPack(p.out) {
 		old, err := OpenPack(p.out)
 		if err == nil && old.Fingerprint == p.fingerprint() {
+			_, log := p.paths()
+			_ = os.Remove(log) // there is one if a kill came just after the file got its name
 			return &PackReport{Pack: old, Complete: true}, nil
 		}
 		if err == nil {
@@ -377,7 +379,7 @@ func (p *Pack) Verify(ctx context.Context, progress func(done, total int)) error
 	}
 	finished := make(chan struct{})
 	go func() { wg.Wait(); close(finished) }()
-	tick := time.NewTicker(200 * time.Millisecond)
+	tick := time.NewTicker(progressTime)
 	defer tick.Stop()
 	for {
 		select {
