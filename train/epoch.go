@@ -91,9 +91,13 @@ func (x *Session) clearStatistics() error {
 func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(steps int)) (Epoch, error) {
 	out := Epoch{Epoch: epoch + 1}
 	err := engine.Try(func() error {
-		if err := x.setPlan(r.Seed, epoch+1); err != nil {
+		stream, err := x.setPlan(r.Seed, epoch+1)
+		if err != nil {
 			return err
 		}
+		var flow flow
+		defer func() { out.Limit, out.Waited = flow.limit(out.Seconds) }()
+		defer func() { flow = stream.close() }()
 		if err := x.clearStatistics(); err != nil {
 			return err
 		}
@@ -103,15 +107,11 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 			return err
 		}
 		begin := time.Now()
-		stream := x.feed.stream(ctx, x.plan, x.settings.Batch)
-		var flow flow
-		defer func() { out.Limit, out.Waited = flow.limit(out.Seconds) }()
-		defer func() { flow = stream.close() }()
 		for k := range x.PerEpoch {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			in, err := stream.next()
+			in, err := stream.next(ctx)
 			if err != nil {
 				return err
 			}
@@ -186,35 +186,48 @@ func (x *Session) firstBad() (int, error) {
 
 // drawn is an epoch's plan.
 type drawn struct {
-	seed  uint64
-	epoch int
-	plan  *tensors.Tensor // on the engine
-	rows  []int32
+	seed   uint64
+	epoch  int
+	plan   *tensors.Tensor // on the engine
+	stream stream          // of its pictures, begun
 }
 
-// drawNext draws an epoch for setPlan and sends it to the engine.
+// drop frees the plan of a run that ended.
+func (d *drawn) drop() error {
+	if d.plan == nil {
+		return nil
+	}
+	d.stream.close()
+	err := d.plan.FinalizeAll()
+	*d = drawn{}
+	return err
+}
+
+// drawNext draws an epoch for setPlan, sends it to the engine and begins to read its pictures.
 func (x *Session) drawNext(seed uint64, epoch int) error {
-	if x.next.plan != nil { // of a run that ended
-		if err := x.next.plan.FinalizeAll(); err != nil {
-			return err
-		}
+	if err := x.next.drop(); err != nil {
+		return err
 	}
 	rows := x.feed.draw(x.PerEpoch*x.settings.Batch, seed, epoch)
 	plan := tensors.FromFlatDataAndDimensions(rows, x.PerEpoch, x.settings.Batch, x.feed.rowWidth())
-	x.next = drawn{seed, epoch, plan, rows}
+	x.next = drawn{seed, epoch, plan, x.feed.stream(rows, x.settings.Batch)}
 	return x.next.plan.MaterializeOnDevice(x.engine.Backend, false, 0)
 }
 
-// setPlan gives the steps an epoch to train. It draws it, unless drawNext did.
-func (x *Session) setPlan(seed uint64, epoch int) error {
+// setPlan gives the steps an epoch to train, and returns its pictures. It draws it, unless drawNext did.
+func (x *Session) setPlan(seed uint64, epoch int) (stream, error) {
 	if x.next.plan == nil || x.next.seed != seed || x.next.epoch != epoch {
 		if err := x.drawNext(seed, epoch); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	plan := x.next.plan
-	x.plan, x.next = x.next.rows, drawn{}
-	return x.store.GetVariable(planVar).SetValue(plan)
+	d := x.next
+	x.next = drawn{}
+	if err := x.store.GetVariable(planVar).SetValue(d.plan); err != nil {
+		d.stream.close()
+		return nil, err
+	}
+	return d.stream, nil
 }
 
 func (x *Session) scalar(path string) (float64, error) {
@@ -243,10 +256,10 @@ func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Sc
 	if each == nil {
 		each = func(int) {}
 	}
-	stream := x.feed.scan(ctx, testPart, x.test)
+	stream := x.feed.scan(testPart, x.test)
 	defer stream.close()
 	handOver := func(int) ([]*tensors.Tensor, error) {
-		in, err := stream.next()
+		in, err := stream.next(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -34,16 +34,18 @@ type feed interface {
 	// streams reports whether graphs take slots from the host, and slot is how many bytes each has.
 	streams() bool
 	slot() int
-	// stream gives the pictures of a plan of training examples, batch by batch.
-	stream(ctx context.Context, plan []int32, batch int) stream
+	// stream begins to give the pictures of a plan of training examples, batch by batch.
+	stream(plan []int32, batch int) stream
 	// scan gives the pictures first, first+b, … of a part, b at a time; the last batch begins earlier, so that it is full.
-	scan(ctx context.Context, from part, b int) stream
+	scan(from part, b int) stream
+	// free frees what streams share. None may be open.
+	free()
 }
 
 // stream gives batches one after the other.
 type stream interface {
 	// next is the next batch. It is valid until the next call but one.
-	next() (batch, error)
+	next(ctx context.Context) (batch, error)
 	// close ends it. No goroutine is left.
 	close() flow
 }

@@ -296,7 +296,7 @@ func TestThePlanDrawnAheadIsTheNextEpochs(t *testing.T) {
 	}
 	x.drawNext(r.Seed, 2)
 	for _, c := range []drawn{{seed: r.Seed + 1, epoch: 2}, {seed: r.Seed, epoch: 3}, {seed: r.Seed, epoch: 2}} {
-		if err := x.setPlan(c.seed, c.epoch); err != nil {
+		if _, err := x.setPlan(c.seed, c.epoch); err != nil {
 			t.Fatal(err)
 		}
 		v, err := x.store.GetVariable(planVar).Value()

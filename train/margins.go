@@ -112,10 +112,10 @@ func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err e
 			}
 		}
 		b := x.trainBatch()
-		stream := x.feed.scan(ctx, trainPart, b)
+		stream := x.feed.scan(trainPart, b)
 		defer stream.close()
 		handOver := func(int) ([]*tensors.Tensor, error) {
-			in, err := stream.next()
+			in, err := stream.next(ctx)
 			if err != nil {
 				return nil, err
 			}

@@ -20,6 +20,7 @@ type packed struct {
 	*Session
 	resident bool
 	window   window
+	pool     slotPool // of training
 }
 
 var _ feed = packed{}
@@ -48,7 +49,17 @@ const (
 )
 
 func newPacked(x *Session) packed {
-	return packed{x, !x.settings.Stream, newWindow(x.set)}
+	p := packed{Session: x, resident: !x.settings.Stream, window: newWindow(x.set)}
+	if !p.resident {
+		p.pool = newSlotPool(x.settings.Batch, p.slot())
+	}
+	return p
+}
+
+func (x packed) free() {
+	if x.pool != nil {
+		x.pool.free()
+	}
 }
 
 func (x packed) rowWidth() int { return packFields }
@@ -142,16 +153,16 @@ func (x packed) prepared(path string, rows, slots *Node, side int) *Node {
 	return x.normalized(fromPlanes(y, cb, cr, side, down, across, mirrored, x.dtype))
 }
 
-func (x packed) stream(ctx context.Context, plan []int32, b int) stream {
+func (x packed) stream(plan []int32, b int) stream {
 	if x.resident {
 		return nothing{}
 	}
-	return x.read(ctx, x.set.Train.Packed, len(plan)/packFields/b, b, func(k int) []int32 {
+	return x.read(x.set.Train.Packed, len(plan)/packFields/b, b, func(k int) []int32 {
 		return plan[k*b*packFields : (k+1)*b*packFields]
-	}, false)
+	}, x.pool, false)
 }
 
-func (x packed) scan(ctx context.Context, from part, b int) stream {
+func (x packed) scan(from part, b int) stream {
 	entries, n, every := x.set.Test.Packed, x.set.Test.Len(), 1
 	if from == trainPart {
 		entries = x.set.Train.Packed
@@ -170,7 +181,7 @@ func (x packed) scan(ctx context.Context, from part, b int) stream {
 	if x.resident {
 		return &rowStream{b: b, rows: rows}
 	}
-	return x.read(ctx, entries, (n+b-1)/b, b, rows, true)
+	return x.read(entries, (n+b-1)/b, b, rows, nil, true)
 }
 
 // rowStream gives rows of pictures that are on the engine.
@@ -179,7 +190,7 @@ type rowStream struct {
 	rows func(k int) []int32
 }
 
-func (s *rowStream) next() (batch, error) {
+func (s *rowStream) next(context.Context) (batch, error) {
 	s.k++
 	return batch{where: tensors.FromFlatDataAndDimensions(s.rows(s.k-1), s.b, packFields)}, nil
 }

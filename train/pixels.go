@@ -51,20 +51,22 @@ func (x pixels) inOrder(from part, first, _ *Node, b, _ int) *Node {
 	return x.normalized(pictures)
 }
 
-func (x pixels) stream(context.Context, []int32, int) stream { return nothing{} }
+func (x pixels) stream([]int32, int) stream { return nothing{} }
 
-func (x pixels) scan(_ context.Context, _ part, b int) stream { return &countUp{step: b} }
+func (x pixels) scan(_ part, b int) stream { return &countUp{step: b} }
+
+func (x pixels) free() {}
 
 // nothing is the stream of graphs that need no input.
 type nothing struct{}
 
-func (nothing) next() (batch, error) { return batch{}, nil }
-func (nothing) close() flow          { return flow{} }
+func (nothing) next(context.Context) (batch, error) { return batch{}, nil }
+func (nothing) close() flow                         { return flow{} }
 
 // countUp is the stream of graphs that need the index of a first picture.
 type countUp struct{ first, step int }
 
-func (c *countUp) next() (batch, error) {
+func (c *countUp) next(context.Context) (batch, error) {
 	c.first += c.step
 	return batch{where: tensors.FromScalar(int32(c.first - c.step))}, nil
 }

@@ -41,16 +41,17 @@ func MeasureReading(ctx context.Context, set *images.Set, batch int, seconds flo
 	}
 	set, batch = &long, min(batch, long.Train.Len())
 	x := newPacked(&Session{set: set, settings: Settings{Augment: true, Stream: true, Batch: batch}})
+	defer x.free()
 	var m runtime.MemStats
 	for epoch := 1; out.Seconds < seconds; epoch++ {
 		plan := x.draw(set.Train.Len()/batch*batch, 1, epoch)
 		runtime.ReadMemStats(&m)
 		before, begin := m.TotalAlloc, time.Now()
-		s := x.stream(ctx, plan, batch)
+		s := x.stream(plan, batch)
 		var err error
 		n := 0
 		for ; n < len(plan) && err == nil && out.Seconds+time.Since(begin).Seconds() < seconds; n += batch * packFields {
-			if _, err = s.next(); err != nil {
+			if _, err = s.next(ctx); err != nil {
 				break
 			}
 			out.Images += batch

@@ -56,7 +56,6 @@ type Session struct {
 	dtype    dtypes.DType
 	start    []Layer   // the weights that the run began with; nil: not known
 	began    string    // their hash
-	plan     []int32   // of the epoch that is trained
 	next     drawn     // the plan of the next epoch, if it is drawn already
 	lastRow  []float32 // of the log of steps, by the last step of the epoch before
 
@@ -270,6 +269,10 @@ func (x *Session) Close() {
 		if e != nil {
 			e.Finalize()
 		}
+	}
+	_ = x.next.drop() // the session ends
+	if x.feed != nil {
+		x.feed.free()
 	}
 	x.store.Finalize()
 }

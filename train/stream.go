@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -104,16 +105,34 @@ func fill(ctx context.Context, by []*images.PackReader, n int, read func(r *imag
 // slotsAhead is how many batches are read ahead: two that steps may use, one that is on the engine, one being read.
 const slotsAhead = 4
 
+// slotPool has the buffers of streams, which use them again: memory does not grow, and an epoch begins at once.
+type slotPool chan *tensors.Tensor
+
+func newSlotPool(batch, slot int) slotPool {
+	p := make(slotPool, slotsAhead)
+	for range slotsAhead {
+		p <- tensors.FromShape(shapes.Make(dtypes.Uint8, batch, slot))
+	}
+	return p
+}
+
+// free frees the buffers. No stream may have any.
+func (p slotPool) free() {
+	for range len(p) {
+		_ = (<-p).FinalizeAll() // there is nothing to do about an error
+	}
+}
+
 // reading is a stream of a packed file's pictures: one goroutine reads batches in order, on all cores, a second one
-// sends them to the engine, while steps use the ones before. Buffers are used again, so that memory does not grow.
+// sends them to the engine, while steps use the ones before.
 type reading struct {
 	cancel context.CancelFunc
-	free   chan *tensors.Tensor
+	pool   slotPool
+	own    bool // the pool is freed at the end
 	ready  chan result
 	done   chan struct{}
 	used   []*tensors.Tensor // given to the caller, the oldest first
-	all    []*tensors.Tensor
-	flow   flow // of the reader until done is closed, but for starved
+	flow   flow              // of the reader until done is closed, but for starved
 	wait   time.Duration
 }
 
@@ -122,28 +141,26 @@ type result struct {
 	err error
 }
 
-// read begins to read count batches of b pictures, whose rows are rows(k). With tell, next gives the rows, too. Without
-// an engine the pictures stay on the host.
-func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b int, rows func(k int) []int32,
+// read begins to read count batches of b pictures, whose rows are rows(k), into buffers of a pool, or of its own if that
+// is nil. With tell, next gives the rows, too. Without an engine the pictures stay on the host.
+func (x packed) read(entries []images.PackEntry, count, b int, rows func(k int) []int32, pool slotPool,
 	tell bool) stream {
-	ctx, cancel := context.WithCancel(ctx)
-	r := &reading{cancel: cancel, free: make(chan *tensors.Tensor, slotsAhead), ready: make(chan result, slotsAhead),
+	slot := x.window.slot()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &reading{cancel: cancel, pool: pool, own: pool == nil, ready: make(chan result, slotsAhead),
 		done: make(chan struct{})}
-	pack, slot := x.set.Pack, x.window.slot()
-	for range min(slotsAhead, count) {
-		t := tensors.FromShape(shapes.Make(dtypes.Uint8, b, slot))
-		r.all = append(r.all, t)
-		r.free <- t
+	if r.own {
+		r.pool = newSlotPool(b, slot)
 	}
 	filled := make(chan result, slotsAhead)
 	go func() {
 		defer close(filled)
-		by := readers(pack)
+		by := readers(x.set.Pack)
 		r.flow.workers = len(by)
 		for k := range count {
 			var t *tensors.Tensor
 			select {
-			case t = <-r.free:
+			case t = <-r.pool:
 			case <-ctx.Done():
 				return
 			}
@@ -184,29 +201,37 @@ func (x packed) read(ctx context.Context, entries []images.PackEntry, count, b i
 	return r
 }
 
-func (r *reading) next() (batch, error) {
+func (r *reading) next(ctx context.Context) (batch, error) {
 	if len(r.used) > 1 { // the one before the last: a step may still be about to start with the last
-		r.free <- r.used[0]
+		r.pool <- r.used[0]
 		r.used = r.used[1:]
 	}
 	begin := time.Now()
-	out, ok := <-r.ready
-	r.wait += time.Since(begin)
-	if !ok {
-		return batch{}, context.Canceled
+	defer func() { r.wait += time.Since(begin) }()
+	select {
+	case <-ctx.Done():
+		return batch{}, ctx.Err()
+	case out, ok := <-r.ready:
+		if !ok {
+			return batch{}, errors.New("a stream of pictures has no more batches")
+		}
+		r.used = append(r.used, out.slots)
+		return out.batch, out.err
 	}
-	if out.err != nil {
-		return batch{}, out.err
-	}
-	r.used = append(r.used, out.slots)
-	return out.batch, nil
 }
 
 func (r *reading) close() flow {
 	r.cancel()
 	<-r.done
-	for _, t := range r.all {
-		_ = t.FinalizeAll() // the buffers of a stream that ended: there is nothing to do about an error
+	for out := range r.ready {
+		r.used = append(r.used, out.slots)
+	}
+	for _, t := range r.used {
+		r.pool <- t
+	}
+	r.used = nil
+	if r.own {
+		r.pool.free()
 	}
 	f := r.flow
 	f.starved = r.wait

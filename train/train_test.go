@@ -293,7 +293,7 @@ func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 	if err := x.Start(r); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.setPlan(r.Seed, 1); err != nil {
+	if _, err := x.setPlan(r.Seed, 1); err != nil {
 		t.Fatal(err)
 	}
 	want, weightsThen := -1, ""
