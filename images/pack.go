@@ -1,6 +1,7 @@
 package images
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"image"
+	"image/jpeg"
 	"io"
 	"os"
 	"time"
@@ -213,7 +215,8 @@ func (p *Pack) nameOf(e PackEntry) string {
 type PackReader struct {
 	p       *Pack
 	buf     []byte
-	decoder jpegDecoder
+	jpeg    jpegInfo
+	decoder baseline
 
 	// How the time of Read went so far: reading bytes, and decoding or copying them into slots.
 	DiskTime, DecodeTime time.Duration
@@ -238,20 +241,21 @@ func (r *PackReader) Read(e PackEntry, dst []byte) error {
 // rounded to even ones, outwards, so that luma and chroma stay together. What lies outside the picture is left as it
 // is in dst. It panics if the part does not fit.
 func (r *PackReader) ReadCrop(e PackEntry, crop image.Rectangle, dst Planes, at image.Point) error {
-	from, err := r.planes(e)
+	crop = image.Rect(crop.Min.X&^1, crop.Min.Y&^1, (crop.Max.X+1)&^1, (crop.Max.Y+1)&^1).Intersect(e.rect())
+	from, err := r.planes(e, crop)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	crop = image.Rect(crop.Min.X&^1, crop.Min.Y&^1, (crop.Max.X+1)&^1, (crop.Max.Y+1)&^1)
-	crop = crop.Intersect(image.Rect(0, 0, int(e.Width), int(e.Height)))
 	dst.copyFrom(from, crop, image.Pt(at.X&^1, at.Y&^1))
 	r.DecodeTime += time.Since(begin)
 	return nil
 }
 
-// planes reads and decodes a picture. They are valid until the next call.
-func (r *PackReader) planes(e PackEntry) (planes, error) {
+func (e PackEntry) rect() image.Rectangle { return image.Rect(0, 0, int(e.Width), int(e.Height)) }
+
+// planes reads a picture and decodes at least the part that crop touches. They are valid until the next call.
+func (r *PackReader) planes(e PackEntry, crop image.Rectangle) (planes, error) {
 	begin := time.Now()
 	b, err := r.stored(e)
 	read := time.Now()
@@ -264,12 +268,33 @@ func (r *PackReader) planes(e PackEntry) (planes, error) {
 	if e.Kind == PackRaw {
 		return rawPlanes(b, h, w), nil
 	}
-	p, err := r.decoder.planes(b)
+	p, err := r.decode(b, crop)
 	if err == nil && (p.h != h || p.w != w || !p.half()) {
 		err = fmt.Errorf("%d×%d pixels, the index has %d×%d", p.h, p.w, h, w)
 	}
 	if err != nil {
 		return planes{}, repack(r.p.path, fmt.Sprintf("%s: %s", r.p.nameOf(e), cause(err)))
+	}
+	return p, nil
+}
+
+// decode decodes a stored JPEG: one that the packer wrote, or else any of YCbCr. A decoder's panic is an error.
+func (r *PackReader) decode(b []byte, crop image.Rectangle) (p planes, err error) {
+	defer func() {
+		if bad := recover(); bad != nil {
+			err = fmt.Errorf("the decoder failed: %v", bad)
+		}
+	}()
+	if err := r.jpeg.parse(b); err == nil && r.jpeg.simple() {
+		return r.decoder.decode(&r.jpeg, b, crop)
+	}
+	img, err := jpeg.Decode(bytes.NewReader(b))
+	if err != nil {
+		return planes{}, err
+	}
+	p, ok := planesOf(img)
+	if !ok {
+		return planes{}, errors.New("not a picture of luma and chroma")
 	}
 	return p, nil
 }

@@ -27,10 +27,11 @@ type jpegInfo struct {
 	wideQuantiser bool     // 16 bits: not baseline
 	end           int      // after the marker of the end
 
-	tables [2][4][]byte // Huffman tables of the first scan, DC and AC: 16 counts, then the values
+	tables     [2][4][]byte // Huffman tables of the first scan, DC and AC: 16 counts, then the values
+	quantisers [4][]byte    // of the first scan, 64 bytes each
 }
 
-type jpegComponent struct{ id, h, v byte }
+type jpegComponent struct{ id, h, v, quantiser byte }
 
 // jpegScan is the header of a scan and where its data are.
 type jpegScan struct {
@@ -144,8 +145,11 @@ func (j *jpegInfo) parse(b []byte) error {
 			err = j.header(m, body)
 		case m == 0xdb:
 			for len(body) > 0 {
-				wide := int(body[0] >> 4)
+				wide, table := int(body[0]>>4), body[0]&15
 				j.wideQuantiser = j.wideQuantiser || wide != 0
+				if wide == 0 && len(body) >= 65 && table < 4 && j.scans == 0 {
+					j.quantisers[table] = body[1:65]
+				}
 				body = body[min(len(body), 65+64*wide):]
 			}
 		case m == 0xdd && len(body) == 2:
@@ -221,7 +225,7 @@ func (j *jpegInfo) header(marker byte, body []byte) error {
 	}
 	for i := range j.n {
 		c := body[6+3*i:]
-		j.comp[i] = jpegComponent{c[0], c[1] >> 4, c[1] & 15}
+		j.comp[i] = jpegComponent{c[0], c[1] >> 4, c[1] & 15, c[2] & 3}
 		if h, v := j.comp[i].h, j.comp[i].v; h < 1 || h > 4 || v < 1 || v > 4 {
 			return damagedJPEG("its sampling factors are wrong")
 		}
@@ -387,9 +391,9 @@ func (j *jpegInfo) most() (h, v int) {
 	return h, v
 }
 
-// fast reports whether jpegn decodes the picture as libjpeg does: baseline, all components in one scan, grey or YCbCr
-// with one sample of chroma in each unit.
-func (j *jpegInfo) fast() bool {
+// simple reports whether the picture is one for the decoder baseline: all components in one scan, grey or YCbCr with
+// one sample of chroma in each unit.
+func (j *jpegInfo) simple() bool {
 	s := &j.scan
 	if j.frame != 0xc0 || j.scans != 1 || s.n != j.n || j.n > 3 || j.wideQuantiser || j.adobe == 0 || j.named("RGB") ||
 		s.spectrum != [3]byte{0, 63, 0} {
@@ -398,29 +402,6 @@ func (j *jpegInfo) fast() bool {
 	for i := range j.n {
 		if s.comp[i] != i || i > 0 && (j.comp[i].h != 1 || j.comp[i].v != 1) {
 			return false
-		}
-	}
-	return true
-}
-
-// endsFlat reports whether the last unit of a picture that jpegn decoded has one colour, as it has when data were
-// missing. p has the whole unit, also what lies outside the picture.
-func (j *jpegInfo) endsFlat(p planes) bool {
-	h, v := 8, 8
-	if j.n > 1 {
-		h, v = 8*int(j.comp[0].h), 8*int(j.comp[0].v)
-	}
-	return flatCorner(p.y, p.ys, h, v) && (p.cb == nil || flatCorner(p.cb, p.cs, 8, 8) && flatCorner(p.cr, p.cs, 8, 8))
-}
-
-// flatCorner reports whether the last w columns of the last h rows have one value.
-func flatCorner(plane []byte, stride, w, h int) bool {
-	for row := range h {
-		end := len(plane) - row*stride
-		for _, v := range plane[end-w : end] {
-			if v != plane[len(plane)-1] {
-				return false
-			}
 		}
 	}
 	return true

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/gen2brain/jpegn"
 )
 
 // found is what a picture file is, as far as statistics care. It is a set of bits.
@@ -67,7 +65,7 @@ type sourceHeader struct {
 	Height, Width int
 	Found         found
 	// stored reports whether the file may be stored as it is: a baseline JPEG of 8 bits, with Huffman codes and one scan,
-	// grey or 4:2:0 in YCbCr. Call complete before storing a file that is not decoded.
+	// grey or 4:2:0 in YCbCr. Only planes finds out whether its data are whole.
 	stored bool
 
 	jpeg jpegInfo
@@ -76,9 +74,9 @@ type sourceHeader struct {
 
 // sourceDecoder decodes picture files. It has buffers that it reuses: one goroutine has one decoder.
 type sourceDecoder struct {
-	r    bytes.Reader
-	buf  []byte
-	skim skimmer
+	r        bytes.Reader
+	buf      []byte
+	baseline baseline
 }
 
 // look reads the header and walks to the end of the file; it decodes no pixels. The error says in plain words why the
@@ -134,7 +132,7 @@ func (h *sourceHeader) lookJPEG(b []byte) error {
 	if err := j.parse(b); err != nil {
 		return err
 	}
-	if err := h.size(j.height, j.width, !j.fast()); err != nil {
+	if err := h.size(j.height, j.width, !j.simple()); err != nil {
 		return err
 	}
 	// Each block takes one bit of DC at least; without progression, one of AC too.
@@ -170,24 +168,12 @@ func (h *sourceHeader) lookJPEG(b []byte) error {
 				"convert it to RGB")
 		}
 	}
-	h.stored = j.fast() && j.plain() && (j.n == 1 || h.Found&found420 != 0)
+	h.stored = j.simple() && j.plain() && (j.n == 1 || h.Found&found420 != 0)
 	return nil
 }
 
-// complete reports why the data of a picture do not hold all of it, or nil. It reads the Huffman codes of a baseline
-// JPEG without computing pixels, in a third of the time. Of other files it says nothing: decode them. b is what look
-// was given.
-func (d *sourceDecoder) complete(h sourceHeader, b []byte) error {
-	if !h.jpeg.fast() {
-		return nil
-	}
-	return d.skim.complete(&h.jpeg, b)
-}
-
 // planes decodes the file that look was given. The result is valid until the next call. Colours are JPEG's Y, Cb and
-// Cr, of full range. A file without all of its picture is an error. Two kinds are not found: of a baseline JPEG, data
-// that end in the last unit of the picture, 8×8 to 32×16 pixels, if the marker of the end follows, which complete does
-// find; and of a progressive one, whole scans that are missing.
+// Cr, of full range. A file without all of its picture is an error, but for a progressive JPEG whose scans are missing.
 func (d *sourceDecoder) planes(h sourceHeader, b []byte) (p planes, err error) {
 	if h.Height == 0 {
 		return planes{}, errors.New("no header was read")
@@ -211,16 +197,8 @@ func (d *sourceDecoder) planes(h sourceHeader, b []byte) (p planes, err error) {
 		}
 		return d.convert(img, h.Found&foundGrey != 0)
 	}
-	if h.jpeg.fast() {
-		p, ok := d.fast(b)
-		if !ok || h.jpeg.restart > 0 || h.jpeg.endsFlat(p) {
-			if err := d.complete(h, b); err != nil {
-				return planes{}, err
-			}
-		}
-		if ok {
-			return p, nil
-		}
+	if h.jpeg.simple() {
+		return d.baseline.decode(&h.jpeg, b, image.Rect(0, 0, h.Width, h.Height))
 	}
 	d.r.Reset(b)
 	img, err := jpeg.Decode(&d.r)
@@ -228,22 +206,6 @@ func (d *sourceDecoder) planes(h sourceHeader, b []byte) (p planes, err error) {
 		return planes{}, fmt.Errorf("a truncated or damaged JPEG (%s)", cause(err))
 	}
 	return d.convert(img, false)
-}
-
-// fast decodes with the faster of the two decoders. It reports whether that worked. Data that are missing or wrong do
-// not stop that decoder: it leaves the rest of the picture, or of the restart interval, flat.
-func (d *sourceDecoder) fast(b []byte) (p planes, ok bool) {
-	defer func() {
-		if recover() != nil {
-			p, ok = planes{}, false
-		}
-	}()
-	d.r.Reset(b)
-	img, err := jpegn.Decode(&d.r)
-	if err != nil {
-		return planes{}, false
-	}
-	return planesOf(img)
 }
 
 // convert makes planes of what the standard library's decoders return. Colours that are not YCbCr become 4:4:4, in the

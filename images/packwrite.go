@@ -368,7 +368,7 @@ func (p *Pack) Verify(ctx context.Context, progress func(done, total int)) error
 				if i >= n {
 					return
 				}
-				if _, err := r.planes(entry(i)); err != nil {
+				if _, err := r.planes(entry(i), entry(i).rect()); err != nil {
 					errs <- err
 					cancel()
 					return

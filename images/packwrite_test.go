@@ -222,11 +222,11 @@ func TestAPackHasThePicturesOfItsSource(t *testing.T) {
 				t.Errorf("%s: %d×%d, want %d×%d", name, e.Height, e.Width, dh, dw)
 			}
 			want := shrink.shrink(make([]byte, rawBytes(dh, dw)), full, dh, dw)
-			got, err := reader.planes(e)
+			got, err := reader.planes(e, e.rect())
 			must(t, err)
 			stored, err := reader.stored(e)
 			must(t, err)
-			got, err = reader.planes(e)
+			got, err = reader.planes(e, e.rect())
 			must(t, err)
 			small := dh == h.Height && dw == h.Width
 			switch {

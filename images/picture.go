@@ -29,7 +29,7 @@ func (s *Set) Picture(train bool, i int) (image.Image, error) {
 
 // Picture decodes a whole picture. It is valid until the reader's next call.
 func (r *PackReader) Picture(e PackEntry) (image.Image, error) {
-	p, err := r.planes(e)
+	p, err := r.planes(e, e.rect())
 	if err != nil {
 		return nil, err
 	}

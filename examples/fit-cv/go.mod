@@ -5,7 +5,6 @@ go 1.26.5
 require github.com/bregman-ml/bregman v0.0.0
 
 require (
-	github.com/gen2brain/jpegn v0.4.2 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )

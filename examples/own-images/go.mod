@@ -5,7 +5,6 @@ go 1.26.5
 require github.com/bregman-ml/bregman v0.0.0
 
 require (
-	github.com/gen2brain/jpegn v0.4.2 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/gomlx/compute v0.1.6 // indirect
 	github.com/gomlx/go-xla v0.4.5 // indirect

@@ -8,7 +8,6 @@ require (
 )
 
 require (
-	github.com/gen2brain/jpegn v0.4.2 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/gomlx/compute v0.1.6 // indirect
 	github.com/gomlx/go-xla v0.4.5 // indirect
