@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,8 +67,8 @@ func packFile(t testing.TB, format string) string {
 			err = jpeg.Encode(&out, m, &jpeg.Options{Quality: 95})
 		}
 		folder := filepath.Join(dir, []string{"train", "val"}[min(1, i%5/4)], []string{"red", "green", "blue"}[class])
-		if err := errors.Join(err, os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, fmt.Sprintf("%03d.jpg", i)),
-			out.Bytes(), 0o666)); err != nil {
+		name := filepath.Join(folder, fmt.Sprintf("%03d.jpg", i))
+		if err := errors.Join(err, os.MkdirAll(folder, 0o777), os.WriteFile(name, out.Bytes(), 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,6 +182,97 @@ func TestStreamedPicturesGiveTheBitsOfResidentOnes(t *testing.T) {
 	}
 }
 
+// A batch of a stream stays as it is until the next call but one, however fast the reader is.
+func TestABatchIsValidUntilTheNextCallButOne(t *testing.T) {
+	set := packedSet(t)
+	x := session(t, set, packedQuick(true))
+	plan := x.feed.draw(96, 1, 1)
+	bytesOf := func(b batch) []byte { return tensors.MustCopyFlatData[uint8](b.slots) }
+	s := x.feed.stream(t.Context(), plan, 4)
+	defer s.close()
+	var last batch
+	var was []byte
+	for k := range 24 {
+		now, err := s.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond) // the reader fills all buffers it may
+		if k > 0 && !bytes.Equal(bytesOf(last), was) {
+			t.Fatalf("batch %d has changed when there is the next", k-1)
+		}
+		last, was = now, bytesOf(now)
+	}
+}
+
+// Of several errors the first picture's is returned, whichever came first, and after an error or an interrupt nothing
+// more is read.
+func TestFillingStopsAtAnErrorOrAnInterrupt(t *testing.T) {
+	by := make([]*images.PackReader, 3)
+	for i := range by {
+		by[i] = new(images.PackReader)
+	}
+	var calls atomic.Int32
+	_, err := fill(t.Context(), by, 1000, func(_ *images.PackReader, i int) error {
+		calls.Add(1)
+		if i < 3 {
+			time.Sleep(time.Duration(3-i) * 10 * time.Millisecond) // the last fails first
+			return fmt.Errorf("picture %d", i)
+		}
+		return nil
+	})
+	if err == nil || err.Error() != "picture 0" || calls.Load() != 3 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	calls.Store(0)
+	_, err = fill(ctx, by, 1000, func(*images.PackReader, int) error {
+		if calls.Add(1) == 5 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || calls.Load() > 8 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
+	}
+}
+
+// Pictures lie in blocks without overlap, and windows that begin in their last rows end in the block. Blocks are no
+// longer than they may be, but for a picture that is.
+func TestPicturesLieInBlocks(t *testing.T) {
+	defer func(n int) { blockBytes = n }(blockBytes)
+	rng := rand.New(rand.NewPCG(3, 3))
+	var entries []images.PackEntry
+	for range 60 {
+		entries = append(entries, images.PackEntry{Height: uint16(1 + rng.IntN(40)), Width: uint16(1 + rng.IntN(40))})
+	}
+	w := window{height: 40, width: 40}
+	for blockBytes = 2000; blockBytes < 2600; blockBytes++ {
+		table, blocks, length := w.layout(entries)
+		if length > max(blockBytes, 40*40*3/2+w.width) {
+			t.Fatalf("blocks of %d bytes, %d allowed", length, blockBytes)
+		}
+		block, end := 0, 0
+		for i, e := range entries {
+			place := table[i*placeFields : (i+1)*placeFields]
+			h, wide := int(place[placeHeight]), int(place[placeWidth])
+			if int(place[placeBlock]) != block {
+				block, end = block+1, 0
+			}
+			if int(place[placeBlock]) != block || int(place[placeOffset]) != end || h != int(e.Height+1)/2*2 ||
+				wide != int(e.Width+1)/2*2 {
+				t.Fatalf("picture %d of %d×%d at %v, want block %d from %d on", i, e.Height, e.Width, place, block, end)
+			}
+			if end += h * wide * 3 / 2; end+w.width > length {
+				t.Fatalf("picture %d ends at %d of %d", i, end, length)
+			}
+		}
+		if block != blocks-1 {
+			t.Fatalf("%d blocks, the last picture is in %d", blocks, block)
+		}
+	}
+}
+
 // A run that is saved and loaded in another session has the bits of one that was not stopped, before and after the
 // pictures grow from 32 to 64 pixels in the last of four epochs.
 func TestAResumedRunOnAPackIsTheUnbrokenOne(t *testing.T) {
@@ -221,6 +313,14 @@ func TestAResumedRunOnAPackIsTheUnbrokenOne(t *testing.T) {
 				t.Errorf("streamed %v: continued after epoch %d, the run ends elsewhere", stream, at)
 			}
 		}
+		s.Resolution.High = 32
+		z := session(t, set, s)
+		if _, err := z.Load(filepath.Join(dir, "3")); err != nil {
+			t.Fatal(err)
+		}
+		if epochs(t, z, r, 3, 4); weights(t, z) == want {
+			t.Errorf("streamed %v: 32 pixels give what 64 do", stream)
+		}
 	}
 }
 
@@ -229,7 +329,8 @@ func twinOf(m image.Image, row []int32, side int) []float64 {
 	top, left := float64(row[packRow]+row[packTop]), float64(row[packColumn]+row[packLeft])
 	height, width := float64(row[packHeight]), float64(row[packWidth])
 	b := m.Bounds()
-	plane := func(at func(y, x int) float64, h, w int, top, left, height, width float64) []float64 {
+	type sample func(y, x int) float64
+	plane := func(at sample, h, w int, top, left, height, width float64) []float64 {
 		out := make([]float64, 0, side*side)
 		for i := range side {
 			for j := range side {
@@ -253,21 +354,20 @@ func twinOf(m image.Image, row []int32, side int) []float64 {
 		}
 		return out
 	}
-	var luma, chroma func(y, x int) float64
-	var red func(y, x int) float64
+	var luma, blue, red sample
 	switch p := m.(type) {
 	case *image.YCbCr:
 		luma = func(y, x int) float64 { return float64(p.Y[y*p.YStride+x]) }
-		chroma = func(y, x int) float64 { return float64(p.Cb[y*p.CStride+x]) }
+		blue = func(y, x int) float64 { return float64(p.Cb[y*p.CStride+x]) }
 		red = func(y, x int) float64 { return float64(p.Cr[y*p.CStride+x]) }
 	case *image.Gray:
 		luma = func(y, x int) float64 { return float64(p.Pix[y*p.Stride+x]) }
-		chroma = func(int, int) float64 { return 128 }
-		red = chroma
+		blue = func(int, int) float64 { return 128 }
+		red = blue
 	}
 	h, w := b.Dy(), b.Dx()
 	ys := plane(luma, h, w, top, left, height, width)
-	bs := plane(chroma, (h+1)/2, (w+1)/2, top/2, left/2, height/2, width/2)
+	bs := plane(blue, (h+1)/2, (w+1)/2, top/2, left/2, height/2, width/2)
 	rs := plane(red, (h+1)/2, (w+1)/2, top/2, left/2, height/2, width/2)
 	var out []float64
 	for i, y := range ys {
