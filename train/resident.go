@@ -24,8 +24,8 @@ const (
 	placeFields
 )
 
-// blockBytes is how long blocks are: offsets fit into 32 bits, and little is lost at their ends.
-const blockBytes = 16 << 20
+// blockBytes is how long blocks are: offsets fit into 32 bits, and little is lost at their ends. Tests change it.
+var blockBytes = 16 << 20
 
 // Variables of a part, behind its path.
 const (

@@ -80,11 +80,13 @@ func (d *DataPack) Check() error {
 	if len(d.Source) == 0 || len(d.Source) > 2 {
 		return settings.Errorf("source", "%d sources: want one, or two for the training and the test pictures", len(d.Source))
 	}
+	if !(d.RawShare >= 0 && d.RawShare <= 1) {
+		return settings.Errorf("raw_share", "--raw-share %v: want 0 to 1", d.RawShare)
+	}
 	for _, c := range []struct {
 		key string
 		bad bool
-	}{{"size", d.Size < 8 || d.Size > 32768}, {"quality", d.Quality < 1 || d.Quality > 100},
-		{"raw_share", !(d.RawShare >= 0 && d.RawShare <= 1)}} {
+	}{{"size", d.Size < 8 || d.Size > 32768}, {"quality", d.Quality < 1 || d.Quality > 100}} {
 		if c.bad {
 			return settings.Errorf(c.key, "--%v", images.PackSettings{Size: d.Size, Side: d.Side, Format: d.Format,
 				Quality: d.Quality, RawShare: d.RawShare}.Check())
