@@ -188,12 +188,12 @@ func TestABatchIsValidUntilTheNextCallButOne(t *testing.T) {
 	x := session(t, set, packedQuick(true))
 	plan := x.feed.draw(96, 1, 1)
 	bytesOf := func(b batch) []byte { return tensors.MustCopyFlatData[uint8](b.slots) }
-	s := x.feed.stream(t.Context(), plan, 4)
+	s := x.feed.stream(plan, 4)
 	defer s.close()
 	var last batch
 	var was []byte
 	for k := range 24 {
-		now, err := s.next()
+		now, err := s.next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -431,11 +431,11 @@ func TestAStepSeesTheCropsOfThePlan(t *testing.T) {
 				t.Fatal(err)
 			}
 			const b = 16
-			from := x.feed.stream(t.Context(), plan, b)
+			from := x.feed.stream(plan, b)
 			worst := 0.0
 			for k := 0; k < len(plan); k += b * packFields {
 				rows := plan[k : k+b*packFields]
-				in, err := from.next()
+				in, err := from.next(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -486,10 +486,10 @@ func TestTestsSeeEveryPictureInOrder(t *testing.T) {
 	set := packedSet(t)
 	for _, stream := range []bool{false, true} {
 		x := session(t, set, packedQuick(stream))
-		s := x.feed.scan(t.Context(), testPart, 10)
+		s := x.feed.scan(testPart, 10)
 		var seen []int32
 		for range 3 {
-			in, err := s.next()
+			in, err := s.next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -666,21 +666,24 @@ func TestAnInterruptEndsAStream(t *testing.T) {
 		t.Errorf("an evaluation: %v", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	s := x.feed.stream(ctx, x.plan, 2)
-	if _, err := s.next(); err != nil {
+	s := x.feed.stream(x.feed.draw(96, 1, 1), 2)
+	if _, err := s.next(ctx); err != nil {
 		t.Error(err)
 	}
 	cancel()
 	for k := 0; ; k++ {
-		if _, err := s.next(); errors.Is(err, context.Canceled) {
+		if _, err := s.next(ctx); errors.Is(err, context.Canceled) {
 			break
 		} else if err != nil || k > slotsAhead {
 			t.Fatalf("batch %d after the end: %v", k, err)
 		}
 	}
 	s.close()
-	s = x.feed.stream(t.Context(), x.plan, 2)
+	s = x.feed.stream(x.feed.draw(96, 1, 1), 2)
 	s.close()
+	if err := x.next.drop(); err != nil { // of the epoch that ended
+		t.Error(err)
+	}
 	noneLeft(t, before)
 	if e := epochs(t, x, r, 0, 1); !finite(e.Loss) { // the session serves the next run
 		t.Errorf("%+v", e)
