@@ -672,7 +672,8 @@ func TestMeanAndDeviationAreThoseOfThePictures(t *testing.T) {
 		for k := range 3 {
 			mean := sum[k] / n
 			deviation := math.Sqrt(squares[k]/n - mean*mean)
-			if deviation < 15 || math.Abs(mean-float64(r.Mean[k])) > c.mean || math.Abs(deviation-float64(r.Deviation[k])) > c.deviation {
+			if deviation < 15 || math.Abs(mean-float64(r.Mean[k])) > c.mean ||
+				math.Abs(deviation-float64(r.Deviation[k])) > c.deviation {
 				t.Errorf("%s: channel %d is %v ± %v, want %v ± %v", c.format, k, r.Mean[k], r.Deviation[k], mean, deviation)
 			}
 		}

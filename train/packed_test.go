@@ -78,8 +78,8 @@ func packFile(t testing.TB, format string) string {
 	}
 	defer src.Close()
 	path := filepath.Join(t.TempDir(), "set.pack")
-	p, err := images.NewPacker(src, path, images.PackSettings{Size: 48, Side: images.ShortSide, Format: format, Quality: 90,
-		RawShare: 0.5})
+	p, err := images.NewPacker(src, path, images.PackSettings{Size: 48, Side: images.ShortSide, Format: format,
+		Quality: 90, RawShare: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,9 +383,9 @@ func twinOf(m image.Image, row []int32, side int) []float64 {
 // of pictures; enlarged, shrunk and as they are; flipped and not. Resident ones lie in several blocks.
 //
 // Tolerance in levels of 255: a pixel has along each axis two weights at the ends of its stretch, or two neighbours,
-// that are 1.2e-5 off (TestResizeMatrixIsTheExactOne), and others that are right. Two axes make 4 · 1.2e-5 · 255 = 0.012
-// of Y, and of Cb and Cr half of it, as they are at most 128 from 0, times 1.772: 0.023 together. Sums of up to 76
-// products in float32 lose 76 · 2⁻²⁴ · 255, twice: 0.002. Mean and deviation are divided out again: 0.0001.
+// that are 1.2e-5 off (TestResizeMatrixIsTheExactOne), and others that are right. Two axes make 4 · 1.2e-5 · 255 =
+// 0.012 of Y, and of Cb and Cr half of it, as they are at most 128 from 0, times 1.772: 0.023 together. Sums of up to
+// 76 products in float32 lose 76 · 2⁻²⁴ · 255, twice: 0.002. Mean and deviation are divided out again: 0.0001.
 func TestAStepSeesTheCropsOfThePlan(t *testing.T) {
 	defer func(n int) { blockBytes = n }(blockBytes)
 	blockBytes = 50_000
