@@ -7,9 +7,9 @@ import (
 )
 
 // baseline decodes baseline JPEG files of one scan, grey or YCbCr with one sample of chroma in each unit: what
-// jpegInfo.simple accepts. It decodes only what a crop touches: blocks beside it are read but not computed, and the rest
-// of the data is not read at all. Data that are missing or are not valid codes are an error. Its buffers are reused: one
-// goroutine has one.
+// jpegInfo.simple accepts. It decodes only what a crop touches: blocks beside it are read but not computed, and the
+// rest of the data is not read at all. Data that are missing or are not valid codes are an error. Its buffers are
+// reused: one goroutine has one.
 type baseline struct {
 	bits  bitReader
 	dc    [4]dcTable
@@ -31,12 +31,19 @@ type component struct {
 }
 
 // order is the place of the k-th coefficient of a block in the data.
-var order = [64]uint8{0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,
-	6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53,
-	60, 61, 54, 47, 55, 62, 63}
+var order = [64]uint8{
+	0, 1, 8, 16, 9, 2, 3, 10,
+	17, 24, 32, 25, 18, 11, 4, 5,
+	12, 19, 26, 33, 40, 48, 41, 34,
+	27, 20, 13, 6, 7, 14, 21, 28,
+	35, 42, 49, 56, 57, 50, 43, 36,
+	29, 22, 15, 23, 30, 37, 44, 51,
+	58, 59, 52, 45, 38, 31, 39, 46,
+	53, 60, 61, 54, 47, 55, 62, 63,
+}
 
-// decode decodes the part of a picture that crop touches, in whole units; the rest of the planes holds anything. The
-// planes are valid until the next call.
+// decode decodes the part of a picture that crop touches, in whole units; the rest of the planes holds anything.
+// The planes are valid until the next call.
 func (d *baseline) decode(j *jpegInfo, b []byte, crop image.Rectangle) (planes, error) {
 	scan := &j.scan
 	if scan.to > len(b) || scan.from > scan.to {

@@ -267,8 +267,8 @@ const (
 	jpegStart = "\xff\xd8"
 )
 
-// isPNG reports whether a file starts as PNG files do. The registry of package image is not asked: what is in it depends
-// on what else a program imports.
+// isPNG reports whether a file starts as PNG files do. The registry of package image is not asked: what is in it
+// depends on what else a program imports.
 func isPNG(r *bufio.Reader) bool {
 	start, err := r.Peek(len(pngStart))
 	return err == nil && string(start) == pngStart

@@ -50,8 +50,8 @@ func resizeMatrix(s span, mirrored *Node, out, in int) *Node {
 	return Where(inside, weights, ZerosLike(weights))
 }
 
-// resized is a plane [batch, h, w] of bytes, less 128, with the rows and columns that the matrices say. The products are
-// in the network's type: in bf16, which has all bytes less 128 exactly, weights and results are off by 2⁻⁹ of their
+// resized is a plane [batch, h, w] of bytes, less 128, with the rows and columns that the matrices say. The products
+// are in the network's type: in bf16, which has all bytes less 128 exactly, weights and results are off by 2⁻⁹ of their
 // size, half a level at most each, as the network's input then is; they take half the memory.
 func resized(plane, rows, columns *Node, dtype dtypes.DType) *Node {
 	plane = ConvertDType(AddScalar(ConvertDType(plane, dtypes.Float32), -128), dtype)

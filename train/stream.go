@@ -141,8 +141,8 @@ type result struct {
 	err error
 }
 
-// read begins to read count batches of b pictures, whose rows are rows(k), into buffers of a pool, or of its own if that
-// is nil. With tell, next gives the rows, too. Without an engine the pictures stay on the host.
+// read begins to read count batches of b pictures, whose rows are rows(k), into buffers of a pool, or of its own if
+// that is nil. With tell, next gives the rows, too. Without an engine the pictures stay on the host.
 func (x packed) read(entries []images.PackEntry, count, b int, rows func(k int) []int32, pool slotPool,
 	tell bool) stream {
 	slot := x.window.slot()
