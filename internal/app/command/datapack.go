@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -107,7 +108,7 @@ func (d *DataPack) Do(ctx context.Context, env *Env) (Result, error) {
 	begin := time.Now()
 	src, err := images.OpenSource(ctx, d.Source...)
 	if err != nil {
-		return nil, err
+		return nil, unpacked(ctx, err)
 	}
 	defer src.Close()
 	env.Say("%s: %s; %s training and %s test pictures in %s, listed in %v", src.Name, src.Layout,
@@ -119,7 +120,7 @@ func (d *DataPack) Do(ctx context.Context, env *Env) (Result, error) {
 	}
 	e, err := p.Estimate(ctx)
 	if err != nil {
-		return nil, err
+		return nil, unpacked(ctx, err)
 	}
 	env.Say("%s will have about %s (from a sample of %s) and take about %v on this machine", d.Out, render.Bytes(e.Bytes),
 		render.Count(e.Sampled, "picture"), time.Duration(e.Seconds*float64(time.Second)).Round(time.Second))
@@ -159,6 +160,14 @@ func (d *DataPack) Do(ctx context.Context, env *Env) (Result, error) {
 		return nil, err
 	}
 	return packed{r, d.Out}, nil
+}
+
+// unpacked is the error before anything was written.
+func unpacked(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted before anything was written")
+	}
+	return err
 }
 
 // room returns an error if the disk cannot take the file.
