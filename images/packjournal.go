@@ -404,20 +404,12 @@ func (w *packing) problems() []SourceProblem {
 }
 
 // String is a problem on one line, whatever is in the name.
-func (p SourceProblem) String() string { return fmt.Sprintf("%s: %s", printable(p.Name), p.Why) }
-
-// printable is a name, quoted if it has control characters or is not UTF-8.
-func printable(name string) string {
-	if q := strconv.Quote(name); q != `"`+name+`"` {
-		return q
-	}
-	return name
-}
+func (p SourceProblem) String() string { return fmt.Sprintf("%s: %s", plain(p.Name), p.Why) }
 
 // writeProblems writes the list, whole or not at all.
 func writeProblems(path string, list []SourceProblem) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d files of the source are not in the packed file:\n", len(list))
+	fmt.Fprintf(&b, "Not in the packed file, of the source (%d):\n", len(list))
 	for _, p := range list {
 		fmt.Fprintln(&b, p)
 	}
