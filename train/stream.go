@@ -54,8 +54,8 @@ func (f flow) limit(seconds float64) (what string, waited float64) {
 	return LimitDecoding, waited
 }
 
-// readers makes two readers for each core: while one waits for the disk, the other decodes. On a file larger than memory
-// that is 1.1 to 1.2 times as fast; four are no faster.
+// readers makes two readers for each core: while one waits for the disk, the other decodes. On a file larger than
+// memory that is 1.1 to 1.2 times as fast; four are no faster.
 func readers(p *images.Pack) []*images.PackReader {
 	out := make([]*images.PackReader, 2*runtime.GOMAXPROCS(0))
 	for i := range out {
