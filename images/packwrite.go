@@ -1,14 +1,12 @@
 package images
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"image"
-	"image/jpeg"
 	"math"
 	"os"
 	"runtime"
@@ -176,7 +174,7 @@ type worker struct {
 	shrinker shrinker
 	file     []byte
 	pixels   []byte
-	encoded  bytes.Buffer
+	encoder  encoder
 }
 
 func newWorker(p *Packer) *worker { return &worker{Packer: p} }
@@ -238,11 +236,7 @@ func (w *worker) pack(i int) (r packedPicture) {
 	case same && h.stored:
 		r.entry.Kind, r.bytes, r.done = PackJPEG, stripped(b), r.done|fateStored
 	default:
-		w.encoded.Reset()
-		if err := jpeg.Encode(&w.encoded, small.image(), &jpeg.Options{Quality: w.settings.Quality}); err != nil {
-			return packedPicture{why: cause(err)}
-		}
-		r.entry.Kind, r.bytes, r.done = PackJPEG, w.encoded.Bytes(), r.done|fateEncoded
+		r.entry.Kind, r.bytes, r.done = PackJPEG, w.encoder.encode(small, w.settings.Quality), r.done|fateEncoded
 	}
 	r.entry.Length, r.entry.Sum = uint32(len(r.bytes)), crc32.Checksum(r.bytes, castagnoli)
 	return r
