@@ -49,7 +49,7 @@ func loadFolder(dir string) (*Set, error) {
 		return loadPictures(dir, classes, first, second)
 	case isFolder(train) != isFolder(test):
 		return nil, fail(dir, "only one of train and test is there: add the other, or put the class folders straight "+
-			"into this one")
+			"into this one; \"bregman data pack\" takes val, too")
 	}
 	classes, all, err := classFolders(dir, nil)
 	if err != nil {
@@ -191,7 +191,8 @@ func loadPictures(dir string, classes []string, train, test []picture) (*Set, er
 	s := &Set{Name: dir, Height: first.Height, Width: first.Width, Channels: 1, Classes: classes}
 	for i, c := range configs {
 		if c.Width != s.Width || c.Height != s.Height {
-			return nil, fail(all[i].path, "%d×%d pixels, but %s has %d×%d: scale all images to one size", c.Width, c.Height,
+			return nil, fail(all[i].path, "%d×%d pixels, but %s has %d×%d: scale all images to one size, or pack "+
+				"them: bregman data pack", c.Width, c.Height,
 				all[0].path, s.Width, s.Height)
 		}
 		if c.ColorModel != color.GrayModel && c.ColorModel != color.Gray16Model {

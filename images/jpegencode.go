@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// encoder writes baseline JPEG, 4:2:0 or grey, with the standard's tables, as libjpeg does with a quality: several times
-// as fast as the standard library, whose result has the same size. Its buffers are reused: one goroutine has one.
+// encoder writes baseline JPEG, 4:2:0 or grey, with the standard's tables, as libjpeg does with a quality: twice as
+// fast as the standard library, whose result has the same size. Its buffers are reused: one goroutine has one.
 type encoder struct {
 	quality int
 	scale   [2][64]uint32 // 2³² over 8 · quantiser, in the order of rows: of luma and chroma
@@ -24,12 +24,18 @@ type encoder struct {
 // symbols, of luma and chroma, DC and AC.
 var (
 	annexQuantisers = [2][64]byte{
-		{16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40, 26, 24, 22, 22, 24, 49, 35, 37, 29, 40, 58, 51, 61, 60,
-			57, 51, 56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87, 95, 98, 103, 104, 103, 62, 77, 113, 121, 112,
-			100, 120, 92, 101, 103, 99},
-		{17, 18, 18, 24, 21, 24, 47, 26, 26, 47, 99, 66, 56, 66, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
-			99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
-			99, 99, 99, 99},
+		{
+			16, 11, 12, 14, 12, 10, 16, 14, 13, 14, 18, 17, 16, 19, 24, 40,
+			26, 24, 22, 22, 24, 49, 35, 37, 29, 40, 58, 51, 61, 60, 57, 51,
+			56, 55, 64, 72, 92, 78, 64, 68, 87, 69, 55, 56, 80, 109, 81, 87,
+			95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99,
+		},
+		{
+			17, 18, 18, 24, 21, 24, 47, 26, 26, 47, 99, 66, 56, 66, 99, 99,
+			99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+			99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+			99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+		},
 	}
 	annexCodes = [2][2]string{
 		{"\x00\x01\x05\x01\x01\x01\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00" +

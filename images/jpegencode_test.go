@@ -22,7 +22,8 @@ func noise(a, b planes) float64 {
 }
 
 // Our JPEG is as good and as large as the standard library's, for every quality and for sides that are not whole
-// blocks. Quantisers and codes are the same, so only roundings differ: 1 % of the noise, and of the size without headers.
+// blocks. Quantisers and codes are the same, so only roundings differ: 1 % of the noise, and of the size without
+// headers.
 func TestEncodingIsAsTheStandardLibrarys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var e encoder

@@ -186,7 +186,7 @@ func (p *Pack) PictureName(train bool, i int) string {
 	}
 	letters := int64(4 * (len(p.Train) + len(p.Test) + 1))
 	from, to := int64(binary.LittleEndian.Uint32(ends[:])), int64(binary.LittleEndian.Uint32(ends[4:]))
-	if from > to || to-from > 1<<16 || letters+to > p.header.Names.Length {
+	if from >= to || to-from > 1<<16 || letters+to > p.header.Names.Length {
 		return number
 	}
 	name := make([]byte, to-from)

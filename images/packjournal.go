@@ -133,11 +133,23 @@ func (w *packing) read(f io.Reader) (valid int64, err error) {
 	}
 }
 
+// partMagic begins a part, where the header will be.
+const partMagic = "BREGPART"
+
 // open opens the files for writing and continues an interrupted packing.
 func (p *Packer) open() (*packing, error) {
 	w := &packing{Packer: p}
 	w.part, w.log = p.paths()
 	w.at = journalState{End: packHeaderBytes, Kinds: map[string]int{}}
+	for _, path := range []string{w.part, w.log} {
+		if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() {
+			return nil, fail(path, "not a regular file, and a packing needs a file of this name: move it away, or name another "+
+				"file with --out")
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(p.out), 0o777); err != nil {
+		return nil, failed(filepath.Dir(p.out), "create", err)
+	}
 	var err error
 	if w.journal, err = os.OpenFile(w.log, os.O_CREATE|os.O_RDWR, 0o666); err != nil {
 		return nil, errNoRoom(w.log, err)
@@ -165,6 +177,9 @@ func (w *packing) resume() (err error) {
 	if err != nil {
 		return errNoRoom(w.part, err)
 	}
+	if err := w.foreign(valid); err != nil {
+		return err
+	}
 	if valid == 0 || st.Size() < w.at.End { // a new one, or the part was deleted or cut
 		w.at = journalState{End: packHeaderBytes, Kinds: map[string]int{}}
 		w.entries, w.failed, valid = nil, nil, 0
@@ -172,7 +187,11 @@ func (w *packing) resume() (err error) {
 	if w.at.Kinds == nil {
 		w.at.Kinds = map[string]int{}
 	}
-	if err := errors.Join(w.file.Truncate(w.at.End), w.journal.Truncate(valid)); err != nil {
+	err = errors.Join(w.file.Truncate(w.at.End), w.journal.Truncate(valid))
+	if err == nil {
+		_, err = w.file.WriteAt([]byte(partMagic), 0)
+	}
+	if err != nil {
 		return errNoRoom(w.part, err)
 	}
 	if _, err := w.file.Seek(w.at.End, io.SeekStart); err != nil {
@@ -187,6 +206,26 @@ func (w *packing) resume() (err error) {
 		return nil
 	}
 	return w.note(journalHead{w.fingerprint()})
+}
+
+// foreign returns an error if a file of a packing's name is not a packing's: it is not to be written over.
+func (w *packing) foreign(valid int64) error {
+	start := make([]byte, len(partMagic))
+	n, _ := w.file.ReadAt(start, 0)
+	ours := string(start) == partMagic || string(start) == packMagic
+	if !ours && n > 0 && (valid == 0 || n == len(start)) {
+		return fail(w.part, "not of a packing of this program, which needs a file of this name: move it away, or name "+
+			"another file with --out")
+	}
+	st, err := w.journal.Stat()
+	if err != nil {
+		return errNoRoom(w.log, err)
+	}
+	if !ours && valid == 0 && st.Size() > 0 {
+		return fail(w.log, "not the journal of a packing, which needs a file of this name: move it away, or name another "+
+			"file with --out")
+	}
+	return nil
 }
 
 // note appends a line to the journal.
@@ -300,6 +339,9 @@ func (w *packing) pictures(ctx context.Context, progress PackProgress) error {
 
 // write appends a picture.
 func (w *packing) write(j *job) error {
+	if j.r.err != nil {
+		return j.r.err
+	}
 	w.at.Next = j.item + 1
 	w.block.Next = w.at.Next
 	if j.r.why != "" {
@@ -357,7 +399,8 @@ func (w *packing) finish() error {
 	}
 	if header.Train == 0 || header.Test == 0 {
 		return fail(w.src.Name, "%d training and %d test pictures could be packed: want some of each. The first that could "+
-			"not: %v", header.Train, header.Test, w.problems()[0])
+			"not: %v. Repair the source, delete %s and %s, and give the command again", header.Train, header.Test,
+			w.problems()[0], w.part, w.log)
 	}
 	for b := w.entries; len(b) > 0; b = b[packRecordBytes:] {
 		var e PackEntry
@@ -406,10 +449,23 @@ func (w *packing) problems() []SourceProblem {
 // String is a problem on one line, whatever is in the name.
 func (p SourceProblem) String() string { return fmt.Sprintf("%s: %s", plain(p.Name), p.Why) }
 
+// problemsTitle begins the list of problems.
+const problemsTitle = "Not in the packed file, of the source "
+
+// list is the file that lists what was not packed.
+func (p *Packer) list() string { return p.out + ".problems.txt" }
+
+// dropProblems removes the list of an earlier packing.
+func dropProblems(path string) {
+	if b, err := os.ReadFile(path); err == nil && hasPrefix(b, problemsTitle) {
+		_ = os.Remove(path) // it is only out of date
+	}
+}
+
 // writeProblems writes the list, whole or not at all.
 func writeProblems(path string, list []SourceProblem) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "Not in the packed file, of the source (%d):\n", len(list))
+	fmt.Fprintf(&b, "%s(%d):\n", problemsTitle, len(list))
 	for _, p := range list {
 		fmt.Fprintln(&b, p)
 	}
@@ -424,6 +480,9 @@ func writeProblems(path string, list []SourceProblem) error {
 
 // publish gives the file its name.
 func (w *packing) publish() error {
+	if _, err := os.Lstat(w.out); err == nil {
+		return fail(w.out, "a file of this name appeared meanwhile: move it away, then the same command finishes")
+	}
 	if err := os.Rename(w.part, w.out); err != nil {
 		return errNoRoom(w.out, err)
 	}

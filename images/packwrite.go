@@ -116,7 +116,7 @@ func (p *Packer) Estimate(ctx context.Context) (PackEstimate, error) {
 				if k >= e.Sampled {
 					return
 				}
-				if r := w.pack(int(int64(k) * int64(n) / int64(e.Sampled))); r.why == "" {
+				if r := w.pack(int(int64(k) * int64(n) / int64(e.Sampled))); r.why == "" && r.err == nil {
 					total.Add(int64(len(r.bytes)))
 					packed.Add(1)
 				}
@@ -150,6 +150,7 @@ type packedPicture struct {
 	found found
 	done  fate
 	why   string // it cannot be packed
+	err   error  // it could not be read
 }
 
 // fate is what was done with a picture.
@@ -194,7 +195,8 @@ func (w *worker) pack(i int) (r packedPicture) {
 	item := w.items[i]
 	b, err := w.src.Read(item, w.file)
 	if err != nil {
-		return packedPicture{why: cause(err)}
+		return packedPicture{err: fail(w.src.Name, "cannot read %s: %s. When the source is as it was, the same command "+
+			"continues", plain(item.Name), cause(err))}
 	}
 	w.file = b[:cap(b)]
 	h, err := w.decoder.look(item.Name, b)
@@ -203,7 +205,7 @@ func (w *worker) pack(i int) (r packedPicture) {
 	}
 	dh, dw := fitted(h.Height, h.Width, w.settings.Size, w.settings.Side)
 	if max(dh, dw) > packMostSide {
-		return packedPicture{why: fmt.Sprintf("%d×%d pixels: a side is longer than %d", h.Height, h.Width, packMostSide)}
+		return packedPicture{why: fmt.Sprintf("%d×%d pixels: a side is longer than %d", h.Width, h.Height, packMostSide)}
 	}
 	if h.Height*h.Width > largePixels {
 		large.Lock()
@@ -270,7 +272,7 @@ type PackProgress func(stage string, done, total int)
 // there. Pictures that cannot be packed do not stop it: the report has them.
 func (p *Packer) Write(ctx context.Context, progress PackProgress) (*PackReport, error) {
 	begin := time.Now()
-	if done, err := p.complete(); done != nil || err != nil {
+	if done, err := p.Done(); done != nil || err != nil {
 		return done, err
 	}
 	w, err := p.open()
@@ -290,11 +292,14 @@ func (p *Packer) Write(ctx context.Context, progress PackProgress) (*PackReport,
 		if ctx.Err() != nil {
 			return nil, fail(p.out, "stopped while the file was checked: the same command continues there")
 		}
-		return nil, fmt.Errorf("%w; %s and %s are to be deleted", err, w.part, w.log) // what is there is of no use
+		return nil, fail(w.part, "damaged after it was written (%s): delete it and %s, then give the same command",
+			cause(err), w.log)
 	}
 	r.Checking = time.Since(checking).Seconds()
-	if r.Problems = w.problems(); len(r.Problems) > 0 {
-		r.List = p.out + ".problems.txt"
+	if r.Problems = w.problems(); len(r.Problems) == 0 {
+		dropProblems(p.list())
+	} else {
+		r.List = p.list()
 		if err := writeProblems(r.List, r.Problems); err != nil {
 			return nil, err
 		}
@@ -307,17 +312,26 @@ func (p *Packer) Write(ctx context.Context, progress PackProgress) (*PackReport,
 	return r, err
 }
 
-// complete reports whether the output is there already. Another file of its name is an error.
-func (p *Packer) complete() (*PackReport, error) {
-	if _, err := os.Lstat(p.out); err != nil {
+// Done returns the report of the output if it is there already, and nil if it is not. Another file of its name is an
+// error.
+func (p *Packer) Done() (*PackReport, error) {
+	st, err := os.Lstat(p.out)
+	switch {
+	case err != nil:
 		return nil, nil
+	case !st.Mode().IsRegular():
+		return nil, fail(p.out, "not a regular file: name another file with --out")
 	}
 	if IsPack(p.out) {
 		old, err := OpenPack(p.out)
 		if err == nil && old.Fingerprint == p.fingerprint() {
 			_, log := p.paths()
 			_ = os.Remove(log) // there is one if a kill came just after the file got its name
-			return &PackReport{Pack: old, Complete: true}, nil
+			r := &PackReport{Pack: old, Complete: true}
+			if old.PackInfo.Problems > 0 {
+				r.List = p.list()
+			}
+			return r, nil
 		}
 		if err == nil {
 			old.Close()

@@ -496,7 +496,7 @@ func TestAPackingContinuesFromWhateverIsLeft(t *testing.T) {
 	write(t, harmed, out+".part")
 	write(t, journal, out+".journal")
 	_, err := newPacker(t, dir, out, smallPack).Write(t.Context(), silent)
-	wantError(t, err, "checksum", "out.pack.part and ", "out.pack.journal are to be deleted")
+	wantError(t, err, "checksum", "out.pack.part: damaged", "delete it and ", "out.pack.journal")
 	if _, err := os.Lstat(out); err == nil {
 		t.Error("a damaged file has the name of the whole one")
 	}
@@ -552,9 +552,9 @@ func TestAFinishedPackIsNotWrittenAgain(t *testing.T) {
 	_, err = newPacker(t, dir, r.Path(), other).Write(t.Context(), silent)
 	wantError(t, err, r.Path(), "delete it", "--out")
 	text := write(t, []byte("precious"), t.TempDir(), "notes.txt")
-	for _, path := range []string{text, t.TempDir()} {
+	for path, words := range map[string]string{text: "delete it", t.TempDir(): "not a regular file"} {
 		_, err = newPacker(t, dir, path, smallPack).Write(t.Context(), silent)
-		wantError(t, err, path, "delete it", "--out")
+		wantError(t, err, path, words, "--out")
 	}
 	if b, _ := os.ReadFile(text); string(b) != "precious" || hashOfFile(t, r.Path()) != whole {
 		t.Error("a file was overwritten")
@@ -577,26 +577,85 @@ func TestOneFileIsPackedOnce(t *testing.T) {
 	}
 }
 
-// Source files that vanish, grow or shrink after they were listed are problems with a reason; the rest is packed.
-func TestFilesThatChangeWhileTheyArePackedAreListed(t *testing.T) {
+// A source file that vanished or has another size than it was listed with stops the packing: it is not left out. When
+// the source is as it was, the same call finishes.
+func TestASourceThatChangesStopsThePacking(t *testing.T) {
 	dir := pictureFolder(t, 40)
-	p := newPacker(t, dir, filepath.Join(t.TempDir(), "out.pack"), smallPack)
-	gone, short, long := p.src.Train[3], p.src.Train[8], p.src.Test[2]
+	often(t, 5)
+	want := pack(t, dir, smallPack)
+	want.Close()
+	out := filepath.Join(t.TempDir(), "out.pack")
+	p := newPacker(t, dir, out, smallPack)
 	path := func(s SourcePicture) string { return filepath.Join(dir, filepath.FromSlash(s.Name)) }
-	must(t, os.Remove(path(gone)))
-	must(t, os.Truncate(path(short), short.Size-10))
-	must(t, os.Truncate(path(long), long.Size+10))
+	for _, one := range []SourcePicture{p.src.Train[8], p.src.Test[2]} {
+		whole, err := os.ReadFile(path(one))
+		must(t, err)
+		for what, break_ := range map[string]func() error{
+			"no such file": func() error { return os.Remove(path(one)) },
+			"changed":      func() error { return os.Truncate(path(one), one.Size-10) },
+		} {
+			must(t, break_())
+			_, err = p.Write(t.Context(), silent)
+			wantError(t, err, filepath.Base(one.Name), what, "continues")
+			write(t, whole, path(one))
+		}
+	}
 	r, err := p.Write(t.Context(), silent)
 	must(t, err)
 	defer r.Close()
-	found := map[string]string{}
-	for _, one := range r.Problems {
-		found[one.Name] = one.Why
+	if len(r.Problems) > 0 || r.Continued < 8 || r.Hash != want.Hash {
+		t.Errorf("%d problems, continued after %d pictures", len(r.Problems), r.Continued)
 	}
-	if len(found) != 3 || !strings.Contains(found[gone.Name], "no such file") ||
-		!strings.Contains(found[short.Name], "changed") || !strings.Contains(found[long.Name], "changed") ||
-		len(r.Train)+len(r.Test) != 37 {
-		t.Errorf("%d pictures, problems %v", len(r.Train)+len(r.Test), r.Problems)
+}
+
+// Files of others that have the names a packing needs stay as they are, also behind links.
+func TestFilesOfOthersAreNotOverwritten(t *testing.T) {
+	dir := pictureFolder(t, 20)
+	for _, name := range []string{"out.pack.part", "out.pack.journal"} {
+		for _, link := range []bool{false, true} {
+			out := filepath.Join(t.TempDir(), "out.pack")
+			theirs := filepath.Join(filepath.Dir(out), name)
+			if link {
+				theirs = filepath.Join(filepath.Dir(out), "thesis.txt")
+				must(t, os.Symlink(theirs, filepath.Join(filepath.Dir(out), name)))
+			}
+			write(t, []byte("a thesis of some length"), theirs)
+			_, err := newPacker(t, dir, out, smallPack).Write(t.Context(), silent)
+			wantError(t, err, name, "move it away")
+			if b, err := os.ReadFile(theirs); err != nil || string(b) != "a thesis of some length" {
+				t.Errorf("%s, a link %v: %q, %v", name, link, b, err)
+			}
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out.pack")
+	p := newPacker(t, dir, out, smallPack)
+	_, err := p.Write(t.Context(), func(stage string, _, _ int) {
+		if stage == "checking" {
+			write(t, []byte("precious"), out)
+		}
+	})
+	wantError(t, err, "out.pack", "appeared", "same command finishes")
+	if b, _ := os.ReadFile(out); string(b) != "precious" {
+		t.Errorf("%q", b)
+	}
+	must(t, os.Remove(out))
+	r, err := p.Write(t.Context(), silent)
+	must(t, err)
+	r.Close()
+}
+
+// A list of problems that are mended goes; a file of that name that is not such a list stays.
+func TestAnOldListOfProblemsGoes(t *testing.T) {
+	dir := pictureFolder(t, 20)
+	for content, stays := range map[string]bool{problemsTitle + "(1):\nx.jpg: y\n": false, "mine": true} {
+		out := filepath.Join(t.TempDir(), "out.pack")
+		write(t, []byte(content), out+".problems.txt")
+		r, err := newPacker(t, dir, out, smallPack).Write(t.Context(), silent)
+		must(t, err)
+		r.Close()
+		if _, err := os.Lstat(out + ".problems.txt"); (err == nil) != stays {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 }
 

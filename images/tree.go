@@ -279,7 +279,7 @@ func (t *tree) read(p SourcePicture, buf []byte) ([]byte, error) {
 		err = readFile(filepath.Join(s.path, filepath.FromSlash(p.Name[s.cut:])), buf)
 	}
 	if errors.Is(err, errChanged) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, &Error{t.where(p), "its size changed after it was listed: leave the source alone and start again", err}
+		return nil, &Error{t.where(p), "its size changed after it was listed", err}
 	}
 	if err != nil {
 		return nil, failed(t.where(p), "read", err)

@@ -63,6 +63,9 @@ func ResidentBytes(s *images.Set) int64 {
 	return sum
 }
 
+// loadingStep is how many pictures are put on the engine between two calls of Settings.Loading.
+const loadingStep = 256
+
 // loadPart puts a part on the engine.
 func (x packed) loadPart(ctx context.Context, path string, entries []images.PackEntry) error {
 	table, blocks, length := x.window.layout(entries)
@@ -70,6 +73,11 @@ func (x packed) loadPart(ctx context.Context, path string, entries []images.Pack
 	var bad error
 	err := tensors.MutableFlatData(t, func(bytes []byte) {
 		_, bad = fill(ctx, readers(x.set.Pack), len(entries), func(r *images.PackReader, i int) error {
+			if i%loadingStep == 0 && x.settings.Loading != nil {
+				if err := x.settings.Loading(i, len(entries)); err != nil {
+					return err
+				}
+			}
 			e, place := entries[i], table[i*placeFields:]
 			h, w := int(place[placeHeight]), int(place[placeWidth])
 			from := int(place[placeBlock])*length + int(place[placeOffset])

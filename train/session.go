@@ -39,6 +39,9 @@ type Settings struct {
 	Smoothing  float64    // of labels: this share of the target is spread over all classes
 	Resolution Resolution // of packed sets
 	Stream     bool       // read a packed set from its file as it is needed; else it is put on the engine whole
+
+	// Loading is called now and then while a packed set is put on the engine. Its error ends that. It may be nil.
+	Loading func(done, total int) error
 }
 
 // Session is a network on an engine with its data, compiled once, for any number of runs.

@@ -266,7 +266,9 @@ func TestBadUsageOfPacksSaysWhatIsWrong(t *testing.T) {
 		{"data pack empty --out x.pack", "empty: no pictures", 1},
 		{"data pack notes.txt --out x.pack", "notes.txt", 1},
 		{"data pack photos --out photos", "photos", 1},
-		{"data pack photos --out nowhere/x.pack", "nowhere", 1},
+		{"data pack photos --out notes.txt/x.pack", "notes.txt", 1},
+		{"data pack photos --out -", "--out: name the file", 2},
+		{"data pack photos --out notes.txt", "a file of this name already", 1},
 		{"data info notes.txt", "notes.txt", 1},
 	} {
 		stdout, stderr, code := bregman(t, dir, strings.Fields(c.args)...)

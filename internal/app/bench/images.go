@@ -49,13 +49,16 @@ func (b *Images) Check() error {
 	switch {
 	case len(b.Data) == 0:
 		return settings.Errorf("data", "name a packed file; \"bregman data pack\" makes one")
-	case b.Batch < 1:
-		return settings.Errorf("batch", "--batch %d: want at least 1", b.Batch)
+	case b.Batch < 1 || b.Batch > mostBatch:
+		return settings.Errorf("batch", "--batch %d: want from 1 to %d", b.Batch, mostBatch)
 	case b.Time <= 0:
 		return settings.Errorf("time", "--time %v: want a positive time", b.Time)
 	}
 	return nil
 }
+
+// mostBatch bounds the batch: four of them are in memory.
+const mostBatch = 8192
 
 // readingTime is the measurement of one file.
 type readingTime struct {
@@ -77,6 +80,9 @@ func (b *Images) Do(ctx context.Context, env *command.Env) (command.Result, erro
 	out := readingTimes{cores: runtime.GOMAXPROCS(0)}
 	for _, path := range b.Data {
 		one, err := b.read(ctx, path)
+		if err != nil && len(out.files) == 0 {
+			return nil, err
+		}
 		if err != nil {
 			return out, err
 		}

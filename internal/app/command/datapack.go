@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/bregman-ml/bregman/images"
@@ -78,6 +77,9 @@ func (d *DataPack) settings() images.PackSettings {
 
 // Check returns the first thing wrong with the settings.
 func (d *DataPack) Check() error {
+	if d.Out == "" || d.Out == "-" {
+		return settings.Errorf("out", "--out: name the file to write")
+	}
 	if len(d.Source) == 0 || len(d.Source) > 2 {
 		return settings.Errorf("source", "%d sources: want one, or two for the training and the test pictures", len(d.Source))
 	}
@@ -118,6 +120,11 @@ func (d *DataPack) Do(ctx context.Context, env *Env) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !d.DryRun {
+		if r, err := p.Done(); err != nil || r != nil {
+			return d.finished(r, err)
+		}
+	}
 	e, err := p.Estimate(ctx)
 	if err != nil {
 		return nil, unpacked(ctx, err)
@@ -150,6 +157,19 @@ func (d *DataPack) Do(ctx context.Context, env *Env) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.report(env, r)
+}
+
+// finished is the result of a packing that an earlier command finished.
+func (d *DataPack) finished(r *images.PackReport, err error) (Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return packed{r, d.Out}, r.Close()
+}
+
+// report tells what could not be packed.
+func (d *DataPack) report(env *Env, r *images.PackReport) (Result, error) {
 	for i, one := range r.Problems[:min(len(r.Problems), 20)] {
 		if i == 0 {
 			env.Say("%s could not be packed; all are in %s:", render.Count(len(r.Problems), "file"), r.List)
@@ -199,14 +219,17 @@ type packed struct {
 
 func (p packed) JSON() any {
 	return map[string]any{"out": p.out, "bytes": p.Bytes(), "train": len(p.Train), "test": len(p.Test),
-		"classes": len(p.Classes), "problems": len(p.PackReport.Problems), "list": p.List, "kinds": p.Kinds,
-		"continued": p.Continued, "complete": p.Complete, "seconds": p.Seconds, "checking_seconds": p.Checking,
+		"classes": len(p.Classes), "problems": p.PackInfo.Problems, "list": p.List, "kinds": p.Kinds,
+		"continued": p.Continued, "was_complete": p.Complete, "seconds": p.Seconds, "checking_seconds": p.Checking,
 		"hash": p.Hash}
 }
 
 func (p packed) Print(w io.Writer) {
 	if p.Complete {
 		fmt.Fprintf(w, "%s is complete already: %s\n", p.out, render.Bytes(p.Bytes()))
+		if p.PackInfo.Problems > 0 {
+			fmt.Fprintf(w, "%s could not be packed: see %s\n", render.Count(p.PackInfo.Problems, "file"), p.List)
+		}
 		return
 	}
 	n := len(p.Train) + len(p.Test)
@@ -217,7 +240,7 @@ func (p packed) Print(w io.Writer) {
 	fmt.Fprintf(w, "of the source: %s\n", kinds(p.Kinds))
 	var missing []string
 	count := make([]int, len(p.Classes))
-	for _, e := range slices.Concat(p.Train, p.Test) {
+	for _, e := range p.Train {
 		count[e.Label]++
 	}
 	for i, c := range count {
@@ -226,7 +249,7 @@ func (p packed) Print(w io.Writer) {
 		}
 	}
 	if len(missing) > 0 {
-		fmt.Fprintf(w, "no picture could be packed of %d of the classes: %v\n", len(missing), missing)
+		fmt.Fprintf(w, "no training picture could be packed of %d of the classes: %v\n", len(missing), missing)
 	}
 	fmt.Fprintf(w, "look at it:  bregman data info %s --sheet sheet.png\n", settings.Quote(p.out))
 }

@@ -28,7 +28,7 @@ func (d *DataInfo) images(ctx context.Context, env *Env, s *images.Set) (Result,
 		}
 	}
 	if d.Sheet != "" {
-		if err := CheckOut(d.Sheet, Input{"data", d.Data}); err != nil {
+		if err := CheckOutput("--sheet", d.Sheet, Input{"data", d.Data}); err != nil {
 			return nil, err
 		}
 		sheet, err := drawSheet(s)

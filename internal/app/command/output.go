@@ -14,23 +14,27 @@ type Input struct{ Name, Path string }
 // CheckOut tests the file that --out names before the work begins: it must not be one of the inputs, by any name or
 // link, and its folder must allow a new file, or it must be possible to create it. An existing file is not changed, and
 // no file stays behind. An empty path and "-" are always right.
-func CheckOut(path string, inputs ...Input) error {
+func CheckOut(path string, inputs ...Input) error { return CheckOutput("--out", path, inputs...) }
+
+// CheckOutput is CheckOut for another flag.
+func CheckOutput(flag, path string, inputs ...Input) error {
 	if path == "" || path == "-" {
 		return nil
 	}
 	out, err := os.Stat(path)
 	if err == nil && out.IsDir() {
-		return fmt.Errorf("--out %s is a folder: name a file", path)
+		return fmt.Errorf("%s %s is a folder: name a file", flag, path)
 	}
 	for _, in := range inputs {
 		if err == nil && in.is(out) {
-			return &UsageError{fmt.Errorf("--out %s would replace the input %s %s: name another file", path, in.Name, in.Path)}
+			return &UsageError{fmt.Errorf("%s %s would replace the input %s %s: name another file", flag, path, in.Name,
+				in.Path)}
 		}
 	}
 	if err == nil && !out.Mode().IsRegular() {
 		return nil // a device or a pipe, which is written in place
 	}
-	return tryAbove("--out", path, filepath.Dir(path))
+	return tryAbove(flag, path, filepath.Dir(path))
 }
 
 // is reports whether the input is this file. The name of a built-in set is not a file; "-" is what standard input

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/render"
@@ -133,6 +135,29 @@ func (w *Trainer) streamed() bool {
 		w.env.Say("%s of pictures are put on the %s engine", render.Bytes(bytes), w.engine.Name)
 	}
 	return stream
+}
+
+// loading shows the progress of putting a packed set on the engine, and ends it when ctx does. It is called by several
+// goroutines.
+func (w *Trainer) loading(ctx context.Context) func(done, total int) error {
+	var mu sync.Mutex
+	var bar Bar
+	most := 0
+	return func(done, total int) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if done == 0 { // the training pictures, and then the test pictures
+			bar, most = w.env.Bar("loading pictures", 0, int64(total)), 0
+		}
+		if most = max(most, done); bar != nil {
+			bar.Set(int64(most), "")
+			if most+512 > total {
+				bar.End()
+				bar = nil
+			}
+		}
+		return ctx.Err()
+	}
 }
 
 // limited says what limited an epoch's speed, if it was not training.

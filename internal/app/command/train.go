@@ -64,7 +64,7 @@ func (*Train) Texts() settings.Texts {
 		Help: map[string]string{
 			"model": "Network: " + settings.Or(nets.Names()) + ".",
 			"data": "Images; by default " + byNetwork(func(r nets.Recipe) any { return r.Data }) + ". " +
-				strings.Join(images.Names(), ", ") + ", a folder with a folder per class, or an npz file.",
+				strings.Join(images.Names(), ", ") + ", a folder with a folder per class, an npz file, or a packed file.",
 			"p": "Geometries; several run one after another on one compiled step.",
 			"epochs": "Epochs; by default " + byNetwork(func(r nets.Recipe) any { return r.Epochs }) +
 				". The paper trains for 400.",
@@ -269,7 +269,7 @@ func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckFolder("--runs", t.Runs); err != nil {
 		return nil, err
 	}
-	w, err := newTrainer(env, t, old)
+	w, err := newTrainer(ctx, env, t, old)
 	if err != nil {
 		return nil, err
 	}
@@ -307,10 +307,12 @@ func (w *Trainer) repeatable() error {
 
 // NewTrainer opens the engine, puts the images on it and compiles the step: one for every p, seed and learning rate.
 // The settings are resolved and checked.
-func NewTrainer(env *Env, t *Train) (*Trainer, error) { return newTrainer(env, t, nil) }
+func NewTrainer(ctx context.Context, env *Env, t *Train) (*Trainer, error) {
+	return newTrainer(ctx, env, t, nil)
+}
 
 // newTrainer is NewTrainer for a run that may be resumed.
-func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
+func newTrainer(ctx context.Context, env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 	eng, err := OpenEngine(env, t.Engine)
 	if err != nil {
 		return nil, err
@@ -330,7 +332,7 @@ func newTrainer(env *Env, t *Train, old *stoppedTrain) (*Trainer, error) {
 		one.Precision = AutoPrecision(eng.Name)
 	}
 	w := &Trainer{Train: &one, env: env, set: set, engine: eng, rates: new(Rates)}
-	return w, w.compile()
+	return w, w.compile(ctx)
 }
 
 // AutoPrecision is the precision that auto stands for on an engine.
@@ -358,7 +360,7 @@ func OpenEngine(env *Env, name string) (*engine.Engine, error) {
 }
 
 // compile compiles the session.
-func (w *Trainer) compile() error {
+func (w *Trainer) compile(ctx context.Context) error {
 	if n := w.set.Train.Len(); w.Batch > n {
 		return fmt.Errorf("--batch %d: %s has %d training images", w.Batch, w.set.Name, n)
 	}
@@ -377,7 +379,7 @@ func (w *Trainer) compile() error {
 	}
 	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.net(), Batch: w.Batch, Precision: w.Precision,
 		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch), Smoothing: w.LabelSmoothing,
-		Resolution: resolution, Stream: w.streamed()})
+		Resolution: resolution, Stream: w.streamed(), Loading: w.loading(ctx)})
 	if err != nil {
 		return fmt.Errorf("%w%s", err, outOfMemory(err))
 	}

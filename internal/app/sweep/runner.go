@@ -170,7 +170,7 @@ func (r *runner) train(ctx context.Context, s *Spec, t *command.Train, dir strin
 	if r.trainer == nil || !r.trainer.Serves(t) {
 		r.close()
 		var err error
-		if r.trainer, err = command.NewTrainer(r.env, t); err != nil {
+		if r.trainer, err = command.NewTrainer(ctx, r.env, t); err != nil {
 			return err
 		}
 	}
