@@ -106,7 +106,8 @@ func fill(ctx context.Context, by []*images.PackReader, n int, read func(r *imag
 // slotsAhead is how many batches are read ahead: two that steps may use, one that is on the engine, one being read.
 const slotsAhead = 4
 
-// slotPool has the buffers of streams, which use them again: memory does not grow, and an epoch begins at once.
+// slotPool has the buffers of streams, which use them again: memory does not grow, and an epoch begins at once. Of two
+// streams the second waits for the first to end or to go on: never wait for one while another is left open unread.
 type slotPool chan *tensors.Tensor
 
 func newSlotPool(batch, slot int) slotPool {

@@ -110,7 +110,7 @@ func (s imagesInfo) printPack(w io.Writer) {
 	fmt.Fprintf(w, "  %s training and %s test pictures in %d classes\n", render.Thousands(s.Train.Len()),
 		render.Thousands(s.Test.Len()), len(s.Classes))
 	if p.HeldOut {
-		fmt.Fprintln(w, "  the source had no test pictures: they are a tenth of each class")
+		fmt.Fprintln(w, "  the source had no test pictures: about a tenth of each class was set aside")
 	}
 	fmt.Fprintf(w, "  %s side at most %d pixels: %s\n  stored as %s\n", p.Side, p.Size, sizes(p), stored(p))
 	fmt.Fprintf(w, "  of the source: %s\n", kinds(p.Kinds))

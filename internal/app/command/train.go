@@ -318,6 +318,9 @@ func newTrainer(ctx context.Context, env *Env, t *Train, old *stoppedTrain) (*Tr
 		return nil, err
 	}
 	set, err := images.Load(t.Data, t.DataDir)
+	if err != nil && old != nil {
+		return nil, fmt.Errorf("--resume %s: the run was trained on %s, which has to be there: %w", old.run.Dir, t.Data, err)
+	}
 	if err != nil {
 		return nil, err
 	}

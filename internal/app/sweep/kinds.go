@@ -36,7 +36,7 @@ func instead(k kinds.Kind, key string) string {
 		if _, ok := settings.Find(new(Options), key); ok {
 			return fmt.Sprintf("use --%s on the command line", f.Flag)
 		}
-		return "a sweep's runs are inside its folder, which --out names"
+		return "it changes where or how a run is made, not its result: a sweep decides it"
 	}
 	return ""
 }
