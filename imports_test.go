@@ -44,7 +44,7 @@ var house = [][]string{
 	{"nets", "optim"},
 	{"engine"},
 	{"engine/cpu", "engine/pjrt"},
-	{"engine/internal/fakepjrt"},
+	{"engine/customop", "engine/internal/fakepjrt"},
 	{"mirror", "matrix"},
 	{"internal/product"},
 	{"internal/vec", "internal/pool", "internal/exact", "internal/twofold", "internal/npy", "internal/safetensors",

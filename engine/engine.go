@@ -30,6 +30,10 @@ type Engine struct {
 	InFlight int
 	Waits    string
 
+	// Plain says why kernels of ours are not used, where they could have been: who asked should hear of it.
+	Plain string
+
+	noKernels string      // why no kernels of ours are used; "" on a GPU: they are
 	queues    bool        // the plugin's steps go through queues of ours, so that InFlight can change
 	compiling *sync.Mutex // of all engines of a pool; nil: none
 }
@@ -122,7 +126,7 @@ func Probe(found []Finding) []Finding {
 			continue
 		}
 		if f.what != "" {
-			out[i].Why = f.what + "; " + e.steps()
+			out[i].Why = f.what + "; " + e.steps() + "; " + e.kernels()
 		}
 		e.Backend.Finalize()
 	}
@@ -236,6 +240,9 @@ func openShare(f Finding, shares int) (*Engine, error) {
 		e.Backend, err = compute.NewWithConfig(config)
 		return err
 	})
+	if err == nil && isCUDA(f) {
+		e.useKernels()
+	}
 	return e, err
 }
 

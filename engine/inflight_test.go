@@ -61,18 +61,21 @@ func TestTheEnvironmentIsChecked(t *testing.T) {
 	}
 }
 
-// Doctor says whether steps wait: by the settings, and after a try by the plugin.
+// Doctor says whether steps wait: by the settings, and after a try by the plugin. The try also tells whether it runs
+// kernels of ours; this one compiles nothing.
 func TestFindingsSayWhetherStepsWait(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := t.TempDir()
 	good, odd := filepath.Join(dir, "good_cuda.so"), filepath.Join(dir, "odd_cuda.so")
 	fakepjrt.Build(t, good)
 	fakepjrt.Build(t, odd, "MAJOR=2")
+	const refused = "; kernels of ours are off: PJRT error (code=13): no program"
 	for _, c := range []struct{ path, variable, look, probe string }{
-		{good, "", "a plugin; steps do not wait, up to 2 in flight", "a plugin; steps do not wait, up to 2 in flight"},
-		{good, "0", "a plugin; waits for each step", "a plugin; waits for each step"},
+		{good, "", "a plugin; steps do not wait, up to 2 in flight", "a plugin; steps do not wait, up to 2 in flight" + refused},
+		{good, "0", "a plugin; waits for each step", "a plugin; waits for each step" + refused},
 		{odd, "4", "a plugin; steps do not wait, up to 4 in flight",
-			"a plugin; waits for each step: its PJRT version is 2.104, 0 is needed"},
+			"a plugin; waits for each step: its PJRT version is 2.104, 0 is needed; kernels of ours are off: its function " +
+				"table cannot be replaced"},
 	} {
 		t.Setenv(pjrt.Variable, c.variable)
 		found := withSteps([]Finding{{Name: CUDA, Where: c.path, Usable: true, Why: "a plugin"}, {Name: CUDA, Why: "no GPU"}})

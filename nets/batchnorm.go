@@ -2,6 +2,9 @@ package nets
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/bregman-ml/bregman/engine/customop"
 )
 
 const (
@@ -16,35 +19,99 @@ const (
 // Training takes mean and variance over batch and pixels and differentiates
 // through both; the running statistics move by a tenth towards the mean and
 // the unbiased variance.
+func (b *Builder) Norm(name string, x *Node) *Node { return b.norm(name, x, customop.Linear) }
+
+// NormReLU is [ReLU] of [Builder.Norm], and NormReLU6 is [ReLU6] of it. On a GPU the two are one operation.
+func (b *Builder) NormReLU(name string, x *Node) *Node { return b.norm(name, x, customop.ReLU) }
+
+// NormReLU6 is [ReLU6] of [Builder.Norm].
+func (b *Builder) NormReLU6(name string, x *Node) *Node { return b.norm(name, x, customop.ReLU6) }
+
+// NormAddReLU is ReLU(Norm(x) + shortcut()), the end of a residual block. On a GPU it is one operation.
+func (b *Builder) NormAddReLU(name string, x *Node, shortcut func() *Node) *Node {
+	n := b.normLayer(name, channels(x))
+	if b.training && customop.CanNormalise(x) {
+		shift := n.shift(x)
+		layer := n.ofBatch(x, shift, customop.Moments(x, shift), customop.Linear)
+		return layer.ApplyAdd(shortcut())
+	}
+	return ReLU(Add(n.plain(b, x), shortcut()))
+}
+
+func (b *Builder) norm(name string, x *Node, top float64) *Node {
+	n := b.normLayer(name, channels(x))
+	if b.training && customop.CanNormalise(x) {
+		shift := n.shift(x)
+		return n.ofBatch(x, shift, customop.Moments(x, shift), top).Apply()
+	}
+	return activate(n.plain(b, x), top)
+}
+
+// activate clips to [0, top]; top is one of customop.Norm.
+func activate(x *Node, top float64) *Node {
+	switch top {
+	case customop.ReLU:
+		return ReLU(x)
+	case customop.ReLU6:
+		return ReLU6(x)
+	}
+	return x
+}
+
+// normLayer is a layer of batch normalisation.
+type normLayer struct{ weight, bias, runningMean, runningVar *model.Variable }
+
+func (b *Builder) normLayer(name string, c int) normLayer {
+	b = b.In(name)
+	return normLayer{b.Variable("weight", c), b.Variable("bias", c), b.Variable("running_mean", c).SetTrainable(false),
+		b.Variable("running_var", c).SetTrainable(false)}
+}
+
+// shift is what sums of x are taken from: the running mean, so that their difference does not cancel.
+func (n normLayer) shift(x *Node) *Node { return StopGradient(n.runningMean.NodeValue(x)) }
+
+// statistics are mean and variance of d = x - shift, of the mean of d and of its square. The running ones move.
+func (n normLayer) statistics(x, mean, square *Node) (variance *Node) {
+	variance = Sub(square, Square(mean))
+	variance = MaxScalar(variance, 0) // rounding may have taken it below
+
+	count := float64(x.Shape().Size() / channels(x))
+	unbiased := MulScalar(variance, count/max(count-1, 1))
+	n.runningMean.SetNodeValue(StopGradient(Add(n.shift(x), MulScalar(mean, normMomentum))))
+	n.runningVar.SetNodeValue(StopGradient(
+		Add(MulScalar(n.runningVar.NodeValue(x), 1-normMomentum), MulScalar(unbiased, normMomentum))))
+	return variance
+}
+
+// ofBatch is the layer with the statistics of x, whose moments around shift are given. A bias that was not added to x is
+// part of the shift.
+func (n normLayer) ofBatch(x, shift, moments *Node, top float64) customop.Norm {
+	c := channels(x)
+	moments = DivScalar(moments, float64(x.Shape().Size()/c))
+	mean := Reshape(Slice(moments, AxisElem(0)), c)
+	variance := n.statistics(x, mean, Reshape(Slice(moments, AxisElem(1)), c))
+	return customop.Norm{X: x, Weight: n.weight.NodeValue(x), Bias: n.bias.NodeValue(x), Top: top,
+		Center:  StopGradient(Add(shift, mean)),
+		Inverse: StopGradient(Inverse(Sqrt(AddScalar(variance, normEpsilon))))}
+}
+
+// plain is the layer in GoMLX's own operations.
 //
 // Both statistics come from one pass over x, by var = E[d²] - E[d]² for
 // d = x - running mean. The shift changes nothing in exact arithmetic and is
 // free, and it keeps the difference from cancelling once the running mean is
 // near the mean. All of it is in the wide type: the conversions fuse with the
 // pass over x, whereas sums of bfloat16, which the gradient has too, lose digits.
-func (b *Builder) Norm(name string, x *Node) *Node {
-	b = b.In(name)
+func (n normLayer) plain(b *Builder, x *Node) *Node {
 	c := channels(x)
-	weight := b.Variable("weight", c).NodeValue(x)
-	bias := b.Variable("bias", c).NodeValue(x)
-	runningMean := b.Variable("running_mean", c).SetTrainable(false)
-	runningVar := b.Variable("running_var", c).SetTrainable(false)
-
-	shift := StopGradient(runningMean.NodeValue(x))
+	weight, bias := n.weight.NodeValue(x), n.bias.NodeValue(x)
+	shift := n.shift(x)
 	d := Sub(to(b.wide, x), Reshape(shift, 1, 1, 1, c))
-	mean, variance := ZerosLike(shift), StopGradient(runningVar.NodeValue(x))
+	mean, variance := ZerosLike(shift), StopGradient(n.runningVar.NodeValue(x))
 	if b.training {
 		mean = ReduceMean(d, 0, 1, 2)
-		variance = Sub(ReduceMean(Square(d), 0, 1, 2), Square(mean))
-		variance = MaxScalar(variance, 0) // rounding may have taken it below
-
-		n := float64(x.Shape().Size() / c)
-		unbiased := MulScalar(variance, n/max(n-1, 1))
-		runningMean.SetNodeValue(StopGradient(Add(shift, MulScalar(mean, normMomentum))))
-		runningVar.SetNodeValue(StopGradient(
-			Add(MulScalar(runningVar.NodeValue(x), 1-normMomentum), MulScalar(unbiased, normMomentum))))
+		variance = n.statistics(x, mean, ReduceMean(Square(d), 0, 1, 2))
 	}
-
 	scale := Div(weight, Sqrt(AddScalar(variance, normEpsilon)))
 	offset := Sub(bias, Mul(mean, scale))
 	y := Add(Mul(d, Reshape(scale, 1, 1, 1, c)), Reshape(offset, 1, 1, 1, c))

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/bregman-ml/bregman/engine/customop"
 )
 
 // The networks here are torchvision's, layer by layer and name by name, for pictures of any size: the first layers
@@ -23,7 +25,7 @@ func resNet50ImageNet(b *Builder, x *Node, classes int) *Node {
 
 func resNetImageNet(b *Builder, x *Node, classes int, blocks []int,
 	block func(b *Builder, x *Node, width, stride int) *Node) *Node {
-	x = maxPool3(ReLU(b.Norm("bn1", b.Conv("conv1", x, 7, 64, 2))))
+	x = maxPool3(b.NormReLU("bn1", b.Conv("conv1", x, 7, 64, 2)))
 	for stage, n := range blocks {
 		for i := range n {
 			stride := 1
@@ -37,17 +39,17 @@ func resNetImageNet(b *Builder, x *Node, classes int, blocks []int,
 }
 
 func torchBasicBlock(b *Builder, x *Node, width, stride int) *Node {
-	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, width, stride)))
-	y = b.Norm("bn2", b.Conv("conv2", y, 3, width, 1))
-	return ReLU(Add(y, b.downsample(x, width, stride)))
+	y := b.NormReLU("bn1", b.Conv("conv1", x, 3, width, stride))
+	y = b.Conv("conv2", y, 3, width, 1)
+	return b.NormAddReLU("bn2", y, func() *Node { return b.downsample(x, width, stride) })
 }
 
 func torchBottleneck(b *Builder, x *Node, width, stride int) *Node {
 	const expansion = 4
-	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 1, width, 1)))
-	y = ReLU(b.Norm("bn2", b.Conv("conv2", y, 3, width, stride)))
-	y = b.Norm("bn3", b.Conv("conv3", y, 1, expansion*width, 1))
-	return ReLU(Add(y, b.downsample(x, expansion*width, stride)))
+	y := b.NormReLU("bn1", b.Conv("conv1", x, 1, width, 1))
+	y = b.NormReLU("bn2", b.Conv("conv2", y, 3, width, stride))
+	y = b.Conv("conv3", y, 1, expansion*width, 1)
+	return b.NormAddReLU("bn3", y, func() *Node { return b.downsample(x, expansion*width, stride) })
 }
 
 // downsample is torchvision's name of the shortcut.
@@ -68,7 +70,7 @@ func mobileNetV2ImageNet(b *Builder, x *Node, classes int) *Node {
 	}
 	features, layer := b.In("features"), 1
 	conv := func(b *Builder, x *Node, side, width, stride int) *Node {
-		return ReLU6(b.Norm("1", b.Conv("0", x, side, width, stride)))
+		return b.NormReLU6("1", b.Conv("0", x, side, width, stride))
 	}
 	x = conv(features.In("0"), x, 3, 32, 2)
 	for _, s := range stages {
@@ -91,11 +93,13 @@ func torchInvertedResidual(b *Builder, x *Node, expansion, width, stride int) *N
 	y, layer := x, 0
 	next := func() string { layer++; return strconv.Itoa(layer - 1) }
 	if expansion > 1 {
-		b := b.In(next())
-		y = ReLU6(b.Norm("1", b.Conv("0", y, 1, expansion*channels(x), 1)))
+		first, depth := b.In(next()), b.In(next())
+		y = first.Conv("0", y, 1, expansion*channels(x), 1)
+		y = depthwiseBetweenNorms(y, at{first, "1"}, at{depth, "0"}, at{depth, "1"}, stride, customop.ReLU6)
+	} else {
+		depth := b.In(next())
+		y = depth.NormReLU6("1", depth.DepthConv("0", y, 3, stride))
 	}
-	depth := b.In(next())
-	y = ReLU6(depth.Norm("1", depth.DepthConv("0", y, 3, stride)))
 	y = b.Conv(next(), y, 1, width, 1)
 	y = b.Norm(next(), y)
 	if stride > 1 || channels(x) != width {

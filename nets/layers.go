@@ -5,6 +5,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/bregman-ml/bregman/engine/customop"
 )
 
 // Builder is a place in the tree of a network's variables, with the types to compute in. Its methods add layers, whose
@@ -67,8 +69,11 @@ func (b *Builder) Conv(name string, x *Node, side, out, stride int) *Node {
 // gradient sums over the batch and all pixels.
 func (b *Builder) ConvBias(name string, x *Node, side, out, stride int) *Node {
 	y := b.Conv(name, x, side, out, stride)
-	bias := b.In(name).Variable("bias", out).NodeValue(x)
-	return to(b.narrow, Add(to(b.wide, y), Reshape(bias, 1, 1, 1, out)))
+	return b.addBias(y, b.In(name).Variable("bias", out).NodeValue(x))
+}
+
+func (b *Builder) addBias(y, bias *Node) *Node {
+	return to(b.narrow, Add(to(b.wide, y), Reshape(bias, 1, 1, 1, channels(y))))
 }
 
 // GroupConv is a convolution of groups of width channels, each to itself.
@@ -76,7 +81,10 @@ func (b *Builder) GroupConv(name string, x *Node, side, width, stride int) *Node
 	x = b.antialiased(x, stride)
 	c := channels(x)
 	kernel := b.In(name).kernel(x, side, width, c)
-	if hasGroups(x) {
+	switch {
+	case side == 3 && customop.CanConvolveGroups(x, width, c):
+		return customop.Grouped(x, kernel, stride)
+	case hasGroups(x):
 		return grouped(x, kernel, c/width, stride)
 	}
 	return convolve(x, blockDiagonal(kernel, c/width), stride)
@@ -86,7 +94,10 @@ func (b *Builder) GroupConv(name string, x *Node, side, width, stride int) *Node
 func (b *Builder) DepthConv(name string, x *Node, side, stride int) *Node {
 	x = b.antialiased(x, stride)
 	kernel := b.In(name).Variable("weight", side, side, 1, channels(x)).NodeValue(x)
-	if hasGroups(x) {
+	switch {
+	case side == 3 && customop.CanConvolveDepth(x):
+		return customop.Depthwise(x, kernel, stride)
+	case hasGroups(x):
 		return grouped(x, to(x.DType(), kernel), channels(x), stride)
 	}
 	return depthwise(x, kernel, stride)
@@ -172,6 +183,9 @@ func every(x *Node, i, j, h, w, stride int) *Node {
 
 // ReLU has gradient 0 at 0, as PyTorch's has; GoMLX's Max has 1 there.
 func ReLU(x *Node) *Node {
+	if customop.HasKernels(x.Graph().Backend()) {
+		return customop.Rectify(x)
+	}
 	zero := ZerosLike(x)
 	return Where(GreaterThan(x, zero), x, zero)
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/bregman-ml/bregman/engine/customop"
 )
 
 // mobileNetV2 is that of Sandler et al. (2018) with the strides for small
@@ -18,7 +20,7 @@ func mobileNetV2(b *Builder, x *Node, classes int) *Node {
 		{6, 160, 3, 2},
 		{6, 320, 1, 1},
 	}
-	x = ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, 32, 1)))
+	x = b.NormReLU("bn1", b.Conv("conv1", x, 3, 32, 1))
 	layer := 0
 	for _, s := range stages {
 		for block := range s.blocks {
@@ -30,15 +32,15 @@ func mobileNetV2(b *Builder, x *Node, classes int) *Node {
 			layer++
 		}
 	}
-	x = ReLU(b.Norm("bn2", b.Conv("conv2", x, 1, 1280, 1)))
+	x = b.NormReLU("bn2", b.Conv("conv2", x, 1, 1280, 1))
 	return b.Head("linear", x, classes)
 }
 
 // invertedResidual widens, convolves each channel by itself, and narrows; there
 // is no nonlinearity after the narrow end.
 func invertedResidual(b *Builder, x *Node, expansion, width, stride int) *Node {
-	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 1, expansion*channels(x), 1)))
-	y = ReLU(b.Norm("bn2", b.DepthConv("conv2", y, 3, stride)))
+	y := b.Conv("conv1", x, 1, expansion*channels(x), 1)
+	y = depthwiseBetweenNorms(y, at{b, "bn1"}, at{b, "conv2"}, at{b, "bn2"}, stride, customop.ReLU)
 	y = b.Norm("bn3", b.Conv("conv3", y, 1, width, 1))
 	if stride > 1 {
 		return y

@@ -2,6 +2,8 @@ package nets
 
 import (
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"github.com/bregman-ml/bregman/engine/customop"
 )
 
 // maxPool takes the largest of every 2×2 pixels, dropping an odd last row or
@@ -13,6 +15,13 @@ func maxPool(x *Node) *Node {
 	if h == 0 || w == 0 {
 		return x
 	}
+	if customop.CanPool(x) {
+		return customop.Pool(x, 2, func() *Node { return largestOfFour(x, h, w) })
+	}
+	return largestOfFour(x, h, w)
+}
+
+func largestOfFour(x *Node, h, w int) *Node {
 	at := func(i, j int) *Node { return every(x, i, j, h, w, 2) }
 	return Max(Max(at(0, 0), at(0, 1)), Max(at(1, 0), at(1, 1)))
 }
@@ -22,6 +31,13 @@ func maxPool(x *Node) *Node {
 //
 // Of equal pixels the first in reading order has the whole gradient, as in PyTorch.
 func maxPool3(x *Node) *Node {
+	if customop.CanPool(x) {
+		return customop.Pool(x, 3, func() *Node { return largestOfNine(x) })
+	}
+	return largestOfNine(x)
+}
+
+func largestOfNine(x *Node) *Node {
 	d := x.Shape().Dimensions
 	h, w := (d[1]-1)/2+1, (d[2]-1)/2+1
 	border := PadAxis{Start: 1, End: 1}

@@ -16,7 +16,7 @@ func regNetX200(b *Builder, x *Node, classes int) *Node {
 		{4, 152, 2},
 		{7, 368, 2},
 	}
-	x = ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, 64, 1)))
+	x = b.NormReLU("bn1", b.Conv("conv1", x, 3, 64, 1))
 	for i, s := range stages {
 		for block := range s.blocks {
 			stride := 1
@@ -31,8 +31,8 @@ func regNetX200(b *Builder, x *Node, classes int) *Node {
 
 func groupedBottleneck(b *Builder, x *Node, width, stride int) *Node {
 	const groupWidth = 8
-	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 1, width, 1)))
-	y = ReLU(b.Norm("bn2", b.GroupConv("conv2", y, 3, groupWidth, stride)))
-	y = b.Norm("bn3", b.Conv("conv3", y, 1, width, 1))
-	return ReLU(Add(y, b.shortcut("shortcut", x, width, stride)))
+	y := b.NormReLU("bn1", b.Conv("conv1", x, 1, width, 1))
+	y = b.NormReLU("bn2", b.GroupConv("conv2", y, 3, groupWidth, stride))
+	y = b.Conv("conv3", y, 1, width, 1)
+	return b.NormAddReLU("bn3", y, func() *Node { return b.shortcut("shortcut", x, width, stride) })
 }

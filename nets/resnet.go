@@ -10,7 +10,7 @@ import (
 // resNet18 is that of He et al. (2015) with the stem for small pictures: a 3×3
 // convolution of stride 1 and no pooling.
 func resNet18(b *Builder, x *Node, classes int) *Node {
-	x = ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, 64, 1)))
+	x = b.NormReLU("bn1", b.Conv("conv1", x, 3, 64, 1))
 	for stage, width := range []int{64, 128, 256, 512} {
 		for block := range 2 {
 			stride := 1
@@ -24,9 +24,9 @@ func resNet18(b *Builder, x *Node, classes int) *Node {
 }
 
 func basicBlock(b *Builder, x *Node, width, stride int) *Node {
-	y := ReLU(b.Norm("bn1", b.Conv("conv1", x, 3, width, stride)))
-	y = b.Norm("bn2", b.Conv("conv2", y, 3, width, 1))
-	return ReLU(Add(y, b.shortcut("shortcut", x, width, stride)))
+	y := b.NormReLU("bn1", b.Conv("conv1", x, 3, width, stride))
+	y = b.Conv("conv2", y, 3, width, 1)
+	return b.NormAddReLU("bn2", y, func() *Node { return b.shortcut("shortcut", x, width, stride) })
 }
 
 // shortcut is x itself, or a 1×1 convolution and batch norm where the shape changes.

@@ -17,9 +17,7 @@ func vgg11(b *Builder, x *Node, classes int) *Node {
 			layer++
 			continue
 		}
-		features := b.In("features")
-		x = features.ConvBias(strconv.Itoa(layer), x, 3, width, 1)
-		x = ReLU(features.Norm(strconv.Itoa(layer+1), x))
+		x = b.In("features").convBiasNormReLU(strconv.Itoa(layer), strconv.Itoa(layer+1), x, width)
 		layer += 3
 	}
 	return b.Head("classifier", x, classes)

@@ -30,24 +30,33 @@ type plugin struct {
 	err error     // why
 }
 
-// Register lets up to inFlight executions of each program of the plugin at path, an absolute one, run without waiting.
-// It must be called before go-xla loads the plugin, and not while go-xla loads another. An error says why the plugin
-// stays as it is, and go-xla waits for each execution: all else works. Later calls only change inFlight.
+// Register lets up to inFlight executions of each program of the plugin at path, an absolute one, run without waiting,
+// and programs call kernels of ours. It must be called before go-xla loads the plugin, and not while go-xla loads
+// another. An error says why the plugin stays as it is, and go-xla waits for each execution: all else works. Later calls
+// only change inFlight.
 func Register(path string, inFlight int) error {
 	registered.Lock()
 	defer registered.Unlock()
 	p := registered.plugins[path]
-	switch {
-	case p == nil && inFlight == 0:
-		return nil
-	case p == nil:
+	if p == nil {
 		p = open(path)
 		registered.plugins[path] = p
+	}
+	if p.c == nil && inFlight == 0 {
+		return nil // that is what was asked for
 	}
 	if p.c != nil {
 		C.bregman_pjrt_set_in_flight(p.c, C.int(max(0, min(inFlight, most))))
 	}
 	return p.err
+}
+
+// Rewrites reports whether programs for the plugin at path can call kernels of ours.
+func Rewrites(path string) bool {
+	registered.Lock()
+	defer registered.Unlock()
+	p := registered.plugins[path]
+	return p != nil && p.c != nil
 }
 
 func open(path string) *plugin {

@@ -139,6 +139,21 @@ static void add(plugin* p, compile_args* args, size_t outputs, char* text, size_
   pthread_mutex_unlock(&p->programs_mu);
 }
 
+// compile_with_kernels compiles a program, with calls of kernels in place of the functions that stand for them.
+static void* compile_with_kernels(plugin* p, compile_args* args) {
+  const program_text* given = args->program;
+  program_text rewritten = *given;
+  char* code = bregmanRewrite((char*)given->code, given->code_size, &rewritten.code_size);
+  if (code) {
+    rewritten.code = code;
+    args->program = &rewritten;
+  }
+  void* error = p->real->entries[Client_Compile](args);
+  args->program = given;
+  free(code);
+  return error;
+}
+
 void* bregman_queue_compile(plugin* p, compile_args* args) {
   size_t size = 0, outputs;
   char* text = text_of_program(args, &size);
@@ -147,7 +162,7 @@ void* bregman_queue_compile(plugin* p, compile_args* args) {
   if (shared) {
     args->executable = shared;
     free(text);
-  } else if ((error = p->real->entries[Client_Compile](args)) || !count_outputs(p, args->executable, &outputs)) {
+  } else if ((error = compile_with_kernels(p, args)) || !count_outputs(p, args->executable, &outputs)) {
     free(text);
   } else {
     add(p, args, outputs, text, size);

@@ -356,8 +356,10 @@ func OpenEngine(env *Env, name string) (*engine.Engine, error) {
 	for _, p := range eng.Passed {
 		env.Say("%s", p)
 	}
-	if eng.Waits != "" {
-		env.Say("%s", eng.Waits)
+	for _, why := range []string{eng.Waits, eng.Plain} {
+		if why != "" {
+			env.Say("%s", why)
+		}
 	}
 	return eng, nil
 }
