@@ -71,7 +71,8 @@ func TestFindingsSayWhetherStepsWait(t *testing.T) {
 	fakepjrt.Build(t, odd, "MAJOR=2")
 	const refused = "; kernels of ours are off: PJRT error (code=13): no program"
 	for _, c := range []struct{ path, variable, look, probe string }{
-		{good, "", "a plugin; steps do not wait, up to 2 in flight", "a plugin; steps do not wait, up to 2 in flight" + refused},
+		{good, "", "a plugin; steps do not wait, up to 2 in flight",
+			"a plugin; steps do not wait, up to 2 in flight" + refused},
 		{good, "0", "a plugin; waits for each step", "a plugin; waits for each step" + refused},
 		{odd, "4", "a plugin; steps do not wait, up to 4 in flight",
 			"a plugin; waits for each step: its PJRT version is 2.104, 0 is needed; kernels of ours are off: its function " +

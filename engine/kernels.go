@@ -12,8 +12,8 @@ import (
 // GPUKernels is the environment variable that turns kernels of ours off: 0 leaves all to XLA.
 const GPUKernels = "BREGMAN_GPU_KERNELS"
 
-// useKernels lets graphs call kernels of ours if the plugin runs a small one and its result is right. If not, Plain says
-// why, and graphs are left to XLA.
+// useKernels lets graphs call kernels of ours if the plugin runs a small one and its result is right. If not, Plain
+// says why, and graphs are left to XLA.
 func (e *Engine) useKernels() {
 	switch text := os.Getenv(GPUKernels); text {
 	case "", "1":

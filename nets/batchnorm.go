@@ -83,8 +83,8 @@ func (n normLayer) statistics(x, mean, square *Node) (variance *Node) {
 	return variance
 }
 
-// ofBatch is the layer with the statistics of x, whose moments around shift are given. A bias that was not added to x is
-// part of the shift.
+// ofBatch is the layer with the statistics of x, whose moments around shift are given. A bias that was not added to x
+// is part of the shift.
 func (n normLayer) ofBatch(x, shift, moments *Node, top float64) customop.Norm {
 	c := channels(x)
 	moments = DivScalar(moments, float64(x.Shape().Size()/c))

@@ -6,10 +6,12 @@ import (
 	"github.com/bregman-ml/bregman/engine/customop"
 )
 
-// Layers that are one operation on an engine with kernels of ours, where they read and write less memory than one by one.
+// Layers that are one operation on an engine with kernels of ours, where they read and write less memory than one by
+// one.
 
 // convBiasNormReLU is ReLU(Norm(ConvBias(x))) with a 3×3 convolution. Batch norm takes the bias away again, so with
-// kernels it is not added: it is part of the running mean, and its gradient is 0, which elsewhere it is but for rounding.
+// kernels it is not added: it is part of the running mean, and its gradient is 0, which elsewhere it is but for
+// rounding.
 func (b *Builder) convBiasNormReLU(conv, norm string, x *Node, out int) *Node {
 	y := b.Conv(conv, x, 3, out, 1)
 	bias := b.In(conv).Variable("bias", out).NodeValue(x)

@@ -17,7 +17,7 @@ type Mode int
 const (
 	Off        Mode = iota // what the network has in place of the kernel
 	Kernels                // the kernel
-	PlainForms             // what the kernel is meant to compute, in GoMLX's operations, for tests: of pictures of any type
+	PlainForms             // what the kernel is meant to compute, in GoMLX's operations, of any type; for tests
 )
 
 // modes are those of backends, whose type and identity are GoMLX's.

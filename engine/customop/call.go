@@ -1,9 +1,13 @@
-// Package customop names kernels of ours in a graph: operations that an engine computes by a kernel written for a GPU if
-// it has one, and by plain operations of GoMLX elsewhere.
+// Package customop has operations that GPU kernels of ours compute, with their gradients.
 //
-// A kernel is called through a function of the graph whose name says which kernel it is and how it is launched ([Call]).
-// An engine that has the kernels replaces the function's body; package engine/pjrt does. The operations themselves, such
-// as [Depthwise] and [Moments], have gradients, and know which shapes their kernels take.
+// A graph calls a kernel through a function whose name says which kernel it is and how it is launched ([Call]). An
+// engine that has the kernels replaces the body of the function; package engine/pjrt does. An operation needs such an
+// engine: [CanNormalise], [CanConvolveDepth], [CanConvolveGroups] and [CanPool] report whether there is one and
+// whether it takes a shape. Each operation also has a plain form in GoMLX's operations, which tests compute instead
+// ([PlainForms]).
+//
+// The files NAME_call.go decide how kernels are launched. Their functions, such as [SumsCall], are public for tests of
+// the kernels.
 package customop
 
 import (
@@ -42,7 +46,8 @@ func (c Call) symbol(n int) string {
 	return b.String()
 }
 
-var symbol = regexp.MustCompile(`^` + prefix + `([a-z][a-z0-9]*(?:_[a-z0-9]+)*)__(\d+)_(\d+)_(\d+)_(\d+)__((?:\d+(?:_\d+)*)?)__\d+$`)
+var symbol = regexp.MustCompile(`^` + prefix +
+	`([a-z][a-z0-9]*(?:_[a-z0-9]+)*)__(\d+)_(\d+)_(\d+)_(\d+)__((?:\d+(?:_\d+)*)?)__\d+$`)
 
 // Parse returns the call that a function of this name stands for.
 func Parse(name string) (c Call, ok bool) {

@@ -15,7 +15,8 @@ func TestCallsAreTheirSymbols(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", c.symbol(12), got, ok, c)
 		}
 	}
-	for _, name := range []string{"main", "bregman_kernel_", "bregman_kernel_x__1_1_1__3__4", "bregman_kernel_x__1_1_1_0__",
+	for _, name := range []string{"main", "bregman_kernel_", "bregman_kernel_x__1_1_1__3__4",
+		"bregman_kernel_x__1_1_1_0__",
 		"bregman_kernel_X__1_1_1_0____1", "bregman_kernel_x__99999999999_1_1_0____1",
 		"bregman_kernel_x__1_1_1_0__1_2_3_4_5_6_7_8_9_10_11_12_13_14_15_16_17__1"} {
 		if c, ok := Parse(name); ok {

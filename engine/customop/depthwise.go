@@ -1,8 +1,6 @@
 package customop
 
 import (
-	"math"
-
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -42,7 +40,7 @@ func (d depthwise) forward(kernel, shift *Node) (y, moments *Node) {
 	h, w, c := output(s[1], d.stride), output(s[2], d.stride), s[3]
 	shape := shapes.Make(d.x.DType(), s[0], h, w, c)
 	taps := Reshape(kernel, 9, c)
-	call, parts := depthwiseForwardCall(s[0], s[1], s[2], c, d.stride, d.norm != nil, top(d.norm))
+	call, parts := DepthwiseForwardCall(s[0], s[1], s[2], c, d.stride, d.norm != nil, top(d.norm))
 	in := append([]*Node{d.x, taps, shift}, d.vectors()...)
 	plain := func() []*Node {
 		a := d.input()
@@ -65,7 +63,8 @@ func (d depthwise) forward(kernel, shift *Node) (y, moments *Node) {
 	if d.norm != nil {
 		inputs = []*Node{d.x, kernel, d.norm.Weight, d.norm.Bias}
 	}
-	y = withGradients(func() *Node { return out[0] }, shape, inputs, func(v *Node) []*Node { return d.backward(kernel, v) })
+	forward := func() *Node { return out[0] }
+	y = withGradients(forward, shape, inputs, func(v *Node) []*Node { return d.backward(kernel, v) })
 	return y, StopGradient(addParts(out[1]))
 }
 
@@ -74,7 +73,7 @@ func (d depthwise) backward(kernel, v *Node) []*Node {
 	s := d.x.Shape().Dimensions
 	c := s[3]
 	taps := Reshape(kernel, 9, c)
-	call, parts := depthwiseBackwardCall(s[0], s[1], s[2], c, d.stride, d.norm != nil, top(d.norm))
+	call, parts := DepthwiseBackwardCall(s[0], s[1], s[2], c, d.stride, d.norm != nil, top(d.norm))
 	in := append([]*Node{d.x, v, taps}, d.vectors()...)
 	outputs := []shapes.Shape{d.x.Shape(), shapes.Make(dtypes.Float32, parts, 9, c)}
 	if d.norm != nil {
@@ -127,10 +126,10 @@ func (d depthwise) vectors() []*Node {
 	return []*Node{d.norm.Center, d.norm.scale(), d.norm.Bias}
 }
 
-// top is where the norm clips, as the bits of a float32.
-func top(n *Norm) int {
+// top is where the norm clips.
+func top(n *Norm) float32 {
 	if n == nil {
 		return 0
 	}
-	return int(math.Float32bits(float32(n.Top)))
+	return float32(n.Top)
 }

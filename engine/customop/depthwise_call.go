@@ -156,9 +156,8 @@ func (p *depthwisePlan) fit(limit int) bool {
 	}
 }
 
-// depthwiseCall is the launch of a kernel, and how many parts its sums have. top is where the norm clips, as the bits
-// of a float32.
-func depthwiseCall(p depthwisePlan, top int) (Call, int) {
+// depthwiseCall is the launch of a kernel, and how many parts its sums have. top is where the norm clips.
+func depthwiseCall(p depthwisePlan, top float32) (Call, int) {
 	entry := "depthwise_forward"
 	if p.backward {
 		entry = "depthwise_backward"
@@ -175,7 +174,7 @@ func depthwiseCall(p depthwisePlan, top int) (Call, int) {
 			best, least = q, cost
 		}
 	})
-	return best.launch(entry, top)
+	return best.launch(entry, int(math.Float32bits(top)))
 }
 
 func (p depthwisePlan) launch(entry string, top int) (Call, int) {
@@ -195,26 +194,17 @@ func (p depthwisePlan) launch(entry string, top int) (Call, int) {
 	}, parts
 }
 
-// depthwiseForwardCall is the launch of the convolution of x, of this shape, and how many parts its moments have. Its
+// DepthwiseForwardCall is the launch of the convolution of x, of this shape, and how many parts its moments have. Its
 // inputs are x, the kernel [9, c] and the shift of the moments; with a norm its center, scale and offset, too. Its
 // outputs are y and the moments [parts, 2, c].
-func depthwiseForwardCall(n, h, w, c, stride int, norm bool, top int) (Call, int) {
+func DepthwiseForwardCall(n, h, w, c, stride int, norm bool, top float32) (Call, int) {
 	return depthwiseCall(depthwisePlan{n: n, h: h, w: w, c: c, stride: stride, norm: norm}, top)
 }
 
-// depthwiseBackwardCall is the launch of both gradients of the convolution of x, of this shape, and how many parts
+// DepthwiseBackwardCall is the launch of both gradients of the convolution of x, of this shape, and how many parts
 // their sums have. Its inputs are x, the gradient by y and the kernel; with a norm its center, scale and offset, too.
 // Its outputs are the gradient by x, or with a norm by its value where it is not clipped, and the one by the kernel,
 // [parts, 9, c]; with a norm its gradient's sums [parts, 2, c], too.
-func depthwiseBackwardCall(n, h, w, c, stride int, norm bool, top int) (Call, int) {
-	return depthwiseCall(depthwisePlan{n: n, h: h, w: w, c: c, stride: stride, norm: norm, backward: true}, top)
-}
-
-// DepthwiseForwardCall and DepthwiseBackwardCall are the launches that [Depthwise] and [Norm.Depthwise] make, for
-// tests of the kernels.
-func DepthwiseForwardCall(n, h, w, c, stride int, norm bool, top float32) (Call, int) {
-	return depthwiseForwardCall(n, h, w, c, stride, norm, int(math.Float32bits(top)))
-}
 func DepthwiseBackwardCall(n, h, w, c, stride int, norm bool, top float32) (Call, int) {
-	return depthwiseBackwardCall(n, h, w, c, stride, norm, int(math.Float32bits(top)))
+	return depthwiseCall(depthwisePlan{n: n, h: h, w: w, c: c, stride: stride, norm: norm, backward: true}, top)
 }

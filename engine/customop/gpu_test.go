@@ -34,10 +34,11 @@ func noise(g *Graph, seed uint32, dtype dtypes.DType, dims ...int) *Node {
 // operation is one of customop: its value and gradients, of pictures x and the gradient v by the value, which has sides
 // as a convolution of this stride, or of pool 2 a half.
 type operation struct {
-	name   string
-	stride int
-	half   bool
-	build  func(x, v *Node) []*Node
+	name    string
+	stride  int
+	half    bool
+	between bool // something is rounded between x and the sums
+	build   func(x, v *Node) []*Node
 }
 
 func (o operation) output(dims []int) []int {
@@ -67,30 +68,40 @@ func norm(x *Node, top float64) customop.Norm {
 
 func operations() []operation {
 	all := []operation{
-		{"moments", 1, false, func(x, _ *Node) []*Node { return []*Node{customop.Moments(x, vector(x, 2, 1, 0))} }},
-		{"pool of 2", 2, true, func(x, v *Node) []*Node { return withGradients(pool(x, 2), v, x) }},
-		{"pool of 3", 2, false, func(x, v *Node) []*Node { return withGradients(pool(x, 3), v, x) }},
+		{"moments", 1, false, false, func(x, _ *Node) []*Node { return []*Node{customop.Moments(x, vector(x, 2, 1, 0))} }},
+		{"pool of 2", 2, true, false, func(x, v *Node) []*Node { return withGradients(pool(x, 2), v, x) }},
+		{"pool of 3", 2, false, false, func(x, v *Node) []*Node { return withGradients(pool(x, 3), v, x) }},
 	}
+	all = append(all, operation{"norm and shortcut, read twice", 1, false, true, func(x, v *Node) []*Node {
+		n := norm(x, customop.Linear)
+		shortcut := StopGradient(Neg(v))
+		y := n.ApplyAdd(shortcut) // two layers read it, so that its gradient is a sum of two
+		return withGradients(Add(y, Mul(y, ConvertDType(vector(x, 8, 0.3, 1), x.DType()))), v, x, n.Weight, n.Bias)
+	}})
 	for _, top := range []float64{customop.Linear, customop.ReLU, customop.ReLU6} {
-		all = append(all, operation{fmt.Sprintf("norm clipped at %.3g", top), 1, false, func(x, v *Node) []*Node {
+		name := fmt.Sprintf("norm clipped at %.3g", top)
+		all = append(all, operation{name, 1, false, false, func(x, v *Node) []*Node {
 			n := norm(x, top)
 			return withGradients(n.Apply(), v, x, n.Weight, n.Bias)
 		}})
 	}
 	for _, stride := range []int{1, 2} {
-		all = append(all, operation{fmt.Sprintf("depthwise, stride %d", stride), stride, false, func(x, v *Node) []*Node {
+		name := fmt.Sprintf("depthwise, stride %d", stride)
+		all = append(all, operation{name, stride, false, false, func(x, v *Node) []*Node {
 			k := noise(x.Graph(), 6, dtypes.Float32, 3, 3, 1, x.Shape().Dimensions[3])
 			return withGradients(customop.Depthwise(x, k, stride), v, x, k)
 		}})
 		for _, top := range []float64{customop.ReLU, customop.ReLU6} {
 			name := fmt.Sprintf("depthwise of a norm clipped at %.3g, stride %d", top, stride)
-			all = append(all, operation{name, stride, false, func(x, v *Node) []*Node {
-				n, k := norm(x, top), noise(x.Graph(), 6, dtypes.Float32, 3, 3, 1, x.Shape().Dimensions[3])
+			all = append(all, operation{name, stride, false, true, func(x, v *Node) []*Node {
+				n := norm(x, top)
+				k := noise(x.Graph(), 6, dtypes.Float32, 3, 3, 1, x.Shape().Dimensions[3])
 				y, moments := n.Depthwise(k, stride, vector(x, 7, 1, 0))
 				return append(withGradients(y, v, x, k, n.Weight, n.Bias), moments)
 			}})
 		}
-		all = append(all, operation{fmt.Sprintf("grouped, stride %d", stride), stride, false, func(x, v *Node) []*Node {
+		name = fmt.Sprintf("grouped, stride %d", stride)
+		all = append(all, operation{name, stride, false, false, func(x, v *Node) []*Node {
 			k := noise(x.Graph(), 6, dtypes.BFloat16, 3, 3, 8, x.Shape().Dimensions[3])
 			return withGradients(customop.Grouped(x, k, stride), v, x, k)
 		}})
@@ -109,11 +120,12 @@ func pool(x *Node, side int) *Node {
 	})
 }
 
-// Kernels compute what their plain forms do: at 512, 1000 and 1024 pictures, of 32, 64, 96 and 192 pixels and odd sides.
+// Kernels compute what their plain forms do: at 512, 1000 and 1024 pictures, of 32, 64, 96 and 192 pixels and odd
+// sides.
 //
-// Pictures are rounded to bfloat16, 2⁻⁹ of their size; where the two forms round another way, or clip a number at the
-// edge, they are one unit apart, 2⁻⁸, and a convolution adds nine such. Sums of noise in float32 over N pixels differ by
-// far less than 1e-3 of the largest.
+// Pictures are rounded to bfloat16, 2⁻⁹ of their size; where the two forms round another way they are one unit apart,
+// 2⁻⁸, and a convolution adds nine such. Sums in float32 differ by less than 1e-3 of the largest, but for those behind
+// a depthwise convolution of a norm: XLA leaves out the rounding of its plain form to bfloat16 in between.
 func TestKernelsOnAGPU(t *testing.T) {
 	path := os.Getenv(pluginVariable)
 	if path == "" {
@@ -171,8 +183,11 @@ func compare(t *testing.T, e *engine.Engine, op operation, dims []int) {
 		off, largest := tensors.ToScalar[float32](results[i]), tensors.ToScalar[float32](results[i+1])
 		text += fmt.Sprintf(" %.1e", off/largest)
 		tolerance := float32(1e-3)
-		if rounded[i/2] {
+		switch {
+		case rounded[i/2]:
 			tolerance = 1.0 / 64
+		case op.between:
+			tolerance = 1.0 / 256
 		}
 		if !(off <= tolerance*largest) || largest == 0 {
 			t.Errorf("%s, %v: result %d is off by %v of %v", op.name, dims, i/2, off, largest)

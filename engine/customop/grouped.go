@@ -22,7 +22,7 @@ func Grouped(x, kernel *Node, stride int) *Node {
 	s := x.Shape().Dimensions
 	h, w, c := output(s[1], stride), output(s[2], stride), s[3]
 	shape := shapes.Make(x.DType(), s[0], h, w, c)
-	call := groupedForwardCall(s[0], s[1], s[2], c, stride)
+	call := GroupedForwardCall(s[0], s[1], s[2], c, stride)
 	forward := func() *Node {
 		return call.on([]*Node{x, kernel}, func() []*Node {
 			return []*Node{convert(plainGrouped(x, kernel, h, w, stride), x.DType())}
@@ -38,11 +38,11 @@ func groupedByInput(x, kernel, v *Node, stride int) *Node {
 	if stride == 1 { // a convolution with the kernel turned around, its channels out where they were in
 		turned := TransposeAllAxes(Reshape(kernel, 3, 3, groupWidth, s[3]/groupWidth, groupWidth), 0, 1, 4, 3, 2)
 		turned = Reverse(Reshape(turned, kernel.Shape().Dimensions...), 0, 1)
-		return groupedForwardCall(s[0], s[1], s[2], s[3], 1).on([]*Node{v, turned}, func() []*Node {
+		return GroupedForwardCall(s[0], s[1], s[2], s[3], 1).on([]*Node{v, turned}, func() []*Node {
 			return []*Node{convert(plainGrouped(v, turned, s[1], s[2], 1), x.DType())}
 		}, x.Shape())[0]
 	}
-	return groupedByInputCall(s[0], s[1], s[2], s[3]).on([]*Node{v, kernel}, func() []*Node {
+	return GroupedByInputCall(s[0], s[1], s[2], s[3]).on([]*Node{v, kernel}, func() []*Node {
 		var sum *Node
 		for t := range 9 {
 			k := Transpose(groupsOfKernel(kernel, t), 1, 2)
@@ -59,7 +59,7 @@ func groupedByInput(x, kernel, v *Node, stride int) *Node {
 
 func groupedByKernel(x, kernel, v *Node, stride int) *Node {
 	s, k := x.Shape().Dimensions, kernel.Shape().Dimensions
-	call, parts := groupedByKernelCall(s[0], s[1], s[2], s[3], stride)
+	call, parts := GroupedByKernelCall(s[0], s[1], s[2], s[3], stride)
 	sums := call.on([]*Node{x, v}, func() []*Node {
 		d := v.Shape().Dimensions
 		var taps []*Node

@@ -148,34 +148,22 @@ func strided(kernel string, stride int) string {
 	return kernel + "_2"
 }
 
-// groupedForwardCall is the launch of the convolution of x, of this shape. Its inputs are x and the kernel
+// GroupedForwardCall is the launch of the convolution of x, of this shape. Its inputs are x and the kernel
 // [3, 3, 8, c].
-func groupedForwardCall(n, h, w, c, stride int) Call {
+func GroupedForwardCall(n, h, w, c, stride int) Call {
 	call, _ := groupedCall(groupedForward, strided("grouped_forward", stride), n, h, w, c, stride)
 	return call
 }
 
-// groupedByInputCall is the launch of the gradient by x, of this shape, of a convolution of stride 2. Its inputs are
+// GroupedByInputCall is the launch of the gradient by x, of this shape, of a convolution of stride 2. Its inputs are
 // the gradient by y and the kernel [3, 3, 8, c].
-func groupedByInputCall(n, h, w, c int) Call {
+func GroupedByInputCall(n, h, w, c int) Call {
 	call, _ := groupedCall(groupedInput, "grouped_by_input_2", n, h, w, c, 2)
 	return call
 }
 
-// groupedByKernelCall is the launch of the gradient by the kernel, and how many parts of the sum there are. Its
+// GroupedByKernelCall is the launch of the gradient by the kernel, and how many parts of the sum there are. Its
 // inputs are x, of this shape, and the gradient by y.
-func groupedByKernelCall(n, h, w, c, stride int) (call Call, parts int) {
-	return groupedCall(groupedKernel, strided("grouped_by_kernel", stride), n, h, w, c, stride)
-}
-
-// GroupedForwardCall, GroupedByInputCall and GroupedByKernelCall are the launches that [Grouped] and its gradients make,
-// for tests of the kernels.
-func GroupedForwardCall(n, h, w, c, stride int) Call { return groupedForwardCall(n, h, w, c, stride) }
-
-// GroupedByInputCall is the gradient by pictures of this shape, of a convolution of stride 2.
-func GroupedByInputCall(n, h, w, c int) Call { return groupedByInputCall(n, h, w, c) }
-
-// GroupedByKernelCall is the gradient by the kernel, in so many parts.
 func GroupedByKernelCall(n, h, w, c, stride int) (call Call, parts int) {
-	return groupedByKernelCall(n, h, w, c, stride)
+	return groupedCall(groupedKernel, strided("grouped_by_kernel", stride), n, h, w, c, stride)
 }

@@ -36,7 +36,7 @@ func CanNormalise(x *Node) bool {
 // Moments returns Σ d and Σ d² of d = x − shift over all pixels, [2, channels], in one pass over x. It has no gradient.
 func Moments(x, shift *Node) *Node {
 	c := channels(x)
-	call, parts := sumsCall("moments", x.Shape().Size()/c, c)
+	call, parts := SumsCall("moments", x.Shape().Size()/c, c)
 	plain := func() []*Node {
 		d := Sub(widen(x), perChannel(shift))
 		return []*Node{plainMoments(d, d)}
@@ -83,7 +83,7 @@ func (n Norm) joinedSums(v, y *Node) (g, sums *Node) {
 		return g, n.gradientSums(g)
 	}
 	c := channels(n.X)
-	call, parts := sumsCall(sumsJoined, n.X.Shape().Size()/c, c)
+	call, parts := SumsCall(sumsJoined, n.X.Shape().Size()/c, c)
 	plain := func() []*Node {
 		g := convert(passed(Add(widen(terms[0]), widen(terms[1]))), n.X.DType())
 		return []*Node{plainMoments(widen(g), n.deviation()), g}
@@ -139,7 +139,7 @@ func (n Norm) gradientSums(v *Node) *Node {
 	default:
 		panic("customop: no kernel clips there")
 	}
-	call, parts := sumsCall(kernel, n.X.Shape().Size()/c, c)
+	call, parts := SumsCall(kernel, n.X.Shape().Size()/c, c)
 	plain := func() []*Node { return []*Node{plainMoments(n.passed(v), n.deviation())} }
 	return addParts(call.on(inputs, plain, shapes.Make(dtypes.Float32, parts, 2, c))[0])
 }

@@ -41,7 +41,7 @@ func Pool(x *Node, side int, forward func() *Node) *Node {
 		return convert(sum, x.DType())
 	}
 	return withGradients(func() *Node { return y }, y.Shape(), []*Node{x}, func(v *Node) []*Node {
-		call := poolCall(s[0], s[1], s[2], s[3], side)
+		call := PoolCall(s[0], s[1], s[2], s[3], side)
 		return call.on([]*Node{x, v}, func() []*Node { return []*Node{plain(v)} }, x.Shape())
 	})
 }

@@ -9,9 +9,9 @@ func poolTaken(n, h, w, c int) bool {
 	return n > 0 && h > 0 && w > 0 && c > 0 && c%8 == 0 && n*h*w*(c/8) < 1<<31
 }
 
-// poolCall is the launch of the gradient of windows of 2×2 or 3×3 pixels, two apart, for pictures x of this shape. Its
+// PoolCall is the launch of the gradient of windows of 2×2 or 3×3 pixels, two apart, for pictures x of this shape. Its
 // inputs are x and the gradient by the maxima; its output is the gradient by x.
-func poolCall(n, h, w, c, side int) Call {
+func PoolCall(n, h, w, c, side int) Call {
 	groups := c / 8
 	rows, columns := (h+1)/2, (w+1)/2
 	if side == 2 {
@@ -53,6 +53,3 @@ func poolGroups(groups int) int {
 	}
 	return 1
 }
-
-// PoolCall is the launch that [Pool]'s gradient makes for pictures of this shape, for tests of the kernels.
-func PoolCall(n, h, w, c, side int) Call { return poolCall(n, h, w, c, side) }

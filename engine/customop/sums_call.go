@@ -18,8 +18,8 @@ func sumsTaken(rows, channels int) bool {
 	return rows > 0 && rows < 1<<30 && channels > 0 && channels%8 == 0 && channels < 1<<20
 }
 
-// sumsCall is the launch of a kernel that adds up rows, and in how many parts its output comes: [parts, 2, channels].
-func sumsCall(kernel string, rows, channels int) (call Call, parts int) {
+// SumsCall is the launch of a kernel that adds up rows, and in how many parts its output comes: [parts, 2, channels].
+func SumsCall(kernel string, rows, channels int) (call Call, parts int) {
 	groups := sumsGroups(channels / 8)
 	across, lines := channels/8/groups, sumsThreads/groups
 	// A thread that has fewer rows than this takes longer to add its sums to the others' than to read them.
@@ -43,9 +43,9 @@ func sumsCall(kernel string, rows, channels int) (call Call, parts int) {
 	}, parts
 }
 
-// sumsGroups is how many groups of eight channels a block has: of the divisors of all, the largest up to 128 that leaves
-// at most an eighth of the threads without work. One with fewer than four, whose rows would be read in short pieces, is
-// only taken if there is no larger one.
+// sumsGroups is how many groups of eight channels a block has: of the divisors of all, the largest up to 128 that
+// leaves at most an eighth of the threads without work. One with fewer than four, whose rows would be read in short
+// pieces, is only taken if there is no larger one.
 func sumsGroups(groups int) int {
 	best := 1
 	for d := 2; d <= min(groups, sumsThreads); d++ {
@@ -56,6 +56,3 @@ func sumsGroups(groups int) int {
 	}
 	return best
 }
-
-// SumsCall is sumsCall, for tests of the kernels.
-func SumsCall(kernel string, rows, channels int) (Call, int) { return sumsCall(kernel, rows, channels) }

@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// bregmanRewrite returns a program in which functions that stand for kernels call them, to be freed; NULL if it has none.
+// bregmanRewrite returns a program in which functions that stand for kernels call them, to be freed; NULL if it has
+// none.
 //
 //export bregmanRewrite
 func bregmanRewrite(code *C.char, size C.size_t, newSize *C.size_t) *C.char {

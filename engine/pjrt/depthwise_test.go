@@ -70,8 +70,8 @@ func newDepthwise(p pictures, stride int, norm bool, top float64) depthwise {
 	return d
 }
 
-// A result is a sum of nine products in float32: eight additions are off by 2⁻²⁴ each of the sum so far, which is hardly
-// larger than the largest result.
+// A result is a sum of nine products in float32: eight additions are off by 2⁻²⁴ each of the sum so far, which is
+// hardly larger than the largest result.
 const depthwiseResults = 0x1p-20
 
 // sumParts adds the parts of sums.

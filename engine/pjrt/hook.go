@@ -32,8 +32,8 @@ type plugin struct {
 
 // Register lets up to inFlight executions of each program of the plugin at path, an absolute one, run without waiting,
 // and programs call kernels of ours. It must be called before go-xla loads the plugin, and not while go-xla loads
-// another. An error says why the plugin stays as it is, and go-xla waits for each execution: all else works. Later calls
-// only change inFlight.
+// another. An error says why the plugin stays as it is, and go-xla waits for each execution: all else works. Later
+// calls only change inFlight.
 func Register(path string, inFlight int) error {
 	registered.Lock()
 	defer registered.Unlock()

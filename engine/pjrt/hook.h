@@ -43,6 +43,9 @@ void* bregman_queue_client_destroy(plugin* p, object_args* args);
 // compile.go: a program with the kernels that it calls, to be freed; NULL if it calls none.
 char* bregmanRewrite(char* code, size_t size, size_t* new_size);
 
+// signals.c: handlers of signals run on stacks of their own, as Go needs them to.
+void bregman_keep_signal_stacks(void);
+
 // error.c: errors of ours, which name the executions they can belong to, and the entries that read them.
 void* bregman_error_in_range(plugin* p, void* inner, unsigned long first, unsigned long last);
 void bregman_error_drop(plugin* p, void* error);

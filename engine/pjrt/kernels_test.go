@@ -75,7 +75,8 @@ func TestTextsOfKernels(t *testing.T) {
 			!strings.HasSuffix(text, "\n}\n") {
 			t.Errorf("%s: not its entry alone", name)
 		}
-		if !strings.Contains(text, "\n.visible .const .align 4 .u32 dims[16] = {3, 5, 0,") || strings.Contains(text, "dims[64]") {
+		if !strings.Contains(text, "\n.visible .const .align 4 .u32 dims[16] = {3, 5, 0,") ||
+			strings.Contains(text, "dims[64]") {
 			t.Errorf("%s has other whole numbers", name)
 		}
 		if strings.Contains(text, ".local") {

@@ -151,6 +151,7 @@ static void* compile_with_kernels(plugin* p, compile_args* args) {
   void* error = p->real->entries[Client_Compile](args);
   args->program = given;
   free(code);
+  bregman_keep_signal_stacks();  // by now the plugin has loaded what it loads
   return error;
 }
 

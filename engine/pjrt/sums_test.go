@@ -95,7 +95,8 @@ func TestSums(t *testing.T) {
 
 // The sum of two gradients, where y is above 0, is rounded once, and its sums are of what was written.
 func TestJoinedSums(t *testing.T) {
-	for _, c := range []struct{ rows, channels int }{{1, 8}, {5, 24}, {1000, 152}, {7623, 64}, {300, 2048}, {3000, 8 * 2 * 89}} {
+	for _, c := range []struct{ rows, channels int }{{1, 8}, {5, 24}, {1000, 152}, {7623, 64}, {300, 2048},
+		{3000, 8 * 2 * 89}} {
 		t.Run(fmt.Sprintf("%dx%d", c.rows, c.channels), func(t *testing.T) { joinedSums(t, c.rows, c.channels) })
 	}
 }

@@ -2,8 +2,9 @@
 // where a test says so. It counts what is alive, keeps a log of what was called, and notes what no caller may do.
 //
 // Macros make it another plugin: MAJOR and MINOR are its version, TABLE_SIZE is the size of its table, WITHOUT an entry
-// that it lacks, UNSTARTABLE one that does not start, NO_TABLE one without a table.
+// that it lacks, UNSTARTABLE one that does not start, NO_TABLE one without a table. STRIPS takes a signal's handler its own stack.
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,12 @@ static PJRT_Error* plugin_attributes(PJRT_Plugin_Attributes_Args* a) {
   return NULL;
 }
 static PJRT_Error* client_create(PJRT_Client_Create_Args* a) {
+#ifdef STRIPS
+  struct sigaction handler;
+  sigaction(SIGUSR2, NULL, &handler);
+  handler.sa_flags &= ~SA_ONSTACK;
+  sigaction(SIGUSR2, &handler, NULL);
+#endif
   pthread_mutex_lock(&mu);
   a->client = calloc(1, sizeof *a->client);
   alive.clients++;
