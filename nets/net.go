@@ -61,7 +61,7 @@ var All = []Net{
 		Recipe: Recipe{Data: "fashion-sample", Epochs: 15, Batch: 50, LR: 0.8, Schedule: "triangular"},
 	}, {
 		Name: "mobilenetv2", About: "MobileNet-v2: inverted residuals with depthwise convolutions, 2.3 M parameters",
-		Params: 2_296_922, Classes: 10, build: mobileNetV2, Recipe: paper, H200: 31_000,
+		Params: 2_296_922, Classes: 10, build: mobileNetV2, Recipe: paper, H200: 60_000,
 	}, {
 		Name:   "mobilenetv2-imagenet",
 		About:  "MobileNet-v2 as in torchvision, for pictures of 64 to 256 pixels, 3.5 M parameters with 1000 classes",
@@ -69,10 +69,10 @@ var All = []Net{
 		Draw: Draw{FanOut: true, Linear: 0.01},
 	}, {
 		Name: "regnetx200", About: "RegNetX-200MF: bottlenecks with convolutions in groups of 8 channels, 2.3 M parameters",
-		Params: 2_321_946, Classes: 10, build: regNetX200, Recipe: paper, H200: 34_000,
+		Params: 2_321_946, Classes: 10, build: regNetX200, Recipe: paper, H200: 52_000,
 	}, {
 		Name: "resnet18", About: "ResNet-18: basic residual blocks, 11.2 M parameters",
-		Params: 11_173_962, Classes: 10, build: resNet18, Recipe: paper, H200: 70_000,
+		Params: 11_173_962, Classes: 10, build: resNet18, Recipe: paper, H200: 85_000,
 	}, {
 		Name:   "resnet18-imagenet",
 		About:  "ResNet-18 as in torchvision, for pictures of 64 to 256 pixels, 11.7 M parameters with 1000 classes",
@@ -83,7 +83,7 @@ var All = []Net{
 		Params: 25_557_032, Classes: 1000, build: resNet50ImageNet, Recipe: ffcv, Draw: Draw{FanOut: true},
 	}, {
 		Name: "vgg11", About: "VGG-11 with batch norm: plain convolutions and max pools, 9.2 M parameters",
-		Params: 9_231_114, Classes: 10, build: vgg11, Recipe: paper, H200: 200_000,
+		Params: 9_231_114, Classes: 10, build: vgg11, Recipe: paper, H200: 250_000,
 	},
 }
 
