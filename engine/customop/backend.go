@@ -49,7 +49,7 @@ func Probe(b compute.Backend) error {
 		return err
 	}
 	defer exec.Finalize()
-	out, err := exec.Exec1()
+	out, err := exec.Call1()
 	if err != nil {
 		return err
 	}
