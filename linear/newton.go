@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/vec"
-	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -71,8 +70,12 @@ func (m Newton) Fit(ctx context.Context, prob Problem, h Hooks) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newNewton(prob, r.loss, r.p, m.Lambda, m.Start)
-	if err == nil && r.Resume != nil {
+	loss, err := lossOf(prob, r.loss)
+	if err != nil {
+		return nil, err
+	}
+	s := newNewton(loss, penalty{r.p, m.Lambda}, m.Start)
+	if r.Resume != nil {
 		err = s.restore(*r.Resume)
 	}
 	if err != nil {
@@ -104,12 +107,12 @@ func (m Newton) Fit(ctx context.Context, prob Problem, h Hooks) (*Result, error)
 
 // newtonState is the state of Newton, in the notation of its comment.
 type newtonState struct {
-	prob   Problem
-	loss   curved
+	loss   meanLoss
 	goal   penalty // the one asked for
 	now    penalty // the one being solved on the way to it
-	n, d   int
-	row, y float64 // the largest ‖xᵢ‖₂, and for a regression |yᵢ|: the scale at which scores are rounded
+	n, d   int     // scores and weights
+	m      int     // weights that are penalised: the first ones
+	row, y float64 // see meanLoss
 
 	t     int
 	w     []float64
@@ -124,14 +127,13 @@ type newtonState struct {
 	g         []float64 // λz − v
 	value     float64   // the objective with the penalty now
 	excess    float64   // how far value may be above its minimum
-	curv      []float64 // ℓ″/n
 	diagonal  []float64 // λ(p−1)ω^(p−2)
 	u         []float64
 	inverse   []float64 // of the diagonal of the system
 	s, r, h   []float64 // step, residual and direction of conjugate gradients
 	hd, hs    []float64 // ∇²f·h and ∇²L·s
 	dz        []float64
-	xd, c, c2 []float64 // of the examples
+	xd, c, c2 []float64 // of the scores
 	products  int
 	exhausted bool // no step lowers f: rounding
 }
@@ -153,76 +155,52 @@ func (a penalty) gap(w, v []float64, product float64) float64 {
 	return a.value(w) + n*n/2 - product
 }
 
-func newNewton(prob Problem, loss Loss, p, lambda float64, w0 []float64) (*newtonState, error) {
+// lossOf returns the mean loss of a problem of one weight vector.
+func lossOf(prob Problem, loss Loss) (meanLoss, error) {
 	l, ok := loss.(curved)
 	if !ok {
 		return nil, fmt.Errorf("the %v loss has no second derivative: "+
 			"a penalty goes with exp, logistic, poly and square", loss)
 	}
-	n, d := prob.Dims()
+	return newSeparate(newLayout(prob.X, 1, false), [][]float64{prob.Y}, l, nil), nil
+}
+
+// newNewton begins at w0, or at 0 if that is nil.
+func newNewton(loss meanLoss, goal penalty, w0 []float64) *newtonState {
+	d, m, n := loss.dims()
 	f := func(k int) []float64 { return make([]float64, k) }
-	s := &newtonState{prob: prob, loss: l, goal: penalty{p, lambda}, n: n, d: d,
-		row: prob.RowNorm(2), dual: math.Inf(-1),
+	s := &newtonState{loss: loss, goal: goal, n: n, d: d, m: m, dual: math.Inf(-1),
 		w: f(d), v: f(d), z: f(d), g: f(d), s: f(d), r: f(d), h: f(d), hd: f(d),
-		score: f(n), curv: f(n), xd: f(n), c: f(n)}
-	if loss.Residual() {
-		s.y = max(maxOf(prob.Y), -minOf(prob.Y))
-	}
-	if p != 2 {
+		score: f(n), xd: f(n), c: f(n)}
+	s.row, s.y = loss.sizes()
+	if goal.p != 2 {
 		s.diagonal, s.u, s.inverse, s.hs, s.dz, s.c2 = f(d), f(d), f(d), f(d), f(d), f(n)
 	}
 	copy(s.w, w0)
-	s.now = penalty{2, lambda}
-	s.scores(s.score, s.w)
+	s.now = penalty{2, goal.lambda}
+	s.loss.scores(s.score, s.w)
 	s.evaluate()
-	if p != 2 {
+	if goal.p != 2 {
 		// The first λ is such that the penalty of −∇L(w) is the same for both p.
-		if r := mirror.Norm(s.v, p) / mirror.Norm(s.v, 2); r > 0 && lambda*r*r > 0 && !math.IsInf(lambda*r*r, 1) {
+		v, lambda := s.v[:m], goal.lambda
+		if r := mirror.Norm(v, goal.p) / mirror.Norm(v, 2); r > 0 && lambda*r*r > 0 && !math.IsInf(lambda*r*r, 1) {
 			s.now.lambda *= r * r
 			s.evaluate()
 		}
 	}
-	return s, nil
-}
-
-// scores sets dst to the margins or residuals of w.
-func (s *newtonState) scores(dst, w []float64) {
-	if !s.loss.Residual() {
-		s.prob.Margins(dst, w)
-		return
-	}
-	s.prob.X.Mul(dst, w)
-	vec.Axpy(-1, s.prob.Y, dst)
-}
-
-// signed multiplies c by the labels, if the scores are margins.
-func (s *newtonState) signed(c []float64) {
-	if s.loss.Residual() {
-		return
-	}
-	for i, y := range s.prob.Y {
-		c[i] *= y
-	}
+	return s
 }
 
 // evaluate computes objectives, bounds, gradient and curvature from w and its scores.
 func (s *newtonState) evaluate() {
-	s.mean = s.loss.Sum(s.score) / float64(s.n)
-	s.loss.Weights(s.c, s.score)
-	vec.Scale(s.c, 1/float64(s.n), s.c)
-	var mass float64
-	for _, a := range s.c {
-		mass += math.Abs(a)
-	}
-	s.signed(s.c)
-	clear(s.v)
-	s.prob.X.AddMulT(s.v, s.c)
-	s.loss.Curvature(s.curv, s.score)
-	vec.Scale(s.curv, 1/float64(s.n), s.curv)
+	s.center()
+	s.mean = s.loss.mean(s.score)
+	mass := s.loss.descent(s.v, s.c, s.score)
+	s.loss.bend(s.score)
 
-	product := vec.Dot(s.v, s.w)
-	s.f = s.mean + s.goal.value(s.w)
-	gap := s.goal.gap(s.w, s.v, product)
+	product := vec.Dot(s.v[:s.m], s.w[:s.m])
+	s.f = s.mean + s.goal.value(s.w[:s.m])
+	gap := s.goal.gap(s.w[:s.m], s.v[:s.m], product)
 	// Scores and v are sums that cancel: by Hölder's inequality they are off by a few ulps of ‖x‖·‖w‖ an example.
 	size := s.f + max(gap, 0) + 2*math.Abs(product) + (s.row*mirror.Norm(s.w, 2)+s.y)*mass
 	if dual := s.f - gap - 0x1p-50*size; dual > s.dual { // false for NaN
@@ -232,25 +210,63 @@ func (s *newtonState) evaluate() {
 	s.gradient(product)
 }
 
-// gradient computes what depends on the penalty now.
-func (s *newtonState) gradient(product float64) {
-	s.value = s.mean + s.now.value(s.w)
-	s.excess = s.now.gap(s.w, s.v, product)
-	mirror.DualityMap(s.z, s.w, s.now.p)
-	for j, v := range s.v {
-		s.g[j] = s.now.lambda*s.z[j] - v
+// center moves the intercepts to where the mean loss is least, which the bound by the dual point presumes.
+func (s *newtonState) center() {
+	if s.m == s.d {
+		return
+	}
+	step, v := s.s, s.v // the scratch of a step, of which only the intercepts are used
+	mean := s.loss.mean(s.score)
+	for range centerSteps {
+		mass := s.loss.descent(v, s.c, s.score)
+		if maxAbs(v[s.m:]) <= centered*mass {
+			return
+		}
+		s.loss.bend(s.score)
+		clear(step[:s.m])
+		s.loss.newton(step[s.m:], v[s.m:])
+		s.loss.product(s.xd, step)
+		for t := 1.0; ; t /= 2 {
+			for i, d := range s.xd {
+				s.c[i] = s.score[i] + t*d
+			}
+			next := s.loss.mean(s.c)
+			if next <= mean*(1+4e-16) || t < 1e-3 {
+				if !(next <= mean*(1+1e-12)) {
+					return // rounding
+				}
+				mean = next
+				vec.Axpy(t, step[s.m:], s.w[s.m:])
+				copy(s.score, s.c)
+				break
+			}
+		}
 	}
 }
 
-// apply sets dst = ∇²L·x.
-func (s *newtonState) apply(dst, x []float64) {
-	s.products++
-	clear(dst)
-	s.prob.X.MulAddT(dst, nil, s.xd, s.c, x, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			s.c[i] = s.curv[i] * s.xd[i]
-		}
-	})
+// The most steps that center the intercepts, and the sum of the examples' weights, as a share of their magnitudes, at
+// which they count as centred.
+const (
+	centerSteps = 20
+	centered    = 1e-12
+)
+
+func maxAbs(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// gradient computes what depends on the penalty now.
+func (s *newtonState) gradient(product float64) {
+	s.value = s.mean + s.now.value(s.w[:s.m])
+	s.excess = s.now.gap(s.w[:s.m], s.v[:s.m], product)
+	mirror.DualityMap(s.z[:s.m], s.w[:s.m], s.now.p) // z of an intercept stays 0
+	for j, v := range s.v {
+		s.g[j] = s.now.lambda*s.z[j] - v
+	}
 }
 
 // The accuracy of the Newton step, the decrease asked of it (Armijo) and the most conjugate gradients in a step. An
@@ -280,7 +296,7 @@ func (s *newtonState) step(ctx context.Context) {
 	s.solve(ctx, forcing)
 	if ctx.Err() != nil {
 		s.now = before
-		s.gradient(vec.Dot(s.v, s.w))
+		s.gradient(vec.Dot(s.v[:s.m], s.w[:s.m]))
 		return
 	}
 	moved := s.move(true)
@@ -319,19 +335,18 @@ func (s *newtonState) advance() {
 	if rest < 1 {
 		rest, p = 1/rest, 1+(s.now.p-1)/2
 	}
-	r := mirror.Norm(s.w, s.goal.p) / mirror.Norm(s.w, p)
+	r := mirror.Norm(s.w[:s.m], s.goal.p) / mirror.Norm(s.w[:s.m], p)
 	if s.now = (penalty{p, s.goal.lambda * r * r}); rest < 2.6 || !(s.now.lambda > 0) || math.IsInf(s.now.lambda, 1) {
 		s.now = s.goal
 	}
-	s.gradient(vec.Dot(s.v, s.w))
+	s.gradient(vec.Dot(s.v[:s.m], s.w[:s.m]))
 }
 
 // search halves t until f falls enough at w + t·s, or equals its old value to rounding, and reports whether it does.
 // With dual, if p is not 2, it also tries z + t·∇²h·s and takes the better of the two.
 func (s *newtonState) search(dual bool) bool {
 	slope := vec.Dot(s.g, s.s)
-	s.prob.X.Mul(s.xd, s.s)
-	s.signed(s.xd)
+	s.loss.product(s.xd, s.s)
 	if dual = dual && s.now.p != 2; dual {
 		s.dualStep()
 	}
@@ -347,8 +362,11 @@ func (s *newtonState) search(dual bool) bool {
 			for j, v := range s.dz {
 				s.r[j] = s.z[j] + t*v
 			}
-			mirror.DualityMap(s.r, s.r, mirror.Conjugate(s.now.p))
-			s.scores(s.c2, s.r)
+			mirror.DualityMap(s.r[:s.m], s.r[:s.m], mirror.Conjugate(s.now.p))
+			for j := s.m; j < s.d; j++ {
+				s.r[j] = s.h[j]
+			}
+			s.loss.scores(s.c2, s.r)
 			if f2 := s.objective(s.c2, s.r); f2 < f || math.IsNaN(f) {
 				f = f2
 				copy(s.h, s.r)
@@ -366,13 +384,13 @@ func (s *newtonState) search(dual bool) bool {
 
 // objective returns the objective with the penalty now, at w with the given scores.
 func (s *newtonState) objective(score, w []float64) float64 {
-	return s.loss.Sum(score)/float64(s.n) + s.now.value(w)
+	return s.loss.mean(score) + s.now.value(w[:s.m])
 }
 
 // dualStep computes Δz = ∇²h·s.
 func (s *newtonState) dualStep() {
 	us := vec.Dot(s.u, s.s)
-	for j, c := range s.diagonal {
+	for j, c := range s.diagonal[:s.m] {
 		if s.now.p < 2 && (s.inverse[j] == 0 || s.inverse[j]*c > 1-1e-6) { // the penalty decides alone
 			s.dz[j] = -(s.g[j] + s.hs[j]) / s.now.lambda
 		} else {
@@ -383,18 +401,19 @@ func (s *newtonState) dualStep() {
 
 // curvature computes ∇²h at w and the diagonal of the system, if p is not 2.
 func (s *newtonState) curvature() {
-	p, norm := s.now.p, mirror.Norm(s.w, s.now.p)
+	p, norm := s.now.p, mirror.Norm(s.w[:s.m], s.now.p)
 	if p == 2 {
 		return
 	}
-	for j, v := range s.w {
+	for j, v := range s.w[:s.m] {
 		s.h[j] = v / norm
 		s.u[j] = s.z[j] / norm
 	}
-	vec.PowerOf(p-2).Abs(s.diagonal, s.h)
-	vec.Scale(s.diagonal, s.now.lambda*(p-1), s.diagonal)
+	diagonal := s.diagonal[:s.m] // 0 for intercepts, as u is
+	vec.PowerOf(p-2).Abs(diagonal, s.h[:s.m])
+	vec.Scale(diagonal, s.now.lambda*(p-1), diagonal)
 	clear(s.r)
-	matrix.AddSquaresT(s.r, s.prob.X, s.curv)
+	s.loss.squares(s.r)
 	for j, c := range s.diagonal {
 		s.inverse[j] = 0
 		if m := s.r[j] + c; m > 0 && !math.IsInf(m, 1) {
@@ -424,10 +443,11 @@ func (s *newtonState) solve(ctx context.Context, forcing float64) {
 	copy(s.h, s.hd)
 	stop := forcing * forcing * rr
 	for k := 0; k < newtonInner && rr > stop && rr > 0 && ctx.Err() == nil; k++ {
-		s.apply(s.hd, s.h)
+		s.products++
+		s.loss.apply(s.hd, s.h)
 		curvature := vec.Dot(s.h, s.hd)
 		if p == 2 {
-			curvature += lambda * vec.Dot(s.h, s.h)
+			curvature += lambda * vec.Dot(s.h[:s.m], s.h[:s.m])
 		} else {
 			uh := vec.Dot(s.u, s.h)
 			for j, h := range s.h {
@@ -447,7 +467,7 @@ func (s *newtonState) solve(ctx context.Context, forcing float64) {
 		vec.Axpy(alpha, s.h, s.s)
 		vec.Axpy(-alpha, s.hd, s.r)
 		if p == 2 {
-			vec.Axpy(-alpha*lambda, s.h, s.r)
+			vec.Axpy(-alpha*lambda, s.h[:s.m], s.r[:s.m])
 		} else {
 			vec.Axpy(alpha, s.hd, s.hs)
 			vec.Axpy(-alpha*lambda*(2-p)*vec.Dot(s.u, s.h), s.u, s.r)
