@@ -36,12 +36,41 @@ func (c Certificate) widened(by float64) Certificate {
 // than one has. All sums are made in twice the precision of float64. The lower bound is reduced and the upper one
 // increased by the most that rounding may still change in them. The norms are accurate to 1e-13.
 func Certify(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
+	v, total := combined(prob, a)
+	return Certificate{
+		Lower: prob.LeastMargin(w) / mirror.Norm(w, p),
+		Upper: mirror.Norm(v, mirror.Conjugate(p)) / total,
+	}
+}
+
+// CertifyIntercept is Certify for the margin with a free intercept, max{minᵢ yᵢ(⟨xᵢ, w⟩ + b) : ‖w‖ₚ ≤ 1}: the last
+// column of X is 1, and the last of the weights is b. The dual weights of the two classes should have equal sums: any b
+// can then be chosen, since Σ aᵢyᵢ = 0. If they differ, the upper bound is larger by as much as the best b, which is at
+// most maxᵢ ‖xᵢ‖_q, can gain. There must be examples of both classes.
+func CertifyIntercept(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
+	v, total := combined(prob, a)
+	q, d := mirror.Conjugate(p), len(w)-1
+	var longest float64
+	matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) {
+		if k := len(val) - 1; k >= 0 && (idx == nil || int(idx[k]) == d) {
+			val = val[:k]
+		}
+		longest = max(longest, mirror.Norm(val, q))
+	})
+	return Certificate{
+		Lower: prob.LeastMargin(w) / mirror.Norm(w[:d], p),
+		Upper: (mirror.Norm(v[:d], q) + longest*v[d]) / total,
+	}
+}
+
+// combined returns |Σ aᵢyᵢxᵢ|, coordinate by coordinate, plus the most that rounding may have added, and Σa.
+func combined(prob Problem, a [][]float64) (v []float64, total float64) {
 	_, d := prob.Dims()
-	v := make([]twofold.Sum, d)
-	var total twofold.Sum
+	sums := make([]twofold.Sum, d)
+	var mass twofold.Sum
 	for _, part := range a {
 		for _, ai := range part {
-			total.Add(ai)
+			mass.Add(ai)
 		}
 	}
 	matrix.Rows(prob.X, func(i int, idx []int32, val []float64) {
@@ -58,18 +87,15 @@ func Certify(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
 				if idx != nil {
 					j = int(idx[k])
 				}
-				v[j].AddProduct(x, ai)
+				sums[j].AddProduct(x, ai)
 			}
 		}
 	})
-	sum := make([]float64, d)
-	for j := range v {
-		sum[j] = math.Abs(v[j].Value()) + v[j].Error()
+	v = make([]float64, d)
+	for j, s := range sums {
+		v[j] = math.Abs(s.Value()) + s.Error()
 	}
-	return Certificate{
-		Lower: prob.LeastMargin(w) / mirror.Norm(w, p),
-		Upper: mirror.Norm(sum, mirror.Conjugate(p)) / total.Value(),
-	}
+	return v, mass.Value()
 }
 
 // CertifyWeights is Certify with dual weights that follow from w: a = softmax(−s·margins), the examples' weights in the
