@@ -14,10 +14,14 @@ import (
 type Score struct {
 	P         float64  `json:"p"`
 	Lambda    float64  `json:"lambda,omitempty"`
+	Penalty   float64  `json:"penalty,omitempty"`    // of a path
+	End       bool     `json:"margin_end,omitempty"` // the largest margin, at the end of a path
 	Accuracy  float64  `json:"accuracy"`
 	Deviation float64  `json:"accuracy_deviation"` // between folds
-	Sparsity  float64  `json:"sparsity"`           // share of weights below a thousandth of the largest
-	Margin    *float64 `json:"margin"`             // the least over weight vectors; null if the data is not separated
+	LogLoss   *float64 `json:"log_loss,omitempty"`
+	RMSE      *float64 `json:"rmse,omitempty"` // of a regression, instead of an accuracy
+	Sparsity  float64  `json:"sparsity"`       // share of weights below a thousandth of the largest
+	Margin    *float64 `json:"margin"`         // the least over weight vectors; null if the data is not separated
 	Steps     float64  `json:"steps"`
 	Chosen    bool     `json:"chosen"`
 }
@@ -26,7 +30,9 @@ type Score struct {
 type Cell struct {
 	P      float64 `json:"p"`
 	Lambda float64 `json:"lambda,omitempty"` // 0: there is no penalty
-	Fold   int     `json:"fold"`
+	Fold   int     `json:"fold"`             // −1: the mean of all
+	// of a path; 0: its end
+	Penalty float64 `json:"penalty,omitempty"`
 }
 
 // CellScore is what is measured in a cell.
@@ -84,7 +90,7 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 	for k := range t.Folds {
 		var part *split
 		for j := range each {
-			c := Cell{t.P[j/len(lambdas)], lambdas[j%len(lambdas)], k}
+			c := Cell{P: t.P[j/len(lambdas)], Lambda: lambdas[j%len(lambdas)], Fold: k}
 			if _, ok := cells[c]; ok {
 				continue
 			}
@@ -134,13 +140,28 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 	return chosen, all, nil
 }
 
-// Better reports whether s is to be chosen rather than t.
+// Better reports whether s is to be chosen rather than t: for its accuracy; if that is equal, for its log-loss; else
+// for the p nearer to 2 and the stronger penalty. Of a regression it is the error.
 func (s Score) Better(t Score) bool {
 	near := func(p float64) float64 { return math.Abs(math.Log(p / 2)) }
+	if s.RMSE != nil && t.RMSE != nil && *s.RMSE != *t.RMSE {
+		return *s.RMSE < *t.RMSE
+	}
 	if d := s.Accuracy - t.Accuracy; math.Abs(d) > 1e-12 {
 		return d > 0
 	}
-	return near(s.P) < near(t.P) || s.P == t.P && s.Lambda > t.Lambda
+	if s.LogLoss != nil && t.LogLoss != nil && *s.LogLoss != *t.LogLoss {
+		return *s.LogLoss < *t.LogLoss
+	}
+	if s.End != t.End { // as accurate as a penalty, whose probabilities are known
+		return t.End
+	}
+	return near(s.P) < near(t.P) || s.P == t.P && (s.Lambda > t.Lambda || s.Penalty > t.Penalty)
+}
+
+// same reports whether both are of one candidate.
+func (s Score) same(t Score) bool {
+	return s.P == t.P && s.Lambda == t.Lambda && s.Penalty == t.Penalty && s.End == t.End
 }
 
 // summary takes the folds together.
@@ -152,7 +173,7 @@ func summary(ps, lambdas []float64, folds int, cells map[Cell]CellScore) []Score
 		var square, margin float64
 		separated := true
 		for k := range folds {
-			c := cells[Cell{s.P, s.Lambda, k}]
+			c := cells[Cell{P: s.P, Lambda: s.Lambda, Fold: k}]
 			s.Accuracy += c.Accuracy / float64(folds)
 			square += c.Accuracy * c.Accuracy / float64(folds)
 			s.Sparsity += c.Sparsity / float64(folds)

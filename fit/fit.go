@@ -21,12 +21,21 @@ import (
 	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Settings of Train. The zero value asks for the classifier of largest ℓ₂ margin, certified to 0.1 %.
+// Settings of Train. The zero value asks for the classifier of largest ℓ₂ margin, certified to 0.1 %;
+// Settings{Objective: Auto, Scale: "std"} for the one to use on most tables.
 type Settings struct {
-	P      []float64         // the geometry, above 1; several need Folds; nil: 2
+	Objective Objective // "": Margin
+
+	// Of Auto and Loss alone.
+	Penalty     []float64 // its strength, as linear.PenaltyPath counts it; nil: the best of a whole path
+	Rest        bool      // several classes are fitted one against the rest, not as one problem
+	NoIntercept bool
+	Balanced    bool // classes weigh the same, whatever their numbers of examples
+
+	P      []float64         // the geometry, above 1 (on a path from 1 to +Inf); several need Folds; nil: 2
 	Lambda []float64         // λ of the penalty (λ/2)‖w‖ₚ²; several need Folds; nil: no penalty
-	Folds  int               // choose P and Lambda by cross-validation with so many folds; 0: there is nothing to choose
-	Loss   linear.Loss       // nil: the exponential one
+	Folds  int               // choose P and Lambda by cross-validation with so many folds; 0: none, on a path 5
+	Loss   linear.Loss       // nil: the exponential one, on a path the logistic one
 	Method linear.MethodName // "": see ChosenMethod
 	Scale  string            // one of Scalings, or none with ""
 	Bias   bool              // the last column is a constant, which is not scaled
@@ -70,6 +79,10 @@ type Result struct {
 	None      string           // why the margin is soft, or none was found; "": it is not, or was
 	CV        []Score
 
+	Penalty float64 // on a path: the one that was used, in its unit
+	End     bool    // the end of the path: the largest margin
+	Held    *Held   // on a path: scores for examples that were held out; nil: nothing was chosen
+
 	Loss, Objective, Excess float64 // Objective and Excess are of a penalised loss
 	Certificate             linear.Certificate
 	Gap                     float64
@@ -81,7 +94,7 @@ type Result struct {
 
 // Whole reports whether every weight vector was fitted: an interrupt leaves some out.
 func (r *Result) Whole() bool {
-	return len(r.Fits) > 0 && len(r.Fits) == max(1, vectors(r.Model.Classes))
+	return len(r.Fits) > 0 && len(r.Fits) == vectors(r.Model.Classes)
 }
 
 // vectors is how many weight vectors a model of these classes has.
@@ -117,7 +130,9 @@ func (s Settings) withDefaults() Settings {
 		s.P = []float64{2}
 	}
 	if s.Loss == nil {
-		s.Loss = linear.Exponential{}
+		if s.Loss = (linear.Exponential{}); s.onPath() {
+			s.Loss = linear.Logistic{}
+		}
 	}
 	if s.Steps == 0 {
 		s.Steps = 100_000
@@ -133,6 +148,7 @@ type trainer struct {
 	Settings
 	set     *dataset.Set
 	classes []float64   // none of a regression
+	index   []int       // the class of each example, on a path
 	targets [][]float64 // labels ±1 or targets, of each weight vector
 }
 
@@ -144,21 +160,31 @@ func newTrainer(set *dataset.Set, s Settings) *trainer {
 	}
 	t.classes = set.Classes()
 	t.targets = targets(set.Y, t.classes)
+	if t.onPath() {
+		t.index = make([]int, len(set.Y))
+		for i, y := range set.Y {
+			t.index[i], _ = slices.BinarySearch(t.classes, y)
+		}
+	}
 	return t
 }
 
 func (t *trainer) check() error {
 	n, d := t.set.X.Dims()
 	_, dense := t.set.X.(*matrix.Dense)
+	if t.onPath() {
+		if err := t.checkPath(); err != nil {
+			return err
+		}
+		return t.checkLabels()
+	}
 	for _, p := range t.P {
 		if err := mirror.CheckP(p); err != nil {
 			return err
 		}
 	}
-	if len(t.classes) > max(20, n/4) {
-		return &SettingError{"loss", fmt.Sprintf(": %s: %d different labels for %d examples look like targets of a "+
-			"regression: "+
-			"use square", t.set.Name, len(t.classes), n)}
+	if err := t.checkLabels(); err != nil {
+		return err
 	}
 	least, most := lengths(t.set.X)
 	switch {
@@ -188,6 +214,15 @@ func (t *trainer) check() error {
 	return nil
 }
 
+// checkLabels returns an error if the labels look like targets.
+func (t *trainer) checkLabels() error {
+	if n, _ := t.set.X.Dims(); len(t.classes) > max(20, n/4) {
+		return &SettingError{"loss", fmt.Sprintf(": %s: %d different labels for %d examples look like targets of a "+
+			"regression: use square", t.set.Name, len(t.classes), n)}
+	}
+	return nil
+}
+
 func examples(n int) string {
 	if n == 1 {
 		return "1 example"
@@ -211,7 +246,11 @@ func Train(ctx context.Context, set *dataset.Set, s Settings) (*Result, error) {
 			t.classes[0])
 	}
 	begin := time.Now()
-	r, err := t.train(ctx)
+	run := t.train
+	if t.onPath() {
+		run = t.trainPath
+	}
+	r, err := run(ctx)
 	if r != nil {
 		r.Seconds = time.Since(begin).Seconds()
 	}

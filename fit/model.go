@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bregman-ml/bregman/internal/measure"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 )
@@ -32,6 +33,9 @@ type Model struct {
 	Features []string    `json:"features,omitempty"`
 	Scale    *Scaler     `json:"scale,omitempty"` // what the data goes through before the weights
 	Weights  [][]float64 `json:"weights"`
+
+	Link    Link             `json:"link,omitempty"`    // how scores become probabilities
+	Sigmoid *measure.Sigmoid `json:"sigmoid,omitempty"` // of LinkSigmoid
 
 	ZeroBased bool `json:"zero_based,omitempty"` // svmlight text for the model counts columns from 0
 }
@@ -120,10 +124,14 @@ func (m Model) Nonzero() int {
 	return int(math.Round(count / float64(max(len(m.Weights), 1))))
 }
 
-// Predict returns for each row of x, as it was before any scaling, a label, or a value for a regression, and the scores
+// Predict returns for each row of x, as it was before any scaling and with or without the constant, a label, or a value
+// for a regression, and the scores
 // ⟨x, w⟩ of each weight vector. With one class only, whose labels were absorbed, the label is the sign of the score.
 func (m Model) Predict(x matrix.Matrix) (labels []float64, scores [][]float64, err error) {
 	n, d := x.Dims()
+	if m.Bias && d == m.Dim()-1 {
+		x, d = matrix.AppendConstant(x), d+1
+	}
 	if d != m.Dim() {
 		return nil, nil, fmt.Errorf("the data has %d features, the model %d", d, m.Dim())
 	}

@@ -30,6 +30,7 @@ const (
 	LambdaAtEnd                    // the chosen λ is the least or the largest
 	NotProved                      // the objective is not within the gap
 	LossNotFalling
+	PenaltyAtEnd // the chosen penalty is the strongest or the weakest
 	NotConverged // a regression
 )
 

@@ -66,6 +66,33 @@ func Clone(m Matrix) Matrix {
 	return Select(m, rows)
 }
 
+// AppendConstant returns a copy with one more column, of ones.
+func AppendConstant(m Matrix) Matrix {
+	n, d := m.Dims()
+	if _, ok := m.(*Dense); ok {
+		data := make([]float64, 0, n*(d+1))
+		for i := range n {
+			_, val := m.Row(i)
+			data = append(append(data, val...), 1)
+		}
+		return NewDense(d+1, data)
+	}
+	csr, ok := m.(*CSR)
+	b := Builder{Float32: ok && len(csr.blocks) > 0 && csr.blocks[0].val32 != nil}
+	if entries := m.NNZ() + n; entries < blockEntries {
+		b.Reserve(n, entries)
+	}
+	for i := range n {
+		idx, val := m.Row(i)
+		for k, j := range idx {
+			b.Add(j, val[k])
+		}
+		b.Add(int32(d), 1)
+		b.EndRow()
+	}
+	return b.Build(d + 1)
+}
+
 // ScaleColumns replaces every entry by (x − center[j])·factor[j], in place. A nil center is 0, and must be for a sparse
 // matrix, which would not stay sparse.
 func ScaleColumns(m Matrix, center, factor []float64) {

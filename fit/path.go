@@ -1,0 +1,509 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/bregman-ml/bregman/internal/measure"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/matrix"
+)
+
+// The relative gaps of the objective: of the path on the way to its choice, and of the model.
+const (
+	pathGap  = 1e-3
+	modelGap = 1e-6
+	// marginGap is that of the largest margin on a fold. The model's is 1e-6, if rounding allows it.
+	marginGap = 1e-3
+)
+
+const (
+	// defaultFolds is how many folds choose if nothing is said, unless the data has more than foldEntries entries for
+	// each weight vector: then a fifth is held out once.
+	defaultFolds = 5
+	foldEntries  = 20_000_000
+	// weaker is after how many penalties in a row that are no better the path ends.
+	weaker = 5
+)
+
+// candidate is a point of a path: a penalty, or the largest margin at its end.
+type candidate struct {
+	p, penalty float64
+	end        bool // the largest margin
+}
+
+// trainPath fits a model on a path of penalties.
+func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
+	r := &Result{Attempt: Attempt{P: t.P[0]}}
+	r.Model = Model{P: t.P[0], Loss: t.lossName(), Method: "newton", Bias: !t.NoIntercept, Classes: t.classes,
+		Features: t.set.Features, ZeroBased: t.set.ZeroBased, Link: t.link()}
+	if r.Model.Bias && !t.Bias && r.Model.Features != nil {
+		r.Model.Features = append(slices.Clone(t.set.Features), "bias")
+	}
+	data := t.withConstant()
+	choice := candidate{p: t.P[0], penalty: t.penalties()[0]}
+	if len(t.P)*len(t.penalties()) > 1 || t.Folds > 0 {
+		var err error
+		if choice, err = t.choose(ctx, data, r); err != nil {
+			return r, err
+		}
+	}
+	r.Attempt.P, r.Model.P = choice.p, choice.p
+	x, err := t.scaledPath(data, r)
+	if err != nil {
+		return nil, err
+	}
+	if t.Progress != nil {
+		t.Progress(fmt.Sprintf("fit p = %v", choice.p), 0, "")
+	}
+	n, _ := x.Dims()
+	prob := t.penalised(x, allRows(n))
+	if choice.end {
+		err = t.fitMargin(ctx, prob, choice.p, r)
+	} else {
+		err = t.fitPenalised(ctx, prob, choice, r)
+	}
+	if err == nil && t.Progress != nil {
+		t.Progress(fmt.Sprintf("fit p = %v", choice.p), 1, "")
+	}
+	if err == nil {
+		t.calibrate(r)
+	}
+	return r, err
+}
+
+func allRows(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// lossName is the loss as the model names it.
+func (t *trainer) lossName() string {
+	if t.joint() {
+		return "softmax"
+	}
+	return fmt.Sprint(t.Loss)
+}
+
+// scaledPath is scaled for data with a constant.
+func (t *trainer) scaledPath(x matrix.Matrix, r *Result) (matrix.Matrix, error) {
+	if t.Scale == "" {
+		return x, nil
+	}
+	if x == t.set.X && !t.InPlace {
+		x = matrix.Clone(x)
+	}
+	s, err := NewScaler(t.Scale, x, !t.NoIntercept)
+	if err != nil {
+		return nil, t.nameFeature(err)
+	}
+	r.Model.Scale = s
+	return x, s.Apply(x)
+}
+
+// fitPenalised fits the model for a penalty, from strong ones on.
+func (t *trainer) fitPenalised(ctx context.Context, prob linear.Penalised, c candidate, r *Result) error {
+	path, err := linear.NewPenaltyPath(prob, c.p)
+	if err != nil {
+		return err
+	}
+	var f *linear.PenaltyFit
+	for _, penalty := range append(Penalties(), c.penalty) {
+		gap := pathGap
+		if penalty == c.penalty {
+			gap = modelGap
+		} else if penalty <= c.penalty {
+			continue
+		}
+		if f, err = path.Fit(ctx, penalty, gap); f == nil {
+			return err
+		}
+		r.Steps += f.Steps
+		if err != nil {
+			break
+		}
+		if t.Point != nil {
+			pt := linear.Point{Step: r.Steps, Loss: f.Loss, Norm: scoreNorm(f.W, c.p, prob.Intercept),
+				Gap: f.Excess / math.Abs(f.Objective), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
+			if err := t.Point(nil, pt); err != nil {
+				return err
+			}
+		}
+		if penalty == c.penalty {
+			break
+		}
+	}
+	r.Penalty, r.Attempt.Lambda = c.penalty, f.Lambda
+	r.Loss, r.Objective, r.Excess = f.Loss, f.Objective, f.Excess
+	r.Model.Weights, r.Model.Steps = f.W, r.Steps
+	if c.p == 1 || math.IsInf(c.p, 1) {
+		r.Model.Method = "proximal gradients"
+	}
+	for _, w := range f.W {
+		r.Fits = append(r.Fits, &linear.Result{W: w, Steps: r.Steps})
+	}
+	if err == nil && f.Excess > 10*modelGap*math.Abs(f.Objective) {
+		t.say(NotProved, "the objective is proved to be within %.3g of the least possible only", f.Excess)
+	}
+	return err
+}
+
+// fitMargin fits the model of largest margin.
+func (t *trainer) fitMargin(ctx context.Context, prob linear.Penalised, p float64, r *Result) error {
+	s, err := t.largestMargin(ctx, prob, p, 0)
+	if s == nil {
+		return err
+	}
+	n, _ := prob.X.Dims()
+	m := make([]float64, n)
+	own := linear.Problem{X: prob.X, Y: prob.Y[0]}
+	own.Margins(m, s.W)
+	yes := true
+	r.End, r.Separable, r.Separated, r.Exact = true, &yes, true, s.Method
+	r.Certificate, r.Gap = s.Certificate, s.Gap()
+	r.Loss = t.Loss.Sum(m) / float64(n)
+	r.Steps = s.Iterations
+	r.Model.Weights, r.Model.Method, r.Model.Steps = [][]float64{s.W}, "margin", s.Iterations
+	r.Model.Link = LinkSigmoid
+	r.Fits = []*linear.Result{{W: s.W, Certificate: s.Certificate, Steps: s.Iterations}}
+	var short *margin.GapError
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && !errors.As(err, &short) {
+		t.say(NotProved, "%v", err)
+	}
+	return nil
+}
+
+// largestMargin is the end of the path.
+func (t *trainer) largestMargin(ctx context.Context, prob linear.Penalised, p, gap float64) (*margin.Solution, error) {
+	two := linear.Problem{X: prob.X, Y: prob.Y[0]}
+	if prob.Intercept {
+		return margin.SolveIntercept(ctx, two, p, margin.Settings{Gap: gap})
+	}
+	return margin.Solve(ctx, two, p, margin.Settings{Gap: max(gap, 1e-8)})
+}
+
+// fold is a part of the data that is held out, and the paths on the rest.
+type fold struct {
+	x    matrix.Matrix // scaled
+	held matrix.Matrix
+	rows []int // that are held out
+	prob linear.Penalised
+	path *linear.PenaltyPath
+}
+
+// held are the scores of one candidate for what each fold holds out, by fold and weight vector.
+type heldScores [][][]float64
+
+// choose scores the candidates on held-out examples and returns the best.
+func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candidate, error) {
+	parts, err := t.parts(x)
+	if err != nil {
+		return candidate{}, err
+	}
+	penalties := t.penalties()
+	var chosen candidate
+	var best Score
+	var scores heldScores
+	found := false
+	take := func(c candidate, held heldScores, s Score) bool {
+		r.CV = append(r.CV, s)
+		if t.Score != nil {
+			if e := t.Score(CellScore{Cell: Cell{P: s.P, Penalty: s.Penalty, Fold: -1}, Accuracy: s.Accuracy}); e != nil {
+				err = e
+			}
+		}
+		if !found || s.Better(best) {
+			found, chosen, best, scores = true, c, s, held
+			return true
+		}
+		return false
+	}
+	for at, p := range t.P {
+		for _, f := range parts {
+			if f.path, err = linear.NewPenaltyPath(f.prob, p); err != nil {
+				return chosen, err
+			}
+		}
+		var own Score // the best of this p
+		idle, separated := 0, false
+		for k, penalty := range penalties {
+			if t.Progress != nil {
+				share := (float64(at) + float64(k)/float64(len(penalties))) / float64(len(t.P))
+				t.Progress("cross-validation", share, fmt.Sprintf("p = %v, penalty %.2g", p, penalty))
+			}
+			c := candidate{p: p, penalty: penalty}
+			held, steps, apart, e := t.fitFolds(ctx, parts, penalty)
+			if e != nil {
+				return chosen, e
+			}
+			s := t.measure(c, parts, held)
+			s.Steps, separated = steps, apart
+			if idle++; k == 0 || s.Better(own) {
+				own, idle = s, 0
+			}
+			if take(c, held, s); err != nil {
+				return chosen, err
+			}
+			if idle >= weaker && len(t.Penalty) == 0 {
+				separated = false
+				break
+			}
+		}
+		if t.Objective == Auto && len(t.Penalty) == 0 && separated && t.hasMargin() {
+			c := candidate{p: p, end: true}
+			held, e := t.marginFolds(ctx, parts, p)
+			if e != nil {
+				return chosen, e
+			}
+			if held != nil {
+				if take(c, held, t.measure(c, parts, held)); err != nil {
+					return chosen, err
+				}
+			}
+		}
+	}
+	for k := range r.CV {
+		r.CV[k].Chosen = r.CV[k].same(best)
+	}
+	r.Held = t.heldOut(parts, scores)
+	if last := penalties[len(penalties)-1]; len(penalties) > 1 && !chosen.end &&
+		(chosen.penalty == last && len(t.Penalty) > 0 || chosen.penalty == penalties[0]) {
+		t.say(PenaltyAtEnd, "penalty %.2g is at the end of those that were tried: others beyond it may do better",
+			chosen.penalty)
+	}
+	return chosen, nil
+}
+
+// hasMargin reports whether the largest margin at the end of the path can be had: of two classes, if it is quick.
+func (t *trainer) hasMargin() bool {
+	return len(t.classes) == 2 && !t.Balanced && t.Loss != linear.Loss(linear.PolynomialTail{}) &&
+		exactIsFaster(linear.Problem{X: t.set.X})
+}
+
+// parts deals the examples out to folds, or holds a fifth out once.
+func (t *trainer) parts(x matrix.Matrix) ([]*fold, error) {
+	n, _ := x.Dims()
+	k, once := t.Folds, false
+	if k == 0 {
+		k = min(defaultFolds, n)
+		once = x.NNZ()*max(1, len(t.targets)) > foldEntries
+	}
+	labels, classes := t.set.Y, t.classes
+	if len(classes) == 0 {
+		labels, classes = make([]float64, n), []float64{0}
+	}
+	of := folds(labels, classes, k, t.Seed)
+	var parts []*fold
+	for part := range k {
+		f := &fold{}
+		var train []int
+		for i, g := range of {
+			if g == part {
+				f.rows = append(f.rows, i)
+			} else {
+				train = append(train, i)
+			}
+		}
+		f.x, f.held = matrix.Select(x, train), matrix.Select(x, f.rows)
+		if t.Scale != "" { // learned without what is held out
+			s, err := NewScaler(t.Scale, f.x, !t.NoIntercept)
+			if err != nil {
+				return nil, t.nameFeature(err)
+			}
+			if err := errors.Join(s.Apply(f.x), s.Apply(f.held)); err != nil {
+				return nil, err
+			}
+		}
+		f.prob = t.penalised(f.x, train)
+		parts = append(parts, f)
+		if once {
+			break
+		}
+	}
+	return parts, nil
+}
+
+// eachFold calls f for every fold, several at a time if the data is small: large products use all cores by themselves.
+func eachFold(parts []*fold, f func(k int, part *fold) error) error {
+	errs := make([]error, len(parts))
+	if parts[0].x.NNZ() > 1_000_000 {
+		for k, part := range parts {
+			errs[k] = f(k, part)
+		}
+		return errors.Join(errs...)
+	}
+	var wait sync.WaitGroup
+	for k, part := range parts {
+		wait.Go(func() { errs[k] = f(k, part) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// fitFolds fits every fold with a penalty. separated reports whether each has only positive margins.
+func (t *trainer) fitFolds(ctx context.Context, parts []*fold, penalty float64) (held heldScores, steps float64,
+	separated bool, err error) {
+	held = make(heldScores, len(parts))
+	apart, count := make([]bool, len(parts)), make([]int, len(parts))
+	err = eachFold(parts, func(k int, f *fold) error {
+		fit, err := f.path.Fit(ctx, penalty, pathGap)
+		if err != nil {
+			return err
+		}
+		held[k], count[k] = scoresOf(f.held, fit.W), fit.Steps
+		if len(f.prob.Y) == 1 && !t.Loss.Residual() {
+			worst, _ := linear.Problem{X: f.x, Y: f.prob.Y[0]}.Margin(fit.W[0])
+			apart[k] = worst > 0
+		}
+		return nil
+	})
+	for _, c := range count {
+		steps += float64(c) / float64(len(parts))
+	}
+	return held, steps, !slices.Contains(apart, false), err
+}
+
+// marginFolds finds the largest margin on every fold; nil if one has none.
+func (t *trainer) marginFolds(ctx context.Context, parts []*fold, p float64) (heldScores, error) {
+	held := make(heldScores, len(parts))
+	err := eachFold(parts, func(k int, f *fold) error {
+		s, err := t.largestMargin(ctx, f.prob, p, marginGap)
+		if s != nil && s.Lower > 0 {
+			held[k] = scoresOf(f.held, [][]float64{s.W})
+		} else if ctx.Err() != nil {
+			return err
+		}
+		return nil
+	})
+	for _, h := range held {
+		if h == nil {
+			return nil, err
+		}
+	}
+	return held, err
+}
+
+// scoresOf are ⟨x, w⟩ of every example, by weight vector.
+func scoresOf(x matrix.Matrix, w [][]float64) [][]float64 {
+	n, _ := x.Dims()
+	out := make([][]float64, len(w))
+	for k := range out {
+		out[k] = make([]float64, n)
+		x.Mul(out[k], w[k])
+	}
+	return out
+}
+
+// measure is what cross-validation finds for a candidate.
+func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
+	s := Score{P: c.p, Penalty: c.penalty, End: c.end}
+	var accuracy, square, loss, losses float64
+	folds := float64(len(parts))
+	for k, f := range parts {
+		of, n := held[k], float64(len(f.rows))
+		if n == 0 {
+			folds--
+			continue
+		}
+		if t.Loss.Residual() {
+			var sum float64
+			for j, i := range f.rows {
+				sum += (of[0][j] - t.set.Y[i]) * (of[0][j] - t.set.Y[i])
+			}
+			loss += sum / n
+			losses += sum / n * sum / n
+			continue
+		}
+		right, sum := 0.0, 0.0
+		for j, i := range f.rows {
+			if t.answer(of, j) == t.index[i] {
+				right++
+			}
+		}
+		accuracy += right / n
+		square += right / n * right / n
+		if prob := probabilities(t.link(), of); prob != nil && !c.end {
+			for j, i := range f.rows {
+				sum -= math.Log(max(prob[t.index[i]][j], 1e-15))
+			}
+			loss += sum / n
+		} else {
+			loss = math.NaN()
+		}
+	}
+	deviation := func(sum, squares float64) float64 {
+		return math.Sqrt(max(squares/folds-sum/folds*sum/folds, 0) * folds / max(folds-1, 1))
+	}
+	if loss /= folds; t.Loss.Residual() {
+		rmse := math.Sqrt(loss)
+		s.RMSE, s.Deviation = &rmse, deviation(loss*folds, losses)/max(2*rmse, 1e-300)
+		return s
+	}
+	s.Accuracy, s.Deviation = accuracy/folds, deviation(accuracy, square)
+	if !math.IsNaN(loss) {
+		s.LogLoss = &loss
+	}
+	return s
+}
+
+// answer is the class that the scores of the j-th example name.
+func (t *trainer) answer(scores [][]float64, j int) int {
+	if len(scores) == 1 {
+		if scores[0][j] > 0 {
+			return 1
+		}
+		return 0
+	}
+	best := 0
+	for k := range scores {
+		if scores[k][j] > scores[best][j] {
+			best = k
+		}
+	}
+	return best
+}
+
+// Held are the scores of the chosen candidate for examples that were held out: by models that have not seen them.
+type Held struct {
+	Rows   []int       // of the data
+	Scores [][]float64 // by weight vector, in the order of Rows
+}
+
+// heldOut joins what the folds hold out.
+func (t *trainer) heldOut(parts []*fold, scores heldScores) *Held {
+	h := &Held{Scores: make([][]float64, len(scores[0]))}
+	for k, f := range parts {
+		h.Rows = append(h.Rows, f.rows...)
+		for v, s := range scores[k] {
+			h.Scores[v] = append(h.Scores[v], s...)
+		}
+	}
+	return h
+}
+
+// calibrate fits the sigmoid of a model whose scores are not log-odds, on what was held out.
+func (t *trainer) calibrate(r *Result) {
+	if r.Model.Link != LinkSigmoid {
+		return
+	}
+	if r.Model.Link = ""; r.Held == nil || len(t.classes) != 2 {
+		return
+	}
+	positive := make([]bool, len(r.Held.Rows))
+	for j, i := range r.Held.Rows {
+		positive[j] = t.index[i] == 1
+	}
+	s := measure.FitSigmoid(r.Held.Scores[0], positive)
+	r.Model.Link, r.Model.Sigmoid = LinkSigmoid, &s
+}
