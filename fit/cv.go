@@ -8,29 +8,30 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Score is what cross-validation finds for one p, and one λ of several: means over the folds.
 type Score struct {
-	P         float64  `json:"p"`
-	Lambda    float64  `json:"lambda,omitempty"`
-	Penalty   float64  `json:"penalty,omitempty"`    // of a path
-	End       bool     `json:"margin_end,omitempty"` // the largest margin, at the end of a path
-	Accuracy  float64  `json:"accuracy"`
-	Deviation float64  `json:"accuracy_deviation"` // between folds
-	LogLoss   *float64 `json:"log_loss,omitempty"`
-	RMSE      *float64 `json:"rmse,omitempty"` // of a regression, instead of an accuracy
-	Sparsity  float64  `json:"sparsity"`       // share of weights below a thousandth of the largest
-	Margin    *float64 `json:"margin"`         // the least over weight vectors; null if the data is not separated
-	Steps     float64  `json:"steps"`
-	Chosen    bool     `json:"chosen"`
+	P         mirror.Exponent `json:"p"`
+	Lambda    float64         `json:"lambda,omitempty"`
+	Penalty   float64         `json:"penalty,omitempty"`    // of a path
+	End       bool            `json:"margin_end,omitempty"` // the largest margin, at the end of a path
+	Accuracy  float64         `json:"accuracy"`
+	Deviation float64         `json:"accuracy_deviation"` // between folds
+	LogLoss   *float64        `json:"log_loss,omitempty"`
+	RMSE      *float64        `json:"rmse,omitempty"` // of a regression, instead of an accuracy
+	Sparsity  float64         `json:"sparsity"`       // share of weights below a thousandth of the largest
+	Margin    *float64        `json:"margin"`         // the least over weight vectors; null if the data is not separated
+	Steps     float64         `json:"steps"`
+	Chosen    bool            `json:"chosen"`
 }
 
 // Cell is one p and λ on one fold.
 type Cell struct {
-	P      float64 `json:"p"`
-	Lambda float64 `json:"lambda,omitempty"` // 0: there is no penalty
-	Fold   int     `json:"fold"`             // −1: the mean of all
+	P      mirror.Exponent `json:"p"`
+	Lambda float64         `json:"lambda,omitempty"` // 0: there is no penalty
+	Fold   int             `json:"fold"`             // −1: the mean of all
 	// of a path; 0: its end
 	Penalty float64 `json:"penalty,omitempty"`
 }
@@ -90,7 +91,7 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 	for k := range t.Folds {
 		var part *split
 		for j := range each {
-			c := Cell{P: t.P[j/len(lambdas)], Lambda: lambdas[j%len(lambdas)], Fold: k}
+			c := Cell{P: mirror.Exponent(t.P[j/len(lambdas)]), Lambda: lambdas[j%len(lambdas)], Fold: k}
 			if _, ok := cells[c]; ok {
 				continue
 			}
@@ -143,7 +144,7 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 // Better reports whether s is to be chosen rather than t: for its accuracy; if that is equal, for its log-loss; else
 // for the p nearer to 2 and the stronger penalty. Of a regression it is the error.
 func (s Score) Better(t Score) bool {
-	near := func(p float64) float64 { return math.Abs(math.Log(p / 2)) }
+	near := func(p mirror.Exponent) float64 { return math.Abs(math.Log(float64(p) / 2)) }
 	if s.RMSE != nil && t.RMSE != nil && *s.RMSE != *t.RMSE {
 		return *s.RMSE < *t.RMSE
 	}
@@ -169,7 +170,7 @@ func summary(ps, lambdas []float64, folds int, cells map[Cell]CellScore) []Score
 	var out []Score
 	best := 0
 	for j := range len(ps) * len(lambdas) {
-		s := Score{P: ps[j/len(lambdas)], Lambda: lambdas[j%len(lambdas)]}
+		s := Score{P: mirror.Exponent(ps[j/len(lambdas)]), Lambda: lambdas[j%len(lambdas)]}
 		var square, margin float64
 		separated := true
 		for k := range folds {
@@ -242,7 +243,7 @@ func pick(x []float64, rows []int) []float64 {
 // score fits one p and λ on one fold and measures it.
 func (t *trainer) score(ctx context.Context, part *split, c Cell, progress func(share float64, note string)) (CellScore,
 	error) {
-	out, err := t.all(ctx, part.train, Attempt{P: c.P, Lambda: c.Lambda, Soft: t.Soft}, hooks{progress: progress})
+	out, err := t.all(ctx, part.train, Attempt{P: float64(c.P), Lambda: c.Lambda, Soft: t.Soft}, hooks{progress: progress})
 	if err != nil {
 		return CellScore{}, err
 	}

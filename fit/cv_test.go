@@ -3,6 +3,8 @@ package fit
 import (
 	"reflect"
 	"testing"
+
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 func TestFoldsHoldOutEveryExampleOnceAndEveryClassEverywhere(t *testing.T) {
@@ -33,7 +35,7 @@ func TestOfEquallyAccuratePTheOneNearestToTwoIsChosen(t *testing.T) {
 	cells := map[Cell]CellScore{}
 	for k := range 2 {
 		for p, acc := range map[float64]float64{1.1: 0.9, 3: 0.9, 10: 0.8} {
-			cells[Cell{P: p, Fold: k}] = CellScore{Accuracy: acc}
+			cells[Cell{P: mirror.Exponent(p), Fold: k}] = CellScore{Accuracy: acc}
 		}
 	}
 	for _, s := range summary([]float64{1.1, 3, 10}, []float64{0}, 2, cells) {

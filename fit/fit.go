@@ -32,10 +32,11 @@ type Settings struct {
 	NoIntercept bool
 	Balanced    bool // classes weigh the same, whatever their numbers of examples
 
-	P      []float64         // the geometry, above 1 (on a path from 1 to +Inf); several need Folds; nil: 2
-	Lambda []float64         // λ of the penalty (λ/2)‖w‖ₚ²; several need Folds; nil: no penalty
-	Folds  int               // choose P and Lambda by cross-validation with so many folds; 0: none, on a path 5
-	Loss   linear.Loss       // nil: the exponential one, on a path the logistic one
+	P      []float64 // the geometry, above 1 (on a path from 1 to +Inf); several need Folds; nil: 2
+	Lambda []float64 // λ of the penalty (λ/2)‖w‖ₚ²; several need Folds; nil: no penalty
+	Folds  int       // choose P and Lambda by cross-validation with so many folds; 0: none, on a path 5
+	// nil: the exponential one; on a path the logistic one, or the square if the labels look like targets
+	Loss   linear.Loss
 	Method linear.MethodName // "": see ChosenMethod
 	Scale  string            // one of Scalings, or none with ""
 	Bias   bool              // the last column is a constant, which is not scaled
@@ -81,7 +82,9 @@ type Result struct {
 
 	Penalty float64 // on a path: the one that was used, in its unit
 	End     bool    // the end of the path: the largest margin
-	Held    *Held   // on a path: scores for examples that were held out; nil: nothing was chosen
+	Folds   int     // on a path: how many parts of the examples were held out in turn; 0: none
+	// on a path: of the examples that were held out, by models that have not seen them; nil: none were
+	HeldOut *Quality
 
 	Loss, Objective, Excess float64 // Objective and Excess are of a penalised loss
 	Certificate             linear.Certificate
@@ -153,6 +156,9 @@ type trainer struct {
 }
 
 func newTrainer(set *dataset.Set, s Settings) *trainer {
+	if n, _ := set.X.Dims(); s.onPath() && s.Loss == nil && likeTargets(set.Classes(), n) {
+		s.Loss = linear.Square{}
+	}
 	t := &trainer{Settings: s.withDefaults(), set: set}
 	if t.Loss.Residual() {
 		t.targets = [][]float64{set.Y}
@@ -214,9 +220,12 @@ func (t *trainer) check() error {
 	return nil
 }
 
+// likeTargets reports whether labels look like the targets of a regression: of n examples too many are different.
+func likeTargets(classes []float64, n int) bool { return len(classes) > max(20, n/4) }
+
 // checkLabels returns an error if the labels look like targets.
 func (t *trainer) checkLabels() error {
-	if n, _ := t.set.X.Dims(); len(t.classes) > max(20, n/4) {
+	if n, _ := t.set.X.Dims(); likeTargets(t.classes, n) {
 		return &SettingError{"loss", fmt.Sprintf(": %s: %d different labels for %d examples look like targets of a "+
 			"regression: use square", t.set.Name, len(t.classes), n)}
 	}
@@ -263,7 +272,7 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 	if len(t.Lambda) > 0 {
 		r.Attempt.Lambda = t.Lambda[0]
 	}
-	r.Model = Model{P: r.Attempt.P, Loss: fmt.Sprint(t.Loss), Method: string(t.ChosenMethod()), Bias: t.Bias,
+	r.Model = Model{P: mirror.Exponent(r.Attempt.P), Loss: fmt.Sprint(t.Loss), Method: string(t.ChosenMethod()), Bias: t.Bias,
 		Classes:  t.classes,
 		Features: t.set.Features, ZeroBased: t.set.ZeroBased}
 	if t.Folds > 0 {
@@ -271,7 +280,7 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 		if r.CV = scores; err != nil {
 			return r, err
 		}
-		r.Attempt.P, r.Attempt.Lambda = chosen.P, chosen.Lambda
+		r.Attempt.P, r.Attempt.Lambda = float64(chosen.P), chosen.Lambda
 	}
 	x, err := t.scaled(r)
 	if err != nil {
@@ -314,7 +323,7 @@ func (t *trainer) nameFeature(err error) error {
 // take puts what was fitted into the result.
 func (t *trainer) take(r *Result, out outcome) {
 	r.Attempt, r.Fits, r.Exact, r.None = out.Attempt, out.fits, out.exact, out.none
-	r.Model.P = r.Attempt.P
+	r.Model.P = mirror.Exponent(r.Attempt.P)
 	c := linear.Certificate{Lower: math.Inf(1), Upper: math.Inf(1)}
 	of := float64(len(t.targets))
 	positive := true

@@ -3,9 +3,9 @@ package fit
 import (
 	"math"
 
-	"github.com/bregman-ml/bregman/internal/measure"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/measure"
 )
 
 // Link says how scores become probabilities. "" is a model without any.

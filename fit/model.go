@@ -7,9 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bregman-ml/bregman/internal/measure"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/measure"
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 // ModelFormat and ModelVersion mark a model file. Version 2 may have a scaler, version 3 is of svmlight text
@@ -22,20 +23,21 @@ const (
 // Model is a trained linear model as it is stored: one weight vector for two classes or a regression,
 // one per class (one against the rest) for more.
 type Model struct {
-	Format   string      `json:"format"`
-	Version  int         `json:"version"`
-	P        float64     `json:"p"`
-	Loss     string      `json:"loss"`
-	Method   string      `json:"method"`
-	Steps    int         `json:"steps"`
-	Bias     bool        `json:"bias"`              // the last weight belongs to a constant feature 1
-	Classes  []float64   `json:"classes,omitempty"` // labels in ascending order; none for a regression
-	Features []string    `json:"features,omitempty"`
-	Scale    *Scaler     `json:"scale,omitempty"` // what the data goes through before the weights
-	Weights  [][]float64 `json:"weights"`
+	Format   string          `json:"format"`
+	Version  int             `json:"version"`
+	P        mirror.Exponent `json:"p"`
+	Loss     string          `json:"loss"`
+	Method   string          `json:"method"`
+	Steps    int             `json:"steps"`
+	Bias     bool            `json:"bias"`              // the last weight belongs to a constant feature 1
+	Classes  []float64       `json:"classes,omitempty"` // labels in ascending order; none for a regression
+	Features []string        `json:"features,omitempty"`
+	Scale    *Scaler         `json:"scale,omitempty"` // what the data goes through before the weights
+	Weights  [][]float64     `json:"weights"`
 
-	Link    Link             `json:"link,omitempty"`    // how scores become probabilities
-	Sigmoid *measure.Sigmoid `json:"sigmoid,omitempty"` // of LinkSigmoid
+	Intercept bool             `json:"intercept,omitempty"` // the bias is an intercept: no penalty held it back
+	Link      Link             `json:"link,omitempty"`      // how scores become probabilities
+	Sigmoid   *measure.Sigmoid `json:"sigmoid,omitempty"`   // of LinkSigmoid
 
 	ZeroBased bool `json:"zero_based,omitempty"` // svmlight text for the model counts columns from 0
 }

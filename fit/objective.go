@@ -7,7 +7,6 @@ import (
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
-	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Objective is what a fit looks for.
@@ -155,14 +154,14 @@ func (t *trainer) withConstant() matrix.Matrix {
 	return matrix.AppendConstant(t.set.X)
 }
 
-// scoreNorm is ‖W‖ₚ of all weights, without the intercepts.
-func scoreNorm(w [][]float64, p float64, intercept bool) float64 {
-	var all []float64
-	for _, w := range w {
-		if intercept {
-			w = w[:len(w)-1]
-		}
-		all = append(all, w...)
+// withoutIntercept are the weight vectors without their last weights, if these are intercepts.
+func withoutIntercept(w [][]float64, intercept bool) [][]float64 {
+	if !intercept {
+		return w
 	}
-	return mirror.Norm(all, p)
+	out := make([][]float64, len(w))
+	for k, v := range w {
+		out[k] = v[:len(v)-1]
+	}
+	return out
 }

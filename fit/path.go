@@ -8,10 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bregman-ml/bregman/internal/measure"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/measure"
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 // The relative gaps of the objective: of the path on the way to its choice, and of the model.
@@ -40,20 +41,21 @@ type candidate struct {
 // trainPath fits a model on a path of penalties.
 func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
 	r := &Result{Attempt: Attempt{P: t.P[0]}}
-	r.Model = Model{P: t.P[0], Loss: t.lossName(), Method: "newton", Bias: !t.NoIntercept, Classes: t.classes,
+	r.Model = Model{P: mirror.Exponent(t.P[0]), Loss: t.lossName(), Method: "newton", Bias: !t.NoIntercept, Intercept: !t.NoIntercept, Classes: t.classes,
 		Features: t.set.Features, ZeroBased: t.set.ZeroBased, Link: t.link()}
 	if r.Model.Bias && !t.Bias && r.Model.Features != nil {
 		r.Model.Features = append(slices.Clone(t.set.Features), "bias")
 	}
 	data := t.withConstant()
 	choice := candidate{p: t.P[0], penalty: t.penalties()[0]}
+	var seen *held
 	if len(t.P)*len(t.penalties()) > 1 || t.Folds > 0 {
 		var err error
-		if choice, err = t.choose(ctx, data, r); err != nil {
+		if choice, seen, err = t.choose(ctx, data, r); err != nil {
 			return r, err
 		}
 	}
-	r.Attempt.P, r.Model.P = choice.p, choice.p
+	r.Attempt.P, r.Model.P = choice.p, mirror.Exponent(choice.p)
 	x, err := t.scaledPath(data, r)
 	if err != nil {
 		return nil, err
@@ -72,7 +74,7 @@ func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
 		t.Progress(fmt.Sprintf("fit p = %v", choice.p), 1, "")
 	}
 	if err == nil {
-		t.calibrate(r)
+		err = t.judge(r, seen)
 	}
 	return r, err
 }
@@ -131,7 +133,7 @@ func (t *trainer) fitPenalised(ctx context.Context, prob linear.Penalised, c can
 			break
 		}
 		if t.Point != nil {
-			pt := linear.Point{Step: r.Steps, Loss: f.Loss, Norm: scoreNorm(f.W, c.p, prob.Intercept),
+			pt := linear.Point{Step: r.Steps, Loss: f.Loss, Norm: mirror.Norm(slices.Concat(withoutIntercept(f.W, prob.Intercept)...), c.p),
 				Gap: f.Excess / math.Abs(f.Objective), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
 			if err := t.Point(nil, pt); err != nil {
 				return err
@@ -205,12 +207,13 @@ type fold struct {
 // held are the scores of one candidate for what each fold holds out, by fold and weight vector.
 type heldScores [][][]float64
 
-// choose scores the candidates on held-out examples and returns the best.
-func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candidate, error) {
+// choose scores the candidates on held-out examples and returns the best, with its scores.
+func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candidate, *held, error) {
 	parts, err := t.parts(x)
 	if err != nil {
-		return candidate{}, err
+		return candidate{}, nil, err
 	}
+	r.Folds = len(parts)
 	penalties := t.penalties()
 	var chosen candidate
 	var best Score
@@ -232,7 +235,7 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 	for at, p := range t.P {
 		for _, f := range parts {
 			if f.path, err = linear.NewPenaltyPath(f.prob, p); err != nil {
-				return chosen, err
+				return chosen, nil, err
 			}
 		}
 		var own Score // the best of this p
@@ -243,17 +246,18 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 				t.Progress("cross-validation", share, fmt.Sprintf("p = %v, penalty %.2g", p, penalty))
 			}
 			c := candidate{p: p, penalty: penalty}
-			held, steps, apart, e := t.fitFolds(ctx, parts, penalty)
+			of, e := t.fitFolds(ctx, parts, penalty)
 			if e != nil {
-				return chosen, e
+				return chosen, nil, e
 			}
+			held := of.held
 			s := t.measure(c, parts, held)
-			s.Steps, separated = steps, apart
+			s.Steps, s.Sparsity, separated = of.steps, of.sparsity, of.separated
 			if idle++; k == 0 || s.Better(own) {
 				own, idle = s, 0
 			}
 			if take(c, held, s); err != nil {
-				return chosen, err
+				return chosen, nil, err
 			}
 			if idle >= weaker && len(t.Penalty) == 0 {
 				separated = false
@@ -264,11 +268,11 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 			c := candidate{p: p, end: true}
 			held, e := t.marginFolds(ctx, parts, p)
 			if e != nil {
-				return chosen, e
+				return chosen, nil, e
 			}
 			if held != nil {
 				if take(c, held, t.measure(c, parts, held)); err != nil {
-					return chosen, err
+					return chosen, nil, err
 				}
 			}
 		}
@@ -276,13 +280,16 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 	for k := range r.CV {
 		r.CV[k].Chosen = r.CV[k].same(best)
 	}
-	r.Held = t.heldOut(parts, scores)
-	if last := penalties[len(penalties)-1]; len(penalties) > 1 && !chosen.end &&
-		(chosen.penalty == last && len(t.Penalty) > 0 || chosen.penalty == penalties[0]) {
+	switch last := penalties[len(penalties)-1]; {
+	case len(penalties) == 1 || chosen.end:
+	case chosen.penalty == last && len(t.Penalty) == 0 && !t.Loss.Residual():
+		t.say(PenaltyAtEnd, "the weakest penalty, %.2g, is the best: nearly the largest margin, for which this fit has no "+
+			"certificate", last)
+	case chosen.penalty == last && len(t.Penalty) > 0 || chosen.penalty == penalties[0]:
 		t.say(PenaltyAtEnd, "penalty %.2g is at the end of those that were tried: others beyond it may do better",
 			chosen.penalty)
 	}
-	return chosen, nil
+	return chosen, t.heldOut(parts, scores), nil
 }
 
 // hasMargin reports whether the largest margin at the end of the path can be had: of two classes, if it is quick.
@@ -351,27 +358,39 @@ func eachFold(parts []*fold, f func(k int, part *fold) error) error {
 	return errors.Join(errs...)
 }
 
-// fitFolds fits every fold with a penalty. separated reports whether each has only positive margins.
-func (t *trainer) fitFolds(ctx context.Context, parts []*fold, penalty float64) (held heldScores, steps float64,
-	separated bool, err error) {
-	held = make(heldScores, len(parts))
-	apart, count := make([]bool, len(parts)), make([]int, len(parts))
+// fitted are the fits of all folds with a penalty.
+type fitted struct {
+	held            heldScores
+	steps, sparsity float64 // means
+	separated       bool    // each has only positive margins
+}
+
+// fitFolds fits every fold with a penalty.
+func (t *trainer) fitFolds(ctx context.Context, parts []*fold, penalty float64) (out fitted, err error) {
+	out.held = make(heldScores, len(parts))
+	apart, fits := make([]bool, len(parts)), make([]*linear.PenaltyFit, len(parts))
 	err = eachFold(parts, func(k int, f *fold) error {
 		fit, err := f.path.Fit(ctx, penalty, pathGap)
 		if err != nil {
 			return err
 		}
-		held[k], count[k] = scoresOf(f.held, fit.W), fit.Steps
+		out.held[k], fits[k] = scoresOf(f.held, fit.W), fit
 		if len(f.prob.Y) == 1 && !t.Loss.Residual() {
 			worst, _ := linear.Problem{X: f.x, Y: f.prob.Y[0]}.Margin(fit.W[0])
 			apart[k] = worst > 0
 		}
 		return nil
 	})
-	for _, c := range count {
-		steps += float64(c) / float64(len(parts))
+	if err != nil {
+		return out, err
 	}
-	return held, steps, !slices.Contains(apart, false), err
+	for _, f := range fits {
+		w := withoutIntercept(f.W, !t.NoIntercept)
+		out.steps += float64(f.Steps) / float64(len(parts))
+		out.sparsity += (1 - float64(Model{Weights: w}.Nonzero())/float64(len(w[0]))) / float64(len(parts))
+	}
+	out.separated = !slices.Contains(apart, false)
+	return out, nil
 }
 
 // marginFolds finds the largest margin on every fold; nil if one has none.
@@ -407,7 +426,7 @@ func scoresOf(x matrix.Matrix, w [][]float64) [][]float64 {
 
 // measure is what cross-validation finds for a candidate.
 func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
-	s := Score{P: c.p, Penalty: c.penalty, End: c.end}
+	s := Score{P: mirror.Exponent(c.p), Penalty: c.penalty, End: c.end}
 	var accuracy, square, loss, losses float64
 	folds := float64(len(parts))
 	for k, f := range parts {
@@ -427,7 +446,7 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 		}
 		right, sum := 0.0, 0.0
 		for j, i := range f.rows {
-			if t.answer(of, j) == t.index[i] {
+			if answer(of, j) == t.index[i] {
 				right++
 			}
 		}
@@ -457,53 +476,63 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 	return s
 }
 
-// answer is the class that the scores of the j-th example name.
-func (t *trainer) answer(scores [][]float64, j int) int {
-	if len(scores) == 1 {
-		if scores[0][j] > 0 {
-			return 1
-		}
-		return 0
-	}
-	best := 0
-	for k := range scores {
-		if scores[k][j] > scores[best][j] {
-			best = k
-		}
-	}
-	return best
-}
-
-// Held are the scores of the chosen candidate for examples that were held out: by models that have not seen them.
-type Held struct {
-	Rows   []int       // of the data
-	Scores [][]float64 // by weight vector, in the order of Rows
+// held are the scores of the chosen candidate for examples that were held out: by models that have not seen them.
+type held struct {
+	rows   []int       // of the data
+	scores [][]float64 // by weight vector, in the order of rows
 }
 
 // heldOut joins what the folds hold out.
-func (t *trainer) heldOut(parts []*fold, scores heldScores) *Held {
-	h := &Held{Scores: make([][]float64, len(scores[0]))}
+func (t *trainer) heldOut(parts []*fold, scores heldScores) *held {
+	h := &held{scores: make([][]float64, len(scores[0]))}
 	for k, f := range parts {
-		h.Rows = append(h.Rows, f.rows...)
+		h.rows = append(h.rows, f.rows...)
 		for v, s := range scores[k] {
-			h.Scores[v] = append(h.Scores[v], s...)
+			h.scores[v] = append(h.scores[v], s...)
 		}
 	}
 	return h
 }
 
-// calibrate fits the sigmoid of a model whose scores are not log-odds, on what was held out.
-func (t *trainer) calibrate(r *Result) {
-	if r.Model.Link != LinkSigmoid {
+// judge measures the model on what was held out, after it has calibrated its probabilities there if its scores are not
+// log-odds.
+func (t *trainer) judge(r *Result, h *held) error {
+	if r.Model.Link == LinkSigmoid {
+		t.calibrate(r, h)
+	}
+	if h == nil {
+		return nil
+	}
+	var err error
+	if r.HeldOut, err = r.Model.QualityOf(h.scores, pick(t.set.Y, h.rows)); err != nil {
+		return err
+	}
+	if c := r.HeldOut.Classes; c != nil && c.Accuracy <= c.Majority {
+		most := t.classes[0]
+		count := map[float64]int{}
+		for _, y := range t.set.Y {
+			if count[y]++; count[y] > count[most] {
+				most = y
+			}
+		}
+		t.say(Majority, "always answering %s would be right as often: %.1f %% of what was held out, the model %.1f %%",
+			t.className(most), 100*c.Majority, 100*c.Accuracy)
+	}
+	return nil
+}
+
+// className is a class as the user knows it.
+func (t *trainer) className(y float64) string { return fmt.Sprint(y) }
+
+// calibrate fits the sigmoid of a model of two classes.
+func (t *trainer) calibrate(r *Result, h *held) {
+	if r.Model.Link = ""; h == nil || len(t.classes) != 2 {
 		return
 	}
-	if r.Model.Link = ""; r.Held == nil || len(t.classes) != 2 {
-		return
-	}
-	positive := make([]bool, len(r.Held.Rows))
-	for j, i := range r.Held.Rows {
+	positive := make([]bool, len(h.rows))
+	for j, i := range h.rows {
 		positive[j] = t.index[i] == 1
 	}
-	s := measure.FitSigmoid(r.Held.Scores[0], positive)
+	s := measure.FitSigmoid(h.scores[0], positive)
 	r.Model.Link, r.Model.Sigmoid = LinkSigmoid, &s
 }

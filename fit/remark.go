@@ -31,6 +31,7 @@ const (
 	NotProved                      // the objective is not within the gap
 	LossNotFalling
 	PenaltyAtEnd // the chosen penalty is the strongest or the weakest
+	Majority     // the most frequent class as the only answer would do as well
 	NotConverged // a regression
 )
 

@@ -77,13 +77,13 @@ func (p Penalised) loss() Loss {
 
 // PenaltyPath minimises
 //
-//	L(W, b) + (λ/2)‖W‖ₚ²,   λ = penalty·‖∇L(0, b₀)‖_q²,   1/p + 1/q = 1, 1 ≤ p ≤ ∞
+//	L(W, b) + (λ/2)‖W‖ₚ²,   λ = penalty·‖∇L(0, b₀)‖_q²/L(0, b₀),   1/p + 1/q = 1, 1 ≤ p ≤ ∞
 //
 // for one penalty after another, each from the weights of the one before. L is the mean loss, ‖·‖ₚ the norm of all
 // weights together, b₀ are the best intercepts without weights. The unit of the penalty makes it mean the same for
-// every p and every scale of the data: weights that are small change the loss by at most 1/(2·penalty). From 10 on
-// weights do next to nothing; at 1e-6 the penalty does. As the penalty tends to 0, the weights of the exponential,
-// logistic and cross-entropy loss turn to the largest ℓₚ margin.
+// every p and every scale of the data and of targets: as the loss is convex, weights lower L(W, b) + (λ/2)‖W‖ₚ² by at
+// most 1/(2·penalty) of L(0, b₀). From 10 on weights do next to nothing; at 1e-6 the penalty does. As the penalty tends
+// to 0, the weights of the exponential, logistic and cross-entropy loss turn to the largest ℓₚ margin.
 //
 // With 1 < p < ∞ it uses Newton's method (see Newton), else accelerated proximal gradients with the proximal map of the
 // squared norm, which for p = 1 makes weights exactly 0. Both stop at a duality gap.
@@ -116,7 +116,7 @@ func NewPenaltyPath(prob Penalised, p float64) (*PenaltyPath, error) {
 	}
 	x.newton = newNewton(x.loss, penalty{2, 1}, nil)
 	scale := mirror.Norm(x.newton.v[:x.newton.m], mirror.Conjugate(p))
-	if x.unit = scale * scale; !(x.unit > 0) || math.IsInf(x.unit, 1) {
+	if x.unit = scale * (scale / x.newton.mean); !(x.unit > 0) || math.IsInf(x.unit, 1) {
 		x.unit = 1 // no weight lowers the loss
 	}
 	return x, nil

@@ -173,7 +173,7 @@ func (m *Margin) problem(file string, rows int) (*dataset.Set, error) {
 func (m *Margin) tasks(set *dataset.Set) []marginTask {
 	n, _ := set.X.Dims()
 	fit := func(p, gap float64) linearmodel.Fit {
-		return linearmodel.Fit{P: settings.Floats{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none",
+		return linearmodel.Fit{P: []float64{p}, Gap: gap, Loss: "exp", Method: "auto", Init: "zero", Scale: "none",
 			Steps: 1e6}
 	}
 	c := strconv.FormatFloat(m.C, 'g', -1, 64)

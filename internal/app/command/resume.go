@@ -50,7 +50,7 @@ func (s *stoppedTrain) read() error {
 	if info.Status == runlog.Done {
 		return errors.New("this run is done")
 	}
-	settings.Defaults(&s.recorded) // of what an older program did not write
+	settings.Earlier(&s.recorded) // of what an older program did not write
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
 		err = json.Unmarshal(data, &s.recorded)

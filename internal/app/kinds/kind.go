@@ -4,6 +4,7 @@ package kinds
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,6 +59,14 @@ func Role(key string) settings.Role {
 		}
 	}
 	return settings.Result
+}
+
+// ParseStored is Parse for settings from a file, which may be older than some of them: one that is missing means what
+// was done before it was added.
+func (k Kind) ParseStored(values map[string]string) (command.Command, error) {
+	all := settings.Late(k.New())
+	maps.Copy(all, values)
+	return k.Parse(all)
 }
 
 // Parse returns the command with these settings, resolved and checked.

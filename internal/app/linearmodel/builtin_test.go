@@ -11,7 +11,6 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
-	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -38,7 +37,7 @@ func TestBuiltInDataHasTheHashOfItsFile(t *testing.T) {
 // Runs of built-in data had no hash in earlier versions.
 func TestAnOldRunOfBuiltInDataIsResumed(t *testing.T) {
 	runs := t.TempDir()
-	fit := Fit{Data: "r2", P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Seed: 1,
+	fit := Fit{Data: "r2", P: []float64{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000, Seed: 1,
 		Runs: runs}
 	if err := perform(t.Context(), &fit, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)

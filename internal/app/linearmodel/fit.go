@@ -2,6 +2,7 @@
 package linearmodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,35 +20,41 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
 // Fit is `bregman fit`: train a linear model.
 type Fit struct {
-	Data    string          `required:"" xor:"source" placeholder:"FILE" json:"data" file:""`
-	P       settings.Floats `name:"p" default:"2" json:"p"`
-	CV      int             `name:"cv" default:"0" json:"cv"`
-	Loss    string          `default:"exp" json:"loss"`
-	Method  string          `default:"auto" json:"method"`
-	L2      float64         `name:"l2" default:"0" json:"l2"`
-	LP      settings.Floats `name:"lp" placeholder:"LAMBDA" json:"lp,omitempty"`
-	Soft    float64         `default:"0" json:"soft"`
-	Scale   string          `default:"none" json:"scale"`
-	Steps   settings.Count  `default:"100000" json:"steps"`
-	Gap     float64         `default:"0" json:"gap"`
-	LR      float64         `name:"lr" default:"0" json:"lr"`
-	Batch   int             `default:"0" json:"batch"`
-	Init    string          `default:"zero" json:"init" file:""`
-	Seed    uint64          `default:"1" json:"seed" role:"seed"`
-	Bias    bool            `json:"bias"`
-	Label   string          `placeholder:"NAME" json:"label,omitempty"`
-	Float32 bool            `name:"float32" json:"float32,omitempty"`
-	Test    string          `placeholder:"FILE" json:"test,omitempty" file:""`
-	Top     int             `default:"10" json:"top"`
-	Out     string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
-	Resume  string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
-	Runs    string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Data        string          `required:"" xor:"source" placeholder:"FILE" json:"data" file:""`
+	Objective   string          `default:"auto" json:"objective" late:"margin"`
+	P           Geometry        `name:"p" default:"2" json:"p"`
+	Penalty     settings.Floats `placeholder:"STRENGTH" json:"penalty,omitempty"`
+	CV          int             `name:"cv" default:"0" json:"cv"`
+	Loss        string          `default:"auto" json:"loss"`
+	Multiclass  string          `default:"auto" json:"multiclass,omitempty" late:"auto"`
+	ClassWeight string          `default:"none" json:"class_weight,omitempty" late:"none"`
+	NoIntercept bool            `json:"no_intercept,omitempty" late:"false"`
+	Method      string          `default:"auto" json:"method"`
+	L2          float64         `name:"l2" default:"0" json:"l2"`
+	LP          settings.Floats `name:"lp" placeholder:"LAMBDA" json:"lp,omitempty"`
+	Soft        float64         `default:"0" json:"soft"`
+	Scale       string          `default:"auto" json:"scale"`
+	Steps       settings.Count  `default:"100000" json:"steps"`
+	Gap         float64         `default:"0" json:"gap"`
+	LR          float64         `name:"lr" default:"0" json:"lr"`
+	Batch       int             `default:"0" json:"batch"`
+	Init        string          `default:"zero" json:"init" file:""`
+	Seed        uint64          `default:"1" json:"seed" role:"seed"`
+	Bias        bool            `json:"bias"`
+	Label       string          `placeholder:"NAME" json:"label,omitempty"`
+	Float32     bool            `name:"float32" json:"float32,omitempty"`
+	Test        string          `placeholder:"FILE" json:"test,omitempty" file:""`
+	Top         int             `default:"10" json:"top"`
+	Out         string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Resume      string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
+	Runs        string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
@@ -56,21 +63,31 @@ type Fit struct {
 // Texts are the words for its settings.
 func (*Fit) Texts() settings.Texts {
 	return settings.Texts{
-		About: "Train a linear classifier in a chosen geometry, with a certificate on its margin.",
+		About: "Train a linear classifier or regression on a table, in a chosen geometry.",
 		Help: map[string]string{
-			"data": "Training data: svmlight, CSV, npy or npz (also gzipped), or a built-in set such as r100:7.",
-			"p": "Geometry: the exponent p > 1. Near 1: sparse weights; 2: Euclidean; large: small bounded weights. " +
-				"Several, with --cv.",
-			"cv":     "Choose p, and lambda of --lp, among several by this many-fold cross-validation, e.g. 5.",
-			"loss":   lossHelp(),
-			"method": methodHelp(),
-			"l2":     "Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).",
+			"data":      "Training data: svmlight, CSV, npy or npz (also gzipped), or a built-in set such as r100:7.",
+			"objective": objectiveHelp(),
+			"p": "Geometry: the exponent p. Near 1: sparse weights, at 1 exactly; 2: Euclidean; large: small bounded " +
+				"weights. Several, or auto for 1,1.2,1.5,2,3,inf: the best on held-out examples. Of a margin above 1, and " +
+				"several with --cv.",
+			"penalty": "Strength of the penalty, e.g. 0.01, on a scale that means the same for every p and data set: at " +
+				"10 weights do next to nothing, at 1e-6 the penalty does. Several, or by default a path of 15: the best on " +
+				"held-out examples.",
+			"cv": "Choose by this many-fold cross-validation. 0: 5 folds, or one held-out fifth of large data; of a " +
+				"margin none.",
+			"loss": lossHelp(),
+			"multiclass": "More than two classes: joint (one problem, softmax) or rest (each against the rest). auto: " +
+				"joint with the logistic loss, of a margin rest.",
+			"class_weight": "balanced: every class weighs the same, whatever its number of examples.",
+			"no_intercept": "Fit no intercept.",
+			"method":       methodHelp(),
+			"l2":           "Minimise mean loss + l2/2 times the squared Euclidean norm; liblinear has l2 = 1/(C n).",
 			"lp": "Minimise mean loss + lambda/2 times the squared lp norm, for data that no weights separate; for p " +
 				"= 2 the same as --l2. Several, with --cv.",
 			"soft": "Maximise the mean of this share of worst margins. 0: the worst one, and 0.1 to 0.4 if no " +
 				"positive margin is found.",
 			"scale": "Bring features to one scale first: std (deviation 1, and mean 0 for dense data) or max (largest " +
-				"magnitude 1). The model keeps the scaler.",
+				"magnitude 1). The model keeps the scaler. auto: std for dense data, none for sparse data and margins.",
 			"steps": "The largest number of steps.",
 			"gap": "Stop once the margin (with --l2 or --lp, the objective) is certified to be within this relative " +
 				"distance of the best possible; 0: 1e-3 for accelerated and newton, never for others.",
@@ -78,7 +95,7 @@ func (*Fit) Texts() settings.Texts {
 			"batch":      "Examples per step, 0 for all of them.",
 			"init":       "Start: zero, normal:DEVIATION, or an npy file.",
 			"seed":       "Decides random starts, mini-batches and folds.",
-			"bias":       "Add a constant feature, whose weight counts in the norm.",
+			"bias":       "Of a margin: add a constant feature, whose weight counts in the norm.",
 			"label":      "CSV column with the labels; default the one called label, else the last.",
 			"float32":    "Keep the values of sparse data in 32 bits: a third less memory.",
 			"test":       "Test data, for the test accuracy.",
@@ -89,9 +106,12 @@ func (*Fit) Texts() settings.Texts {
 			"zero_based": "svmlight columns count from 0; so do those of --test.",
 		},
 		Choices: map[string][]string{
-			"loss":   linear.LossNames(),
-			"method": append([]string{"auto"}, linear.MethodNames()...),
-			"scale":  append([]string{"none"}, fit.Scalings...),
+			"objective":    fit.ObjectiveNames(),
+			"loss":         append([]string{"auto"}, linear.LossNames()...),
+			"method":       append([]string{"auto"}, linear.MethodNames()...),
+			"multiclass":   {"auto", "joint", "rest"},
+			"class_weight": {"none", "balanced"},
+			"scale":        append([]string{"auto", "none"}, fit.Scalings...),
 		},
 		Known: map[string][]string{"data": tables(), "test": tables(), "init": {"zero", "normal"}},
 	}
@@ -100,34 +120,46 @@ func (*Fit) Texts() settings.Texts {
 // Help is shown by --help.
 func (*Fit) Help() string {
 	return `Examples:
+  bregman fit --data train.csv --test test.csv --out model.json
+  bregman fit --data train.csv --p auto
   bregman fit --data r100 --p 1.5
-  bregman fit --data train.csv --test test.csv --scale std --bias --p 1.1,1.5,2,3,6,10 --cv 5 --out model.json
+  bregman fit --data train.csv --objective margin --scale std --bias --p 1.1,1.5,2,3,6,10 --cv 5
   bregman fit --data train.svm --loss logistic --l2 1e-6
-  bregman fit --data train.svm --loss logistic --lp 1e-4,1e-3,1e-2 --p 1.1,1.5,2,3 --cv 5
   bregman fit --resume runs/20261115-120000-fit-p2-train
 
-Finds the classifier of largest lp margin; "gap" says how far its margin can still be from the best possible, proved
-by a dual bound. With --lp it minimises a penalised loss instead, the better choice for data that no weights separate;
-"excess" says how far above the least possible its objective can be. More than two labels are fitted one against the
-rest. --resume continues a stopped run from its last checkpoint.`
+By default it minimises the logistic loss of standardised features (the square, if the labels look like targets of a
+regression) with a penalty on the lp norm of the weights and a free intercept. The penalty is chosen on held-out
+examples along a path from strong to weak, at whose end stands the classifier of largest margin: if that is the best,
+you get it, for two classes with a certificate.
+
+--objective margin finds the classifier of largest lp margin, of the data as they are and without an intercept; "gap"
+says how far its margin can still be from the best possible, proved by a dual bound. --method, --gap, --soft, --steps,
+--lr, --batch, --init, --lp and --l2 belong to it and select it, and so do data with one label only. With --lp it
+minimises a loss with a given penalty; "excess" says how far above the least possible its objective can be. --resume
+continues a stopped run: of a margin from its last checkpoint, else from the start, with the same settings.`
 }
 
-// FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null if the data is not separated.
+// FitResult is what `bregman fit --json` prints. Margin, Norm and Gap are null if the data is not separated, and if
+// another point of the path than its end was chosen.
 type FitResult struct {
-	P         float64  `json:"p"`
-	Method    string   `json:"method"`
-	LossName  string   `json:"loss_name"`
-	LR        float64  `json:"lr"`
-	L2        float64  `json:"l2,omitempty"`
-	LP        float64  `json:"lp,omitempty"` // the lambda that was used
-	Soft      float64  `json:"soft,omitempty"`
-	Label     string   `json:"label,omitempty"` // the column of labels, if the data have names
-	N         int      `json:"n"`
-	D         int      `json:"d"`
-	Steps     int      `json:"steps"`
-	Loss      *float64 `json:"loss"`                // null if it overflows
-	Objective *float64 `json:"objective,omitempty"` // with L2 or LP: the loss and the penalty
-	// with L2 or LP: the objective is at most this far above the least possible
+	P         mirror.Exponent `json:"p"`
+	Method    string          `json:"method"`
+	LossName  string          `json:"loss_name"`
+	LR        float64         `json:"lr"`
+	L2        float64         `json:"l2,omitempty"`
+	LP        float64         `json:"lp,omitempty"`      // the lambda that was used
+	Penalty   float64         `json:"penalty,omitempty"` // the strength that was used, on a path
+	MarginEnd bool            `json:"margin_end,omitempty"`
+	Soft      float64         `json:"soft,omitempty"`
+	Label     string          `json:"label,omitempty"` // the column of labels, if the data have names
+	Classes   []string        `json:"classes,omitempty"`
+	N         int             `json:"n"`
+	D         int             `json:"d"`
+	Steps     int             `json:"steps"`
+	Loss      *float64        `json:"loss"` // null if it overflows
+	// with a penalty: the loss and the penalty
+	Objective *float64 `json:"objective,omitempty"`
+	// with a penalty: the objective is at most this far above the least possible
 	Excess *float64 `json:"excess,omitempty"`
 	Margin *float64 `json:"margin"` // γ(w)/‖w‖ₚ
 	Norm   *float64 `json:"norm"`   // ‖w‖ₚ after rescaling to margin 1
@@ -141,19 +173,138 @@ type FitResult struct {
 	Nonzero       int         `json:"nonzero"`
 	TrainAccuracy *float64    `json:"train_accuracy"`
 	TestAccuracy  *float64    `json:"test_accuracy,omitempty"`
+	TestLogLoss   *float64    `json:"test_log_loss,omitempty"`
+	TestAUC       *float64    `json:"test_auc,omitempty"`
 	TestLoss      *float64    `json:"test_loss,omitempty"` // of a regression
+	TrainR2       *float64    `json:"train_r2,omitempty"`
+	TestR2        *float64    `json:"test_r2,omitempty"`
+	TestRMSE      *float64    `json:"test_rmse,omitempty"`
+	Folds         int         `json:"folds,omitempty"`
 	CV            []fit.Score `json:"cv,omitempty"`
 	Seconds       float64     `json:"seconds"`
 	TotalSeconds  float64     `json:"total_seconds"`
 	Run           string      `json:"run,omitempty"`
 	Model         string      `json:"model,omitempty"`
+
+	HeldOut *fit.Quality `json:"held_out,omitempty"` // by the models of the folds, which have not seen the examples
+	Test    *fit.Quality `json:"test,omitempty"`
+}
+
+// asksForMargin returns the flag of a setting that only a margin has; "" if there is none.
+func (f *Fit) asksForMargin() string {
+	for _, s := range []struct {
+		flag string
+		set  bool
+	}{{"method", f.Method != "auto" && f.Method != ""}, {"gap", f.Gap != 0}, {"soft", f.Soft != 0},
+		{"steps", f.Steps != defaultSteps && f.Steps != 0}, {"lr", f.LR != 0}, {"batch", f.Batch != 0},
+		{"init", f.Init != "zero" && f.Init != ""}, {"lp", len(f.LP) > 0}, {"l2", f.L2 != 0}} {
+		if s.set {
+			return s.flag
+		}
+	}
+	return ""
+}
+
+const defaultSteps = 100_000
+
+// onPath reports whether the model is looked for on a path of penalties. Settings without an objective are older than
+// it, and mean a margin.
+func (f *Fit) onPath() bool {
+	return f.Objective == string(fit.Auto) || f.Objective == string(fit.Loss)
+}
+
+// Resolve fills in what the objective decides, as far as it does not depend on the data.
+func (f *Fit) Resolve() (command.Command, error) {
+	one := *f
+	if f.Resume != "" && f.Data == "" {
+		return &one, nil // its settings are in its folder
+	}
+	one.Multiclass, one.ClassWeight = cmp.Or(one.Multiclass, "auto"), cmp.Or(one.ClassWeight, "none")
+	if one.Objective == string(fit.Auto) && f.asksForMargin() != "" {
+		one.Objective = string(fit.Margin)
+	}
+	if !one.onPath() {
+		one.marginDefaults()
+	}
+	return &one, nil
+}
+
+// marginDefaults fills in what is left to a margin.
+func (f *Fit) marginDefaults() {
+	f.Objective = string(fit.Margin)
+	if f.Loss == "auto" {
+		f.Loss = "exp"
+	}
+	if f.Scale == "auto" {
+		f.Scale = "none"
+	}
 }
 
 // Check returns the first thing wrong with the settings.
 func (f *Fit) Check() error {
-	if f.Resume != "" && f.Data == "" {
+	switch {
+	case f.Resume != "" && f.Data == "":
 		return nil // its settings are in its folder
+	case f.Data == "":
+		return settings.Errorf("data", "--data: name the training data")
+	case len(f.P) == 0:
+		return settings.Errorf("p", "--p: name at least one p")
+	case f.CV < 0 || f.CV == 1:
+		return settings.Errorf("cv", "--cv %d: want 2 or more folds", f.CV)
+	case f.Scale != "none" && f.Scale != "" && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
+		return settings.Errorf("out", "--out %s: npy has no place for the scaler: write the model as .json, or say "+
+			"--scale none", f.Out)
+	case f.Top < 0:
+		return settings.Errorf("top", "--top %d: want a positive number, or 0 for none", f.Top)
 	}
+	for k, p := range f.P {
+		if slices.Contains(f.P[:k], p) {
+			return settings.Errorf("p", "--p %v: %v is listed twice", settings.Floats(f.P), mirror.Exponent(p))
+		}
+	}
+	if f.onPath() {
+		return f.checkPath()
+	}
+	return f.checkMargin()
+}
+
+// checkPath checks the settings of a path of penalties.
+func (f *Fit) checkPath() error {
+	for k, v := range f.Penalty {
+		if !(v > 0) || math.IsInf(v, 1) {
+			return settings.Errorf("penalty", "--penalty %v: want a positive number such as 0.01", v)
+		}
+		if slices.Contains(f.Penalty[:k], v) {
+			return settings.Errorf("penalty", "--penalty %v: %v is listed twice", f.Penalty, v)
+		}
+	}
+	for _, p := range f.P {
+		if !(p >= 1) {
+			return settings.Errorf("p", "--p %v: want numbers from 1 to inf, or auto", p)
+		}
+	}
+	switch flag := f.asksForMargin(); {
+	case flag != "":
+		return settings.Errorf(flag, "--%s goes with --objective margin, not with %s", flag, f.Objective)
+	case f.Bias:
+		return settings.Errorf("bias", "--bias: there is an intercept already, which no penalty holds back: drop --bias, or "+
+			"say --objective margin for a constant feature whose weight counts in the norm")
+	case f.Multiclass == "joint" && f.Loss != "auto" && f.Loss != "logistic":
+		return settings.Errorf("multiclass", "--multiclass joint is the softmax of the logistic loss: drop --loss %s, or say "+
+			"--multiclass rest", f.Loss)
+	case f.Loss == "square" && f.Multiclass == "rest":
+		return settings.Errorf("multiclass", "--multiclass is about classes: it does not go with --loss square")
+	case f.Loss == "square" && f.ClassWeight == "balanced":
+		return settings.Errorf("class_weight", "--class-weight is about classes: it does not go with --loss square")
+	case !f.NoIntercept && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
+		return settings.Errorf("out", "--out %s: npy has no place for the intercept: write the model as .json, or say "+
+			"--no-intercept", f.Out)
+	}
+	return nil
+}
+
+// checkMargin checks the settings of a margin.
+func (f *Fit) checkMargin() error {
 	for _, p := range f.P {
 		if err := mirror.CheckP(p); err != nil {
 			return settings.At("p", err)
@@ -168,18 +319,18 @@ func (f *Fit) Check() error {
 		}
 	}
 	switch method := f.method(); {
-	case f.Data == "":
-		return settings.Errorf("data", "--data: name the training data")
-	case len(f.P) == 0:
-		return settings.Errorf("p", "--p: name at least one p")
+	case len(f.Penalty) > 0:
+		return settings.Errorf("penalty", "--penalty goes with --objective auto or loss: the penalty of a margin is --lp")
+	case f.Multiclass == "joint":
+		return settings.Errorf("multiclass", "--multiclass joint goes with --objective auto or loss")
+	case f.ClassWeight == "balanced":
+		return settings.Errorf("class_weight", "--class-weight goes with --objective auto or loss")
+	case f.NoIntercept:
+		return settings.Errorf("no_intercept", "--no-intercept goes with --objective auto or loss: a margin has none")
 	case len(f.P) > 1 && f.CV == 0:
-		return settings.Errorf("p", "--p %v: several p need --cv 5, which chooses one", f.P)
-	case f.CV < 0 || f.CV == 1:
-		return settings.Errorf("cv", "--cv %d: want 2 or more folds", f.CV)
+		return settings.Errorf("p", "--p %v: several p need --cv 5, which chooses one", settings.Floats(f.P))
 	case f.CV > 0 && f.Loss == "square":
 		return settings.Errorf("cv", "--cv chooses by accuracy: it does not go with --loss square")
-	case f.Scale != "none" && f.Scale != "" && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
-		return settings.Errorf("out", "--out %s: npy has no place for the scaler: write the model as .json", f.Out)
 	case f.Steps < 1:
 		return settings.Errorf("steps", "--steps %d: want at least 1", f.Steps)
 	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1):
@@ -192,11 +343,9 @@ func (f *Fit) Check() error {
 		return settings.Errorf("soft", "--soft %v: want a share of the examples such as 0.1", f.Soft)
 	case f.Batch < 0:
 		return settings.Errorf("batch", "--batch %d: want a positive number, or 0 for all examples", f.Batch)
-	case f.Top < 0:
-		return settings.Errorf("top", "--top %d: want a positive number, or 0 for none", f.Top)
 	case f.L2 > 0 && (len(f.P) != 1 || f.P[0] != 2):
 		return settings.Errorf("l2", "--l2 with --p %v: the penalty is the Euclidean one, and its optimum the same for "+
-			"every p: drop --p, or say --lp for the one of p", f.P)
+			"every p: drop --p, or say --lp for the one of p", settings.Floats(f.P))
 	case f.L2 > 0 && len(f.LP) > 0:
 		return settings.Errorf("l2", "--l2 is --lp with p = 2: say one of them")
 	case len(f.LP) > 1 && f.CV == 0:
@@ -238,6 +387,14 @@ func (f *Fit) method() linear.MethodName {
 // settings are those of the library. The command owns the matrix: it is scaled in place.
 func (f *Fit) settings(start []float64) fit.Settings {
 	loss, _ := linear.LossByName(f.Loss) // nil means the exponential one
+	if f.onPath() {
+		s := fit.Settings{Objective: fit.Objective(f.Objective), P: f.P, Penalty: f.Penalty, Folds: f.CV, Loss: loss,
+			Rest: f.Multiclass == "rest", NoIntercept: f.NoIntercept, Balanced: f.ClassWeight == "balanced", Seed: f.Seed}
+		if f.Scale != "none" {
+			s.Scale = f.Scale
+		}
+		return s
+	}
 	s := fit.Settings{P: f.P, Lambda: f.LP, Folds: f.CV, Loss: loss, Bias: f.Bias, Soft: f.Soft, Gap: f.Gap,
 		Steps: int(f.Steps),
 		Eta:   f.LR, Batch: f.Batch, Seed: f.Seed, Start: start, InPlace: true}
@@ -290,7 +447,8 @@ func (f *Fit) fit(ctx context.Context, env *command.Env) (*Fitted, error) {
 	if err := f.checkOutputs(); err != nil {
 		return nil, err
 	}
-	w := &fitting{Fit: f, env: env}
+	own := *f // it takes on what the data decides
+	w := &fitting{Fit: &own, env: env}
 	if err := w.load(ctx); err != nil {
 		return nil, err
 	}
@@ -342,6 +500,9 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := w.decide(); err != nil {
+		return err
+	}
 	_, d := w.set.X.Dims()
 	var start []float64
 	if w.Init != "zero" && w.Init != "" {
@@ -367,16 +528,33 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	return nil
 }
 
+// decide fills in what the data decides.
+func (w *fitting) decide() error {
+	if w.Objective == string(fit.Auto) && len(w.Penalty) == 0 && len(w.set.Classes()) == 1 {
+		w.marginDefaults()
+		if err := w.Check(); err != nil {
+			return err
+		}
+	}
+	if w.Scale == "auto" {
+		w.Scale = "none"
+		if _, dense := w.set.X.(*matrix.Dense); dense {
+			w.Scale = "std"
+		}
+	}
+	return nil
+}
+
 // open creates the run folder, or locks that of the run to resume.
 func (w *fitting) open(old *stoppedFit) (err error) {
 	if old != nil {
 		err = w.resumeFrom(old)
 	} else if w.Runs != "" {
 		name := strings.TrimSuffix(filepath.Base(w.set.Name), filepath.Ext(w.set.Name))
-		if w.CV > 0 {
+		if len(w.P) > 1 || w.CV > 0 && !w.onPath() {
 			name = "fit-cv-" + name
 		} else {
-			name = fmt.Sprintf("fit-p%v-%s", w.P[0], name)
+			name = fmt.Sprintf("fit-p%v-%s", mirror.Exponent(w.P[0]), name)
 		}
 		w.run, err = runlog.Create(w.Runs, name, runlog.Info{Command: "fit", Settings: w.Fit, Seed: w.Seed,
 			Data: w.set.Name, DataHash: w.set.Hash, Engine: "go", Version: w.env.Version})
@@ -414,6 +592,7 @@ var advice = map[fit.RemarkKind]string{
 	fit.NotProved:      ": more --steps, a larger lambda or --scale std may help",
 	fit.LossNotFalling: ": try another --lr, --method or --p",
 	fit.NotConverged:   "; try more --steps, another --lr, or --scale std",
+	fit.Majority:       ": see the confusion matrix, and --class-weight balanced",
 }
 
 // withFlags adds to an error of the library which flags help.

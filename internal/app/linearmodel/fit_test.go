@@ -2,6 +2,7 @@ package linearmodel
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -43,7 +44,9 @@ func fitted(t *testing.T, f Fit) (FitResult, string, *fit.Model, error) {
 	return r, said.String(), &m, nil
 }
 
+// withDefaults adds the defaults of the command line, with a margin for the objective.
 func withDefaults(f Fit) Fit {
+	f.Objective = cmp.Or(f.Objective, "margin")
 	if f.Loss == "" {
 		f.Loss = "exp"
 	}

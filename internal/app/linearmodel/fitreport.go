@@ -71,10 +71,14 @@ func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 func (w *fitting) summary() FitResult {
 	n, d := w.set.X.Dims()
 	f := w.result
-	r := FitResult{P: f.Attempt.P, Method: f.Model.Method, LossName: w.Loss, L2: w.L2, Soft: f.Attempt.Soft, N: n, D: d,
-		Seconds: f.Seconds, CV: f.CV, None: f.None, Separable: f.Separable, Label: w.set.Label, Steps: f.Steps, LR: f.Eta}
-	if len(w.LP) > 0 {
+	r := FitResult{P: f.Model.P, Method: f.Model.Method, LossName: f.Model.Loss, L2: w.L2, Soft: f.Attempt.Soft, N: n, D: d,
+		Seconds: f.Seconds, CV: f.CV, None: f.None, Separable: f.Separable, Label: w.set.Label, Steps: f.Steps, LR: f.Eta,
+		Penalty: f.Penalty, MarginEnd: f.End, Folds: f.Folds, HeldOut: f.HeldOut}
+	if len(w.LP) > 0 || f.Penalty > 0 {
 		r.LP = f.Attempt.Lambda
+	}
+	for _, c := range f.Model.Classes {
+		r.Classes = append(r.Classes, strconv.FormatFloat(c, 'g', -1, 64))
 	}
 	if w.L2 > 0 { // which is not one of several
 		for k := range r.CV {
@@ -85,7 +89,7 @@ func (w *fitting) summary() FitResult {
 		r.Method += ", then " + f.Exact
 	}
 	r.Loss = finiteOrNil(f.Loss)
-	if w.penalised() {
+	if w.penalised() || f.Penalty > 0 {
 		r.Objective, r.Excess = finiteOrNil(f.Objective), finiteOrNil(f.Excess)
 	}
 	if f.Separated {
@@ -144,34 +148,46 @@ func LargestWeights(m fit.Model, most int) render.Table {
 
 func (w *fitting) accuracies() error {
 	r, model := &w.sum, w.result.Model
-	scaled := model
-	scaled.Scale = nil // the training data went through it already
-	labels, _, err := scaled.Predict(w.set.X)
+	seen := model
+	if w.lib.InPlace {
+		seen.Scale = nil // the training data went through it already
+	}
+	labels, _, err := seen.Predict(w.set.X)
 	if err != nil {
 		return err
 	}
-	regression := w.lib.Loss.Residual()
-	if !regression {
+	regression := len(model.Classes) == 0
+	if regression {
+		q, err := model.QualityOf([][]float64{labels}, w.set.Y)
+		if err != nil {
+			return err
+		}
+		r.TrainR2 = &q.Targets.R2
+	} else {
 		r.TrainAccuracy, _ = accuracy(model, labels, w.set)
 	}
 	if w.test == nil {
 		return nil
 	}
-	if labels, _, err = model.Predict(w.test.X); err != nil {
+	labels, scores, err := model.Predict(w.test.X)
+	if err != nil {
 		return err
 	}
-	if regression {
-		var sum float64
-		for i, v := range labels {
-			sum += (v - w.test.Y[i]) * (v - w.test.Y[i]) / 2
-		}
-		sum /= float64(len(labels))
-		r.TestLoss = &sum
+	if r.TestAccuracy, err = accuracy(model, labels, w.test); err != nil {
+		w.env.Say("no test accuracy: %v", err)
 		return nil
 	}
-	r.TestAccuracy, err = accuracy(model, labels, w.test)
-	if err != nil {
-		w.env.Say("no test accuracy: %v", err)
+	if len(model.Classes) == 1 {
+		return nil
+	}
+	if r.Test, err = model.QualityOf(scores, w.test.Y); err != nil {
+		return err
+	}
+	if q := r.Test.Targets; q != nil {
+		half := q.RMSE * q.RMSE / 2
+		r.TestLoss, r.TestR2, r.TestRMSE = &half, &q.R2, &q.RMSE
+	} else {
+		r.TestLogLoss, r.TestAUC = r.Test.Classes.LogLoss, r.Test.Classes.AUC
 	}
 	return nil
 }
@@ -180,6 +196,9 @@ func (w *fitting) accuracies() error {
 // model does not know, and a single label if it knows two, are an error.
 func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error) {
 	classes := set.Classes()
+	if len(m.Classes) == 0 { // a regression
+		return nil, nil
+	}
 	if len(m.Classes) > 1 {
 		if len(classes) == 1 {
 			return nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none",

@@ -32,7 +32,7 @@ func findStoppedFit(dir string) (*stoppedFit, error) {
 		return nil, fmt.Errorf("--resume %s: this run is done", dir)
 	}
 	s := &stoppedFit{dir: dir, hash: info.DataHash}
-	settings.Defaults(&s.fit) // of what an older program did not write
+	settings.Earlier(&s.fit) // of what an older program did not write
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
 		err = json.Unmarshal(data, &s.fit)
@@ -68,6 +68,9 @@ func (w *fitting) resumeFrom(s *stoppedFit) error {
 		}
 		w.env.Say("resuming after step %d", c.State.Step)
 		w.lib.Resume = c
+	}
+	if w.onPath() {
+		s.Scored, s.Lines = nil, nil // it begins again
 	}
 	for k := range s.Scored {
 		if w.L2 > 0 {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/mirror"
 )
 
 // Margin is `bregman margin`: the exact maximum ℓₚ margin.
@@ -64,7 +63,7 @@ solution. Data that no w separates is an error, proved in exact arithmetic; data
 
 // MarginResult is one exact margin.
 type MarginResult struct {
-	P          Exponent        `json:"p"`
+	P          mirror.Exponent `json:"p"`
 	N          int             `json:"n"`
 	D          int             `json:"d"`
 	Margin     float64         `json:"margin"` // γₚ for ‖w‖ₚ = 1, the lower bound
@@ -179,7 +178,7 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin.Solution,
 	took time.Duration) MarginResult {
 	n, d := prob.Dims()
-	r := MarginResult{P: Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper,
+	r := MarginResult{P: mirror.Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper,
 		Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(), Nonzero: len(s.Nonzero)}
 	for _, i := range s.Support {
 		r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
@@ -218,15 +217,4 @@ func (m *Margins) Print(w io.Writer) {
 		}
 		fmt.Fprint(w, t.Text())
 	}
-}
-
-// Exponent is a p, "inf" in JSON if it is infinite.
-type Exponent float64
-
-// MarshalJSON writes a number, or "inf".
-func (p Exponent) MarshalJSON() ([]byte, error) {
-	if math.IsInf(float64(p), 1) {
-		return []byte(`"inf"`), nil
-	}
-	return strconv.AppendFloat(nil, float64(p), 'g', -1, 64), nil
 }

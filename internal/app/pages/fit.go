@@ -131,7 +131,7 @@ func addTrace(doc *render.Document, f opened, s *linearmodel.Fit, r *linearmodel
 				render.Short(pt.Loss, 8),
 				render.Short(pt.Margin, 8), render.Short(pt.Norm, 8), render.Short(pt.Gap, 4)})
 		}
-		c, name := render.Color(r.P), ""
+		c, name := render.Color(float64(r.P)), ""
 		if t.Class != nil { // one curve a class
 			c = render.Color(1.1 + 8.9*math.Pow(float64(k)/float64(max(1, len(all)-1)), 2))
 			name = fmt.Sprintf("class %v", *t.Class)
@@ -172,7 +172,7 @@ func cvGrid(r *linearmodel.FitResult) render.Table {
 func cvFigures(r *linearmodel.FitResult) []render.Figure {
 	var p, acc, lo, hi, sparse []float64
 	for _, s := range r.ByP() {
-		p, acc, sparse = append(p, s.P), append(acc, 100*s.Accuracy), append(sparse, 100*s.Sparsity)
+		p, acc, sparse = append(p, float64(s.P)), append(acc, 100*s.Accuracy), append(sparse, 100*s.Sparsity)
 		lo, hi = append(lo, 100*(s.Accuracy-s.Deviation)), append(hi, 100*(s.Accuracy+s.Deviation))
 	}
 	c := render.Color(2)
@@ -201,7 +201,7 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 			y = append(y, 100*r.CV[k+slices.Index(lambdas, v)].Accuracy)
 		}
 		least, most = min(least, slices.Min(y)), max(most, slices.Max(y))
-		col := render.Color(r.CV[k].P)
+		col := render.Color(float64(r.CV[k].P))
 		grid.Series = append(grid.Series, render.Series{Name: fmt.Sprintf("p = %v", r.CV[k].P), X: order, Y: y, Color: col},
 			render.Series{X: order, Y: y, Color: col, Style: render.Discs})
 	}

@@ -73,7 +73,7 @@ func TestAPageIsMadeFromTheFolderAlone(t *testing.T) {
 		values map[string]string
 		want   []string
 	}{
-		{"fit", map[string]string{"data": data, "test": data, "scale": "std", "p": "1.5,2", "cv": "3"},
+		{"fit", map[string]string{"objective": "margin", "data": data, "test": data, "scale": "std", "p": "1.5,2", "cv": "3"},
 			[]string{"no weights separate the data",
 				"mean of the worst", ">scale<", ">std<", ">test data<", data, ">1.5, 2<", ">folds<", "Largest weights",
 				"Along the run", "<svg"}},

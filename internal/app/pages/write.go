@@ -89,7 +89,7 @@ func (f *inFolder) Save(name string, data []byte) {
 
 // settingsOf reads the settings of a run, with the defaults of what an older program did not write.
 func settingsOf(info runlog.Info, s any) error {
-	settings.Defaults(s)
+	settings.Earlier(s)
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
 		err = json.Unmarshal(data, s)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
-	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
@@ -295,7 +294,7 @@ func (r *norms) JSON(o sweep.Outcome) any {
 				means[strings.ToLower(strings.Replace(fmt.Sprint("l", numbers.Norms[j]), "+", "", 1))] = v
 			}
 			n, of := g.least(x)
-			rows = append(rows, map[string]any{"settings": g.title, "p": linearmodel.Exponent(x.p), "trials": len(x.norms),
+			rows = append(rows, map[string]any{"settings": g.title, "p": mirror.Exponent(x.p), "trials": len(x.norms),
 				"not_done": x.missing, "not_separated": x.without, "norms": means, "own_least": n, "own_least_of": of})
 		}
 	}

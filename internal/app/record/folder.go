@@ -200,7 +200,7 @@ func ReadRun(dir string, known Known) (Run, error) {
 // stands for on its engine: in its identity it is auto again, as in that of the same run of a sweep.
 func (r *Run) describe(info runlog.Info, known *Identity) error {
 	t := new(command.Train)
-	settings.Defaults(t)
+	settings.Earlier(t)
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
 		err = json.Unmarshal(data, t)

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/bregman-ml/bregman/mirror"
 )
 
-// Floats are one or several numbers: 2 or 1.1,2,3 on the command line, a number or a list in JSON.
+// Floats are one or several numbers: 2 or 1.1,2,inf on the command line, a number or a list in JSON, where infinity is
+// "inf".
 type Floats []float64
 
 var _ encoding.TextUnmarshaler = (*Floats)(nil)
@@ -17,7 +20,7 @@ var _ encoding.TextUnmarshaler = (*Floats)(nil)
 func (e Floats) String() string {
 	var parts []string
 	for _, p := range e {
-		parts = append(parts, strconv.FormatFloat(p, 'g', -1, 64))
+		parts = append(parts, mirror.Exponent(p).String())
 	}
 	return strings.Join(parts, ",")
 }
@@ -37,18 +40,30 @@ func (e *Floats) UnmarshalText(text []byte) error {
 
 // MarshalJSON writes a number if there is one, else a list.
 func (e Floats) MarshalJSON() ([]byte, error) {
-	if len(e) == 1 {
-		return json.Marshal(e[0])
+	all := make([]mirror.Exponent, len(e))
+	for k, v := range e {
+		all[k] = mirror.Exponent(v)
 	}
-	return json.Marshal([]float64(e))
+	if len(all) == 1 {
+		return json.Marshal(all[0])
+	}
+	return json.Marshal(all)
 }
 
 // UnmarshalJSON reads both.
 func (e *Floats) UnmarshalJSON(data []byte) error {
-	var one float64
+	var one mirror.Exponent
 	if json.Unmarshal(data, &one) == nil {
-		*e = Floats{one}
+		*e = Floats{float64(one)}
 		return nil
 	}
-	return json.Unmarshal(data, (*[]float64)(e))
+	var all []mirror.Exponent
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	*e = nil
+	for _, v := range all {
+		*e = append(*e, float64(v))
+	}
+	return nil
 }

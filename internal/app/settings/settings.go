@@ -301,6 +301,29 @@ func Get(s any, key string) string {
 	return format(reflect.Indirect(reflect.ValueOf(s)).FieldByIndex(f.index))
 }
 
+// Earlier sets a struct, given by its address, to what stored settings mean that lack all of them: its defaults, and for
+// a setting that was added later the value that means what was done before.
+func Earlier(s any) {
+	Defaults(s)
+	for key, text := range Late(s) {
+		if err := Set(s, key, text); err != nil {
+			panic(fmt.Sprintf("settings: late of %s: %v", key, err)) // of a struct of ours
+		}
+	}
+}
+
+// Late are the settings, by key, whose default is not what was done before they were added, with the values that mean
+// that.
+func Late(s any) map[string]string {
+	out := map[string]string{}
+	for _, f := range Fields(s) {
+		if f.late != nil && f.Default != "" && f.Default != *f.late {
+			out[f.Key] = *f.late
+		}
+	}
+	return out
+}
+
 // Format writes a value as Parse reads it.
 func Format(value any) string { return format(reflect.ValueOf(value)) }
 

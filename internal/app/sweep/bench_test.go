@@ -30,7 +30,7 @@ func bare(tb testing.TB, p *Plan) time.Duration {
 					tb.Error(err)
 					continue
 				}
-				c, err := k.Parse(s.Settings)
+				c, err := k.ParseStored(s.Settings)
 				if err == nil {
 					err = settings.Set(c, "runs", "")
 				}

@@ -265,7 +265,7 @@ func (f *File) spec(k kinds.Kind, fixed map[string]string, vary []pair, seed uin
 			s.Settings[field.Key] = strconv.FormatUint(seed, 10)
 		}
 	}
-	cmd, err := k.Parse(s.Settings)
+	cmd, err := k.ParseStored(s.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %v: %w", f.blame(err), s, err)
 	}

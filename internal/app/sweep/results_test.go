@@ -197,10 +197,13 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 	want := map[string]known{
 		// settings
 		"lr": {false, true, true, true}, "l2": {false, true, true, true}, "lp": {false, true, true, true},
-		"soft":  {false, true, true, true},
+		"soft":    {false, true, true, true},
+		"penalty": {false, true, true, true}, "folds": {false, true, true, true},
 		"steps": {true, true, true, true}, "seconds": {true, true, true, true}, "total_seconds": {true, true, true, true},
 		"nonzero":        {true, true, true, true},
 		"train_accuracy": {false, true, true, true}, "test_accuracy": {false, true, true, true},
+		"test_log_loss": {true, true, true, true}, "test_auc": {false, true, true, true},
+		"train_r2": {false, true, true, true}, "test_r2": {false, true, true, true}, "test_rmse": {true, true, true, true},
 		"test_loss": {true, true, true, false}, "loss": {true, true, true, false},
 		"objective": {true, false, false, false}, "excess": {true, false, false, false}, "gap": {true, false, false, false},
 		"margin": {false, false, false, true}, "norm": {true, false, false, true}, "lower": {false, false, false, true},

@@ -151,7 +151,7 @@ func (r *runner) do(ctx context.Context, s *Spec, dir string) error {
 	if err != nil {
 		return permanent{err}
 	}
-	c, err := k.Parse(s.Settings)
+	c, err := k.ParseStored(s.Settings)
 	if err != nil {
 		return permanent{err}
 	}

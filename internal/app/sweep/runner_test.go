@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/linearmodel"
-	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -39,7 +38,7 @@ func TestALinearRunOfASweepNamesItsDataAsFitDoes(t *testing.T) {
 		zero bool
 	}{{"r2", false}, {"r100:7", false}, {file, true}} {
 		runs := t.TempDir()
-		f := &linearmodel.Fit{Data: c.data, P: settings.Floats{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000,
+		f := &linearmodel.Fit{Data: c.data, P: []float64{2}, Loss: "exp", Method: "auto", Init: "zero", Steps: 1000,
 			Runs:      runs,
 			ZeroBased: c.zero}
 		if _, err := f.Do(t.Context(), quiet()); err != nil {

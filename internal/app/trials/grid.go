@@ -240,7 +240,7 @@ func Compares(metric, key string) bool {
 		return !slices.Contains([]string{"norm", "margin", "max_margin", "lower", "upper", "gap", "b", "divergence",
 			"objective",
 			"excess"}, metric)
-	case "l2", "lp", "soft":
+	case "l2", "lp", "soft", "penalty", "objective":
 		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "objective", "excess"}, metric)
 	case "loss":
 		return !slices.Contains([]string{"loss", "objective", "excess", "gap", "test_loss"}, metric)
@@ -251,7 +251,8 @@ func Compares(metric, key string) bool {
 }
 
 // lowIsBetter are the metrics of which smaller is better.
-var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "seconds", "total_seconds", "angle",
+var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "test_log_loss", "test_rmse",
+	"seconds", "total_seconds", "angle",
 	"divergence", "steps", "iterations", "nonzero", "upper", "objective", "excess"}
 
 // LowIsBetter reports whether a smaller value of a metric is better.

@@ -24,7 +24,6 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/render"
-	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -204,7 +203,7 @@ const painted = `performance.getEntriesByName('painted').length > 0`
 func fits(t *testing.T, root string, ps ...float64) {
 	t.Helper()
 	for _, p := range ps {
-		f := linearmodel.Fit{Data: "r2", P: settings.Floats{p}, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4,
+		f := linearmodel.Fit{Data: "r2", P: []float64{p}, Loss: "exp", Method: "pgd", Steps: 1_000_000, LR: 1e-4,
 			Init: "zero", Seed: 1, Runs: root}
 		if _, err := f.Do(t.Context(), &command.Env{Observer: command.Quiet()}); err != nil {
 			t.Fatal(err)

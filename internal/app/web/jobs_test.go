@@ -160,10 +160,11 @@ func TestSettingsAreCheckedAsOnTheCommandLine(t *testing.T) {
 		command  string
 		settings map[string]string
 	}{
-		"above 1":                      {"fit", map[string]string{"data": "r2", "p": "0.5"}},
+		"from 1 to inf":                {"fit", map[string]string{"data": "r2", "p": "0.5"}},
+		"above 1":                      {"fit", map[string]string{"data": "r2", "p": "1", "objective": "margin"}},
 		"missing setting: data":        {"fit", nil},
 		"--gap is about":               {"fit", map[string]string{"data": "r2", "gap": "1e-2", "loss": "square"}},
-		"choose exp":                   {"fit", map[string]string{"data": "r2", "loss": "x"}},
+		"choose auto, exp":             {"fit", map[string]string{"data": "r2", "loss": "x"}},
 		"is not a setting":             {"fit", map[string]string{"data": "r2", "out": "/tmp/x"}},
 		"choose fit":                   {"doctor", nil},
 		"choose auto":                  {"train", map[string]string{"engine": "/tmp/evil.so"}},
