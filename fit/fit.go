@@ -8,6 +8,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,10 +180,7 @@ func (t *trainer) check() error {
 	n, d := t.set.X.Dims()
 	_, dense := t.set.X.(*matrix.Dense)
 	if t.onPath() {
-		if err := t.checkPath(); err != nil {
-			return err
-		}
-		return t.checkLabels()
+		return cmp.Or(t.checkPath(), t.checkLabels(), t.checkSize())
 	}
 	for _, p := range t.P {
 		if err := mirror.CheckP(p); err != nil {
@@ -192,12 +190,10 @@ func (t *trainer) check() error {
 	if err := t.checkLabels(); err != nil {
 		return err
 	}
-	least, most := lengths(t.set.X)
+	if err := t.checkSize(); err != nil {
+		return err
+	}
 	switch {
-	case t.Scale == "" && (!(most < 1e150) || least < 1e-150):
-		return &SettingError{"scale", fmt.Sprintf(": %s: the lengths of the examples go from %.2g to %.2g, beyond what "+
-			"can be "+
-			"computed with: scale the data, by max", t.set.Name, least, most)}
 	case len(t.P)*max(1, len(t.Lambda)) > 1 && t.Folds == 0:
 		return &SettingError{"p", ": several p or lambda need folds, which choose one"}
 	case t.Folds == 1 || t.Folds < 0:
@@ -216,6 +212,18 @@ func (t *trainer) check() error {
 		return &SettingError{"cv", " chooses by accuracy, which needs two classes"}
 	case t.Start != nil && len(t.Start) != d:
 		return &SettingError{"init", fmt.Sprintf(": %d weights, the data has %d features", len(t.Start), d)}
+	}
+	return nil
+}
+
+// checkSize returns an error if the examples are too long or too short to compute with, and not scaled.
+func (t *trainer) checkSize() error {
+	if t.Scale != "" {
+		return nil
+	}
+	if least, most := lengths(t.set.X); !(most < 1e150) || least < 1e-150 {
+		return &SettingError{"scale", fmt.Sprintf(": %s: the lengths of the examples go from %.2g to %.2g, beyond what "+
+			"can be computed with: scale the data, by max", t.set.Name, least, most)}
 	}
 	return nil
 }
@@ -272,9 +280,8 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 	if len(t.Lambda) > 0 {
 		r.Attempt.Lambda = t.Lambda[0]
 	}
-	r.Model = Model{P: mirror.Exponent(r.Attempt.P), Loss: fmt.Sprint(t.Loss), Method: string(t.ChosenMethod()), Bias: t.Bias,
-		Classes:  t.classes,
-		Features: t.set.Features, ZeroBased: t.set.ZeroBased}
+	r.Model = t.model(string(t.ChosenMethod()))
+	r.Model.Bias = t.Bias
 	if t.Folds > 0 {
 		chosen, scores, err := t.crossValidate(ctx)
 		if r.CV = scores; err != nil {
@@ -292,6 +299,12 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 		t.remarks(x, r)
 	}
 	return r, err
+}
+
+// model is a model without weights.
+func (t *trainer) model(method string) Model {
+	return Model{P: mirror.Exponent(t.P[0]), Loss: t.lossName(), Method: method, Classes: t.classes,
+		Features: t.set.Features, ZeroBased: t.set.ZeroBased}
 }
 
 // scaled returns the data as the weights see it, and puts the scaler into the model.

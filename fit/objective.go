@@ -58,6 +58,9 @@ func Penalties() []float64 {
 // Geometries are the p among which a fit chooses if it is asked to.
 var Geometries = []float64{1, 1.2, 1.5, 2, 3, math.Inf(1)}
 
+// LeastToChoose is how many examples it takes to choose a penalty on held-out ones.
+const LeastToChoose = 4
+
 // onPath reports whether the objective is found on a path of penalties.
 func (s Settings) onPath() bool { return s.Objective == Auto || s.Objective == Loss }
 
@@ -89,7 +92,7 @@ func (t *trainer) checkPath() error {
 		return &SettingError{"cv", fmt.Sprintf(" %d: want 2 or more folds", t.Folds)}
 	case t.Folds > n:
 		return &SettingError{"cv", fmt.Sprintf(" %d: the data has only %s", t.Folds, examples(n))}
-	case n < 4 && len(t.P)*len(t.penalties()) > 1:
+	case n < LeastToChoose && len(t.P)*len(t.penalties()) > 1:
 		return &SettingError{"penalty", fmt.Sprintf(": %s are too few to choose one: name it", examples(n))}
 	case regression && t.Balanced:
 		return &SettingError{"class-weight", " is about classes: it does not go with the loss square"}

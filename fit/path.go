@@ -41,8 +41,8 @@ type candidate struct {
 // trainPath fits a model on a path of penalties.
 func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
 	r := &Result{Attempt: Attempt{P: t.P[0]}}
-	r.Model = Model{P: mirror.Exponent(t.P[0]), Loss: t.lossName(), Method: "newton", Bias: !t.NoIntercept, Intercept: !t.NoIntercept, Classes: t.classes,
-		Features: t.set.Features, ZeroBased: t.set.ZeroBased, Link: t.link()}
+	r.Model = t.model(string(linear.MethodNewton))
+	r.Model.Bias, r.Model.Intercept, r.Model.Link = !t.NoIntercept, !t.NoIntercept, t.link()
 	if r.Model.Bias && !t.Bias && r.Model.Features != nil {
 		r.Model.Features = append(slices.Clone(t.set.Features), "bias")
 	}
@@ -89,7 +89,7 @@ func allRows(n int) []int {
 
 // lossName is the loss as the model names it.
 func (t *trainer) lossName() string {
-	if t.joint() {
+	if t.onPath() && t.joint() {
 		return "softmax"
 	}
 	return fmt.Sprint(t.Loss)
@@ -133,7 +133,8 @@ func (t *trainer) fitPenalised(ctx context.Context, prob linear.Penalised, c can
 			break
 		}
 		if t.Point != nil {
-			pt := linear.Point{Step: r.Steps, Loss: f.Loss, Norm: mirror.Norm(slices.Concat(withoutIntercept(f.W, prob.Intercept)...), c.p),
+			weights := slices.Concat(withoutIntercept(f.W, prob.Intercept)...)
+			pt := linear.Point{Step: r.Steps, Loss: f.Loss, Norm: mirror.Norm(weights, c.p),
 				Gap: f.Excess / math.Abs(f.Objective), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
 			if err := t.Point(nil, pt); err != nil {
 				return err
@@ -217,7 +218,8 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 	penalties := t.penalties()
 	var chosen candidate
 	var best Score
-	var scores heldScores
+	var scores, endScores heldScores
+	var end Score // the largest margin of the best p
 	found := false
 	take := func(c candidate, held heldScores, s Score) bool {
 		r.CV = append(r.CV, s)
@@ -271,16 +273,24 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 				return chosen, nil, e
 			}
 			if held != nil {
-				if take(c, held, t.measure(c, parts, held)); err != nil {
+				s := t.measure(c, parts, held)
+				if take(c, held, s); err != nil {
 					return chosen, nil, err
+				}
+				if best.P == s.P {
+					end, endScores = s, held
 				}
 			}
 		}
 	}
+	last := penalties[len(penalties)-1]
+	if end.End && end.P == best.P && best.Penalty == last && end.Accuracy == best.Accuracy {
+		best, chosen, scores = end, candidate{p: chosen.p, end: true}, endScores // which the path is on its way to
+	}
 	for k := range r.CV {
 		r.CV[k].Chosen = r.CV[k].same(best)
 	}
-	switch last := penalties[len(penalties)-1]; {
+	switch {
 	case len(penalties) == 1 || chosen.end:
 	case chosen.penalty == last && len(t.Penalty) == 0 && !t.Loss.Residual():
 		t.say(PenaltyAtEnd, "the weakest penalty, %.2g, is the best: nearly the largest margin, for which this fit has no "+
@@ -311,16 +321,20 @@ func (t *trainer) parts(x matrix.Matrix) ([]*fold, error) {
 		labels, classes = make([]float64, n), []float64{0}
 	}
 	of := folds(labels, classes, k, t.Seed)
+	single := t.single()
 	var parts []*fold
 	for part := range k {
 		f := &fold{}
 		var train []int
 		for i, g := range of {
-			if g == part {
+			if g == part && !single[i] {
 				f.rows = append(f.rows, i)
 			} else {
 				train = append(train, i)
 			}
+		}
+		if len(f.rows) == 0 {
+			continue
 		}
 		f.x, f.held = matrix.Select(x, train), matrix.Select(x, f.rows)
 		if t.Scale != "" { // learned without what is held out
@@ -338,7 +352,25 @@ func (t *trainer) parts(x matrix.Matrix) ([]*fold, error) {
 			break
 		}
 	}
+	if len(parts) == 0 {
+		return nil, &SettingError{"penalty", ": no class has two examples, so that one could be held out: name it"}
+	}
 	return parts, nil
+}
+
+// single are the only examples of their classes: they are never held out.
+func (t *trainer) single() map[int]bool {
+	count := make([]int, len(t.classes))
+	for _, k := range t.index {
+		count[k]++
+	}
+	out := map[int]bool{}
+	for i, k := range t.index {
+		if count[k] == 1 {
+			out[i] = true
+		}
+	}
+	return out
 }
 
 // eachFold calls f for every fold, several at a time if the data is small: large products use all cores by themselves.
@@ -431,10 +463,6 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 	folds := float64(len(parts))
 	for k, f := range parts {
 		of, n := held[k], float64(len(f.rows))
-		if n == 0 {
-			folds--
-			continue
-		}
 		if t.Loss.Residual() {
 			var sum float64
 			for j, i := range f.rows {

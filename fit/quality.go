@@ -39,7 +39,11 @@ func (m Model) QualityOf(scores [][]float64, labels []float64) (*Quality, error)
 		}
 		truth[i], answers[i] = k, answer(scores, i)
 	}
-	c := measure.Classes(len(m.Classes), truth, answers, m.ProbabilitiesOf(scores), scores)
+	probs := m.ProbabilitiesOf(scores)
+	if len(m.Classes) > 2 && probs != nil {
+		scores = probs // a class is told from the rest by its probability, which the other scores have a part in
+	}
+	c := measure.Classes(len(m.Classes), truth, answers, probs, scores)
 	return &Quality{Classes: &c}, nil
 }
 

@@ -150,6 +150,8 @@ type FitResult struct {
 	LP        float64         `json:"lp,omitempty"`      // the lambda that was used
 	Penalty   float64         `json:"penalty,omitempty"` // the strength that was used, on a path
 	MarginEnd bool            `json:"margin_end,omitempty"`
+	Intercept bool            `json:"intercept,omitempty"`
+	Scale     string          `json:"scale,omitempty"` // how columns were scaled
 	Soft      float64         `json:"soft,omitempty"`
 	Label     string          `json:"label,omitempty"` // the column of labels, if the data have names
 	Classes   []string        `json:"classes,omitempty"`
@@ -251,9 +253,8 @@ func (f *Fit) Check() error {
 		return settings.Errorf("p", "--p: name at least one p")
 	case f.CV < 0 || f.CV == 1:
 		return settings.Errorf("cv", "--cv %d: want 2 or more folds", f.CV)
-	case f.Scale != "none" && f.Scale != "" && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
-		return settings.Errorf("out", "--out %s: npy has no place for the scaler: write the model as .json, or say "+
-			"--scale none", f.Out)
+	case f.Steps < 1:
+		return settings.Errorf("steps", "--steps %d: want at least 1", f.Steps)
 	case f.Top < 0:
 		return settings.Errorf("top", "--top %d: want a positive number, or 0 for none", f.Top)
 	}
@@ -287,8 +288,8 @@ func (f *Fit) checkPath() error {
 	case flag != "":
 		return settings.Errorf(flag, "--%s goes with --objective margin, not with %s", flag, f.Objective)
 	case f.Bias:
-		return settings.Errorf("bias", "--bias: there is an intercept already, which no penalty holds back: drop --bias, or "+
-			"say --objective margin for a constant feature whose weight counts in the norm")
+		return settings.Errorf("bias", "--bias: there is an intercept already, which no penalty holds back: drop --bias, "+
+			"or say --objective margin for a constant feature whose weight counts in the norm")
 	case f.Multiclass == "joint" && f.Loss != "auto" && f.Loss != "logistic":
 		return settings.Errorf("multiclass", "--multiclass joint is the softmax of the logistic loss: drop --loss %s, or say "+
 			"--multiclass rest", f.Loss)
@@ -296,9 +297,9 @@ func (f *Fit) checkPath() error {
 		return settings.Errorf("multiclass", "--multiclass is about classes: it does not go with --loss square")
 	case f.Loss == "square" && f.ClassWeight == "balanced":
 		return settings.Errorf("class_weight", "--class-weight is about classes: it does not go with --loss square")
-	case !f.NoIntercept && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
-		return settings.Errorf("out", "--out %s: npy has no place for the intercept: write the model as .json, or say "+
-			"--no-intercept", f.Out)
+	case !(f.NoIntercept && f.Scale == "none") && strings.EqualFold(filepath.Ext(f.Out), ".npy"):
+		return settings.Errorf("out", "--out %s: npy has no place for the intercept and the scaler: write the model as "+
+			".json, or say --no-intercept --scale none, or --objective margin", f.Out)
 	}
 	return nil
 }
@@ -318,6 +319,7 @@ func (f *Fit) checkMargin() error {
 			return settings.Errorf("lp", "--lp %v: %v is listed twice", f.LP, v)
 		}
 	}
+	npy := strings.EqualFold(filepath.Ext(f.Out), ".npy")
 	switch method := f.method(); {
 	case len(f.Penalty) > 0:
 		return settings.Errorf("penalty", "--penalty goes with --objective auto or loss: the penalty of a margin is --lp")
@@ -331,8 +333,9 @@ func (f *Fit) checkMargin() error {
 		return settings.Errorf("p", "--p %v: several p need --cv 5, which chooses one", settings.Floats(f.P))
 	case f.CV > 0 && f.Loss == "square":
 		return settings.Errorf("cv", "--cv chooses by accuracy: it does not go with --loss square")
-	case f.Steps < 1:
-		return settings.Errorf("steps", "--steps %d: want at least 1", f.Steps)
+	case f.Scale != "none" && f.Scale != "" && npy:
+		return settings.Errorf("out", "--out %s: npy has no place for the scaler: write the model as .json, or say "+
+			"--scale none", f.Out)
 	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1):
 		return settings.Errorf("gap", "--gap %v: want a positive number such as 1e-2, or 0 for none", f.Gap)
 	case !(f.LR >= 0) || math.IsInf(f.LR, 1):
@@ -530,7 +533,13 @@ func (w *fitting) load(ctx context.Context) (err error) {
 
 // decide fills in what the data decides.
 func (w *fitting) decide() error {
-	if w.Objective == string(fit.Auto) && len(w.Penalty) == 0 && len(w.set.Classes()) == 1 {
+	n, _ := w.set.X.Dims()
+	few := n < fit.LeastToChoose && len(w.Penalty) == 0
+	if few && w.Objective == string(fit.Auto) {
+		w.env.Say("%s are too few to choose a penalty: this is the largest margin, as with --objective margin",
+			render.Count(n, "example"))
+	}
+	if w.Objective == string(fit.Auto) && len(w.Penalty) == 0 && (few || len(w.set.Classes()) == 1) {
 		w.marginDefaults()
 		if err := w.Check(); err != nil {
 			return err

@@ -31,10 +31,13 @@ func (f *Fitted) JSON() any { return &f.FitResult }
 
 // Print shows the result, the scores of cross-validation and the largest weights.
 func (f *Fitted) Print(w io.Writer) {
-	if f.CV != nil {
+	if f.CV != nil && (!f.onPath() || f.severalP()) {
 		fmt.Fprintln(w, f.CVTable().Text())
 	}
 	fmt.Fprint(w, f.text())
+	if c := f.Confusion(); c != nil && f.onPath() && len(f.Classes) <= confusionMost {
+		fmt.Fprintf(w, "\n%s", c.Text())
+	}
 	if len(f.weights.Rows) > 0 {
 		fmt.Fprintf(w, "\n%s", f.weights.Text())
 	}
@@ -71,11 +74,18 @@ func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 func (w *fitting) summary() FitResult {
 	n, d := w.set.X.Dims()
 	f := w.result
-	r := FitResult{P: f.Model.P, Method: f.Model.Method, LossName: f.Model.Loss, L2: w.L2, Soft: f.Attempt.Soft, N: n, D: d,
-		Seconds: f.Seconds, CV: f.CV, None: f.None, Separable: f.Separable, Label: w.set.Label, Steps: f.Steps, LR: f.Eta,
-		Penalty: f.Penalty, MarginEnd: f.End, Folds: f.Folds, HeldOut: f.HeldOut}
+	r := FitResult{P: f.Model.P, Method: f.Model.Method, LossName: f.Model.Loss, L2: w.L2, Soft: f.Attempt.Soft, N: n,
+		D: d, Seconds: f.Seconds, CV: f.CV, None: f.None, Separable: f.Separable, Label: w.set.Label, Steps: f.Steps,
+		LR: f.Eta, Penalty: f.Penalty, MarginEnd: f.End, Folds: f.Folds, HeldOut: f.HeldOut}
 	if len(w.LP) > 0 || f.Penalty > 0 {
 		r.LP = f.Attempt.Lambda
+	}
+	r.Intercept = f.Model.Intercept
+	if f.Model.Scale != nil {
+		r.Scale = w.Scale
+	}
+	if r.Intercept {
+		r.D = f.Model.Dim() - 1
 	}
 	for _, c := range f.Model.Classes {
 		r.Classes = append(r.Classes, strconv.FormatFloat(c, 'g', -1, 64))
@@ -119,6 +129,9 @@ func LargestWeights(m fit.Model, most int) render.Table {
 	type place struct{ k, j int }
 	var at []place
 	for k, v := range m.Weights {
+		if m.Intercept {
+			v = v[:len(v)-1]
+		}
 		for j := range v {
 			if v[j] != 0 {
 				at = append(at, place{k, j})
@@ -257,6 +270,9 @@ func (r *FitResult) Rows() [][2]string {
 			return "–"
 		}
 		return fmt.Sprintf(format, *v)
+	}
+	if r.onPath() {
+		return r.pathRows()
 	}
 	rows := [][2]string{
 		{"data", r.data()},

@@ -178,8 +178,8 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin.Solution,
 	took time.Duration) MarginResult {
 	n, d := prob.Dims()
-	r := MarginResult{P: mirror.Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower, Upper: s.Upper,
-		Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(), Nonzero: len(s.Nonzero)}
+	r := MarginResult{P: mirror.Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower,
+		Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(), Nonzero: len(s.Nonzero)}
 	for _, i := range s.Support {
 		r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
 	}

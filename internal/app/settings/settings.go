@@ -301,8 +301,8 @@ func Get(s any, key string) string {
 	return format(reflect.Indirect(reflect.ValueOf(s)).FieldByIndex(f.index))
 }
 
-// Earlier sets a struct, given by its address, to what stored settings mean that lack all of them: its defaults, and for
-// a setting that was added later the value that means what was done before.
+// Earlier sets a struct, given by its address, to what stored settings mean that lack all of them: its defaults, and
+// for a setting that was added later the value that means what was done before.
 func Earlier(s any) {
 	Defaults(s)
 	for key, text := range Late(s) {

@@ -18,7 +18,7 @@ func TestBrowserStartsAFitFromTheForm(t *testing.T) {
 	until(t, ctx, `document.querySelector('#set-data') !== null`)
 	shot(t, ctx, "form")
 	do(t, ctx, enter("#set-data", "r2"), set("#set-p", "0.5"), click("#go"))
-	until(t, ctx, `document.querySelector('[role=alert]').innerText.includes('above 1')`)
+	until(t, ctx, `document.querySelector('[role=alert]').innerText.includes('from 1 to inf')`)
 	do(t, ctx, set("#set-p", "3"), set("#set-steps", "1e12"), set("#set-lr", "1e-9"), click("#go"))
 	until(t, ctx, `document.querySelector('.job .status.running') && document.querySelector('.job a')`)
 	shot(t, ctx, "started")
