@@ -75,7 +75,7 @@ func TestAFullDiskCostsFilesNotTheFit(t *testing.T) {
 func TestAModelThatCannotBeWrittenIsAnErrorAfterTheResult(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "wide.svm", "1 1:1 9000:1\n-1 1:-1 9000:2\n") // its model has nine thousand weights
-	run, stdout, stderr, code := limited(t, dir, 8, "fit --data wide.svm --bias")
+	run, stdout, stderr, code := limited(t, dir, 8, "fit --data wide.svm --objective margin --bias")
 	resume := "resume with: bregman fit --resume " + filepath.Join("runs", filepath.Base(run)) + "\n"
 	if code != 1 || !strings.Contains(stdout, "margin ") || !strings.Contains(stderr, resume) {
 		t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)

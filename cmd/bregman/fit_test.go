@@ -149,8 +149,8 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 			fmtFloat(200 - float64(kind*kind*40) + 3*shift), fmtFloat(shift * 100), fmtFloat(float64(kind))}, ",") + "\n")
 	}
 	write(t, dir, "three.csv", csv.String())
-	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --p 1.1,2,6 --cv 4 --scale std "+
-		"--bias --out m.json --json")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data three.csv --objective margin --p 1.1,2,6 --cv 4 "+
+		"--scale std --bias --out m.json --json")...)
 	if code != 0 {
 		t.Fatal(stderr)
 	}
@@ -224,7 +224,7 @@ func TestDataThatNoWeightsSeparateGetsASoftMargin(t *testing.T) {
 	}
 	svm.WriteString("-1 1:2 2:0\n1 1:2 2:0\n")
 	write(t, dir, "noisy.svm", svm.String())
-	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data noisy.svm --json --runs=")...)
+	stdout, stderr, code := bregman(t, dir, strings.Fields("fit --data noisy.svm --objective margin --json --runs=")...)
 	var r struct {
 		Soft, Gap float64
 		Train     float64 `json:"train_accuracy"`

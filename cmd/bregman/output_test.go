@@ -16,7 +16,7 @@ func inputs(t *testing.T) string {
 	write(t, dir, "data.svm", separable)
 	write(t, dir, "test.svm", separable)
 	for _, args := range []string{"fit --data data.svm --out model.json --runs=",
-		"fit --data data.svm --out w.npy --runs=",
+		"fit --data data.svm --objective margin --out w.npy --runs=",
 		"data get data.svm --out data.svm.gz", "fit --data data.svm --runs runs --top 0"} {
 		if _, stderr, code := bregman(t, dir, strings.Fields(args)...); code != 0 {
 			t.Fatalf("%s: exit %d, %s", args, code, stderr)
@@ -135,7 +135,7 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 		unchanged(t, args, dir, before)
 	}
 	for _, args := range []string{ // what they would read is not there, and not what they complain of
-		"fit --data missing.svm", "predict --model missing.json --data missing.svm", "margin --data missing.svm",
+		"fit --data missing.svm --objective margin", "predict --model missing.json --data missing.svm", "margin --data missing.svm",
 		"data synth --rows 10 --cols 60", "export run --to npz",
 		"report run", "bench margin --rows 2000 --cols 100 --rounds 1",
 	} {

@@ -494,6 +494,7 @@ type fitting struct {
 	result *fit.Result
 	sum    FitResult
 	out    command.File // the model that --out asks for
+	few    bool         // too few examples to choose a penalty
 }
 
 // load reads the data and the start, and checks the settings against them.
@@ -517,6 +518,10 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	if err := withFlags(fit.Check(w.set, w.lib)); err != nil {
 		return err
 	}
+	if n, _ := w.set.X.Dims(); w.few {
+		w.env.Say("%s are too few to choose a penalty: this is the largest margin, as with --objective margin",
+			render.Count(n, "example"))
+	}
 	if w.Test == "" {
 		return nil
 	}
@@ -534,12 +539,9 @@ func (w *fitting) load(ctx context.Context) (err error) {
 // decide fills in what the data decides.
 func (w *fitting) decide() error {
 	n, _ := w.set.X.Dims()
-	few := n < fit.LeastToChoose && len(w.Penalty) == 0
-	if few && w.Objective == string(fit.Auto) {
-		w.env.Say("%s are too few to choose a penalty: this is the largest margin, as with --objective margin",
-			render.Count(n, "example"))
-	}
-	if w.Objective == string(fit.Auto) && len(w.Penalty) == 0 && (few || len(w.set.Classes()) == 1) {
+	one := len(w.set.Classes()) == 1
+	if w.Objective == string(fit.Auto) && len(w.Penalty) == 0 && (n < fit.LeastToChoose || one) {
+		w.few = !one
 		w.marginDefaults()
 		if err := w.Check(); err != nil {
 			return err

@@ -88,9 +88,17 @@ func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, err
 		}
 		return nil, err
 	}
+	if _, d := set.X.Dims(); d != m.Dim() {
+		constant := 0
+		if m.Bias {
+			constant = 1
+		}
+		return nil, fmt.Errorf("%s%s: the data has %s, the model %d: was it made for other data?", set.Name, counted(set),
+			render.Count(d-constant, "feature"), m.Dim()-constant)
+	}
 	labels, scores, err := m.Predict(set.X)
 	if err != nil {
-		return nil, fmt.Errorf("%s%s: %w: was it made for other data?", set.Name, counted(set), err)
+		return nil, fmt.Errorf("%s%s: %w", set.Name, counted(set), err)
 	}
 	out := &Predictions{labels: labels}
 	if p.Scores {
