@@ -1,0 +1,263 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
+	"github.com/bregman-ml/bregman/mirror"
+)
+
+// blobs are classes around centres on a circle, shift apart, with two useless columns.
+func blobs(seed uint64, n, classes int, shift float64) *dataset.Set {
+	rng := rand.New(rand.NewPCG(seed, 35))
+	s := &dataset.Set{Name: "blobs"}
+	var rows [][]float64
+	for i := range n {
+		k := i % classes
+		angle := 2 * math.Pi * float64(k) / float64(classes)
+		rows = append(rows, []float64{shift*math.Cos(angle) + rng.NormFloat64(), 100 * (shift*math.Sin(angle) + rng.NormFloat64()),
+			7 + rng.NormFloat64(), rng.NormFloat64()})
+		s.Y = append(s.Y, float64(k))
+	}
+	s.X = matrix.FromRows(rows)
+	return s
+}
+
+func trained(t *testing.T, set *dataset.Set, s Settings) (*Result, []Remark) {
+	t.Helper()
+	var said []Remark
+	s.Say = func(r Remark) { said = append(said, r) }
+	if s.Objective == "" {
+		s.Objective = Auto
+	}
+	r, err := Train(t.Context(), set, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, said
+}
+
+func TestTheBestPenaltyOfThePathIsChosen(t *testing.T) {
+	for classes := 2; classes <= 4; classes++ {
+		r, _ := trained(t, blobs(uint64(classes), 120, classes, 1.2), Settings{Scale: "std"})
+		chosen := 0
+		for _, s := range r.CV {
+			if s.Chosen {
+				chosen++
+				if s.Penalty != r.Penalty || s.End != r.End {
+					t.Errorf("%d classes: penalty %v was chosen, the model has %v", classes, s.Penalty, r.Penalty)
+				}
+			}
+			best := r.CV[slices.IndexFunc(r.CV, func(s Score) bool { return s.Chosen })]
+			if s.Accuracy > best.Accuracy || s.Accuracy == best.Accuracy && s.LogLoss != nil && best.LogLoss != nil &&
+				*s.LogLoss < *best.LogLoss {
+				t.Errorf("%d classes: %+v is better than %+v, which was chosen", classes, s, best)
+			}
+		}
+		if chosen != 1 || len(r.CV) < 6 || r.Folds != 5 {
+			t.Errorf("%d classes: %d of %d scores chosen, %d folds", classes, chosen, len(r.CV), r.Folds)
+		}
+		if q := r.HeldOut.Classes; q == nil || q.N != 120 || q.Accuracy < 0.5 || q.LogLoss == nil {
+			t.Errorf("%d classes: held out %+v", classes, q)
+		}
+		if want := map[bool]int{true: 1, false: classes}[classes == 2]; len(r.Model.Weights) != want {
+			t.Errorf("%d classes: %d weight vectors", classes, len(r.Model.Weights))
+		}
+	}
+}
+
+// Where it wins, the model has a certificate for the margin with a free intercept in the scaled columns, which the
+// weights alone confirm: no example of the scaled data is nearer than Lower·‖w‖ₚ, the intercept apart.
+func TestTheEndOfThePathIsTheLargestMarginWithItsCertificate(t *testing.T) {
+	for _, p := range []float64{1, 1.5, 2, math.Inf(1)} {
+		set := blobs(1, 60, 2, 9) // far apart
+		r, _ := trained(t, set, Settings{P: []float64{p}, Scale: "std"})
+		if !r.End || r.Penalty != 0 || !r.Separated || !(r.Gap < 1e-5) || r.Model.Method != "margin" {
+			t.Errorf("p = %v: end %v, penalty %v, gap %v by %s", p, r.End, r.Penalty, r.Gap, r.Model.Method)
+			continue
+		}
+		_, scores, err := r.Model.Predict(set.X)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := math.Inf(1)
+		for i, s := range scores[0] {
+			least = min(least, (2*set.Y[i]-1)*s)
+		}
+		w := r.Model.Weights[0]
+		if norm := mirror.Norm(w[:len(w)-1], p); math.Abs(least/norm-r.Certificate.Lower) > 1e-9*r.Certificate.Lower {
+			t.Errorf("p = %v: the weights have margin %v, certified is %v", p, least/norm, r.Certificate.Lower)
+		}
+		if m := r.Model; m.Link != LinkSigmoid || m.Sigmoid == nil || !(m.Sigmoid.Slope > 0) {
+			t.Errorf("p = %v: link %q, %+v", p, m.Link, m.Sigmoid)
+		}
+		loss, _ := trained(t, set, Settings{Objective: Loss, P: []float64{p}, Scale: "std"})
+		if loss.End || slices.ContainsFunc(loss.CV, func(s Score) bool { return s.End }) {
+			t.Errorf("p = %v: the objective loss looked for a margin", p)
+		}
+	}
+}
+
+// The same λ, without intercept and scaling, is the penalised fit of Newton's method: another program to the same end.
+func TestAPenaltyIsThatOfNewtonsMethod(t *testing.T) {
+	set := blobs(3, 80, 2, 1)
+	for _, p := range []float64{1.2, 2, 5} {
+		for _, loss := range []linear.Loss{linear.Logistic{}, linear.Exponential{}} {
+			a, _ := trained(t, set, Settings{P: []float64{p}, Penalty: []float64{0.03}, NoIntercept: true, Loss: loss})
+			b, err := Train(t.Context(), set, Settings{P: []float64{p}, Lambda: []float64{a.Attempt.Lambda}, Loss: loss, Gap: 1e-8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// each is proved to be within its gap of the least objective
+			if diff := math.Abs(a.Objective - b.Objective); diff > 1e-6*b.Objective {
+				t.Errorf("p = %v, %v loss: objectives %v and %v", p, loss, a.Objective, b.Objective)
+			}
+		}
+	}
+}
+
+// The unit of the penalty: neither another unit of the columns nor one of the targets changes what a number means.
+func TestAPenaltyMeansTheSameInEveryUnit(t *testing.T) {
+	set := blobs(4, 60, 2, 1)
+	times := func(factor, targets float64) *dataset.Set {
+		x, y := matrix.Clone(set.X).(*matrix.Dense), slices.Clone(set.Y)
+		n, _ := x.Dims()
+		for i := range n {
+			_, row := x.Row(i)
+			for j := range row {
+				row[j] *= factor
+			}
+			y[i] *= targets
+		}
+		return &dataset.Set{Name: "scaled", X: x, Y: y}
+	}
+	for _, p := range []float64{1, 1.3, 2, 4, math.Inf(1)} {
+		s := Settings{P: []float64{p}, Penalty: []float64{0.01}}
+		a, _ := trained(t, set, s)
+		b, _ := trained(t, times(1000, 1), s)
+		if math.Abs(a.Objective-b.Objective) > 1e-5*a.Objective { // each is proved to be within 1e-6 of the least
+			t.Errorf("p = %v: objective %v, in another unit %v", p, a.Objective, b.Objective)
+		}
+		s.Loss = linear.Square{}
+		c, _ := trained(t, set, s)
+		d, _ := trained(t, times(0.001, 50), s)
+		if math.Abs(2500*c.Objective-d.Objective) > 1e-5*d.Objective {
+			t.Errorf("p = %v: objective of targets %v, in another unit %v", p, 2500*c.Objective, d.Objective)
+		}
+	}
+}
+
+// Weights n/(K·n_k) make the mean loss that of a table in which the rarer class stands several times.
+func TestBalancedClassesAreThoseOfACopiedTable(t *testing.T) {
+	set := blobs(5, 90, 2, 1)
+	var few, copied []int // of class 1 every third example; then each of these three times
+	for i, y := range set.Y {
+		if y == 0 {
+			few, copied = append(few, i), append(copied, i)
+		} else if i%6 == 1 {
+			few, copied = append(few, i), append(copied, i, i, i)
+		}
+	}
+	of := func(rows []int) *dataset.Set {
+		return &dataset.Set{Name: "part", X: matrix.Select(set.X, rows), Y: pick(set.Y, rows)}
+	}
+	for _, p := range []float64{1, 2} {
+		s := Settings{P: []float64{p}, Penalty: []float64{0.02}}
+		b, _ := trained(t, of(copied), s)
+		s.Balanced = true
+		a, _ := trained(t, of(few), s)
+		if math.Abs(a.Objective-b.Objective) > 1e-5*b.Objective {
+			t.Errorf("p = %v: objective %v balanced, %v copied", p, a.Objective, b.Objective)
+		}
+	}
+}
+
+func TestTheOnlyExampleOfAClassIsLearnedFrom(t *testing.T) {
+	set := blobs(6, 40, 2, 4)
+	set.Y[17] = 9 // a third class
+	r, _ := trained(t, set, Settings{Scale: "std"})
+	if q := r.HeldOut.Classes; q.N != 39 || len(q.Confusion) != 3 {
+		t.Errorf("%d held out, confusion %v", q.N, q.Confusion)
+	}
+	few := &dataset.Set{Name: "few", X: matrix.Select(set.X, []int{0, 1, 17, 18}), Y: []float64{1, 2, 3, 4}}
+	var wrong *SettingError
+	if _, err := Train(t.Context(), few, Settings{Objective: Auto}); !errors.As(err, &wrong) || wrong.Setting != "penalty" {
+		t.Errorf("four classes of one example: %v", err)
+	}
+}
+
+// Labels of one class in nine of ten examples, and columns that say nothing.
+func TestAModelNoBetterThanTheLargestClassIsNamed(t *testing.T) {
+	set := blobs(7, 80, 2, 0)
+	for i := range set.Y {
+		set.Y[i] = 1
+		if i%10 == 0 {
+			set.Y[i] = 0
+		}
+	}
+	_, said := trained(t, set, Settings{Scale: "std"})
+	if !slices.ContainsFunc(said, func(r Remark) bool { return r.Kind == Majority }) {
+		t.Errorf("said %v", said)
+	}
+}
+
+func TestSomeTargetsAreARegression(t *testing.T) {
+	set := blobs(8, 60, 2, 1)
+	for i := range set.Y {
+		_, row := set.X.Row(i)
+		set.Y[i] = 3*row[0] - 0.02*row[1] + 0.1*float64(i%3)
+	}
+	r, _ := trained(t, set, Settings{Scale: "std"})
+	q := r.HeldOut.Targets
+	if r.Model.Loss != "square" || q == nil || q.R2 < 0.99 || r.CV[0].RMSE == nil {
+		t.Errorf("loss %s, held out %+v", r.Model.Loss, q)
+	}
+}
+
+// Folds run at the same time, and the result does not depend on which ends first.
+func TestAPathIsRepeatedToTheLastBit(t *testing.T) {
+	set := blobs(9, 70, 3, 1.5)
+	for _, p := range []float64{1, 1.5, 2} {
+		s := Settings{P: []float64{p}, Scale: "std"}
+		a, _ := trained(t, set, s)
+		b, _ := trained(t, set, s)
+		if fmt.Sprint(a.Model.Weights) != fmt.Sprint(b.Model.Weights) || fmt.Sprint(a.Penalty) != fmt.Sprint(b.Penalty) {
+			t.Errorf("p = %v: another model the second time", p)
+		}
+	}
+}
+
+func TestAnInterruptedPathStops(t *testing.T) {
+	set := blobs(10, 3000, 5, 0.3)
+	ctx, stop := context.WithCancel(t.Context())
+	s := Settings{Objective: Auto, P: []float64{1, 2, math.Inf(1)}, Scale: "std"}
+	s.Progress = func(_ string, share float64, _ string) {
+		if share > 0.05 {
+			stop()
+		}
+	}
+	begin := time.Now()
+	if _, err := Train(ctx, set, s); !errors.Is(err, context.Canceled) || time.Since(begin) > 20*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+}
+
+func TestSeveralPAreCompared(t *testing.T) {
+	r, _ := trained(t, blobs(11, 80, 3, 1), Settings{P: Geometries, Scale: "std", Rest: true})
+	seen := map[mirror.Exponent]bool{}
+	for _, s := range r.CV {
+		seen[s.P] = true
+	}
+	if len(seen) != len(Geometries) || r.Model.Link != LinkLogistic || r.Model.Loss != "logistic" {
+		t.Errorf("p %v, link %q of the %s loss", seen, r.Model.Link, r.Model.Loss)
+	}
+}

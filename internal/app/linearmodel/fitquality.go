@@ -1,0 +1,155 @@
+package linearmodel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/render"
+)
+
+// onPath reports whether the model was looked for on a path of penalties.
+func (r *FitResult) onPath() bool { return r.Penalty > 0 || r.MarginEnd }
+
+// pathRows are the result of a fit on a path of penalties as lines of text.
+func (r *FitResult) pathRows() [][2]string {
+	rows := [][2]string{{"data", r.data()}}
+	if len(r.Classes) > 0 {
+		rows = append(rows, [2]string{"classes", r.classes()})
+	}
+	rows = append(rows, [2]string{"model", r.model()}, [2]string{"penalty", r.penalty()},
+		[2]string{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)})
+	if r.HeldOut != nil {
+		rows = append(rows, [2]string{"held out", r.quality(r.HeldOut)})
+	}
+	switch {
+	case r.TrainAccuracy != nil:
+		rows = append(rows, [2]string{"training", fmt.Sprintf("accuracy %.2f %%, loss %.4g", 100**r.TrainAccuracy, *r.Loss)})
+	case r.TrainR2 != nil:
+		rows = append(rows, [2]string{"training", fmt.Sprintf("R² %.4f", *r.TrainR2)})
+	}
+	if r.Test != nil {
+		rows = append(rows, [2]string{"test", r.quality(r.Test)})
+	}
+	if r.Objective != nil && r.Excess != nil {
+		rows = append(rows, [2]string{"objective", fmt.Sprintf("%.6g, proved to be at most %.2g above the least possible",
+			*r.Objective, *r.Excess)})
+	}
+	if r.Margin != nil && r.Gap != nil {
+		rows = append(rows, [2]string{"margin", fmt.Sprintf("%.8g of the columns as scaled, intercept free, ‖w‖ₚ = 1: "+
+			"certified within %.3g %% of the best", *r.Margin, 100**r.Gap)})
+	}
+	return append(rows, r.written()...)
+}
+
+// written says where the model and the run are.
+func (r *FitResult) written() (rows [][2]string) {
+	if r.Model != "" {
+		rows = append(rows, [2]string{"model file", r.Model})
+	}
+	if r.Run != "" {
+		rows = append(rows, [2]string{"run", r.Run})
+	}
+	return rows
+}
+
+// classes lists the first of them.
+func (r *FitResult) classes() string {
+	const few = 10
+	text := fmt.Sprintf("%d: %s", len(r.Classes), strings.Join(r.Classes[:min(few, len(r.Classes))], ", "))
+	if len(r.Classes) > few {
+		text += ", …"
+	}
+	return text
+}
+
+// model describes the model in a line.
+func (r *FitResult) model() string {
+	s := fmt.Sprintf("p = %v, %s loss", r.P, r.LossName)
+	if r.MarginEnd {
+		s = fmt.Sprintf("p = %v, largest margin", r.P)
+	}
+	if r.Intercept {
+		s += ", intercept"
+	}
+	switch r.Scale {
+	case "std":
+		s += ", columns standardised"
+	case "max":
+		s += ", columns scaled to 1"
+	}
+	return s
+}
+
+// penalty says how strong it is, and why.
+func (r *FitResult) penalty() string {
+	s := fmt.Sprintf("%.2g", r.Penalty)
+	if r.MarginEnd {
+		s = "none: the largest margin"
+	}
+	if len(r.CV) < 2 {
+		return s
+	}
+	s += fmt.Sprintf(", the best of %d", len(r.CV))
+	if of := len(r.ByP()); of > 1 {
+		s += fmt.Sprintf(" with %d p", of)
+	}
+	if r.Folds == 1 {
+		return s + " on a fifth of the examples that was held out"
+	}
+	return s + fmt.Sprintf(" by %d-fold cross-validation", r.Folds)
+}
+
+// quality is how good predictions are, in a line.
+func (r *FitResult) quality(q *fit.Quality) string {
+	if t := q.Targets; t != nil {
+		return fmt.Sprintf("R² %.4f, RMSE %.4g, MAE %.4g", t.R2, t.RMSE, t.MAE)
+	}
+	c := q.Classes
+	s := fmt.Sprintf("accuracy %.2f %%", 100*c.Accuracy)
+	if c.AUC != nil {
+		s += fmt.Sprintf(", AUC %.4f", *c.AUC)
+	}
+	if c.LogLoss != nil {
+		s += fmt.Sprintf(", log-loss %.4f", *c.LogLoss)
+	}
+	return s + fmt.Sprintf(" (always the largest class: %.2f %%)", 100*c.Majority)
+}
+
+// confusionMost is up to how many classes the confusion matrix is printed.
+const confusionMost = 12
+
+// Confusion counts the predictions of each class, with precision and recall; nil without classes.
+func (r *FitResult) Confusion() *render.Table {
+	q, of := r.Test, "test data"
+	if q == nil {
+		q, of = r.HeldOut, "what was held out"
+	}
+	if q == nil || q.Classes == nil || len(r.Classes) != len(q.Classes.Confusion) {
+		return nil
+	}
+	c := q.Classes
+	t := render.Table{Title: "Predictions on " + of, Header: []string{"class"}}
+	for _, name := range r.Classes {
+		t.Header = append(t.Header, "as "+name)
+	}
+	t.Header = append(t.Header, "recall", "precision")
+	for k, row := range c.Confusion {
+		cells := []render.Cell{render.Text("%s", r.Classes[k])}
+		for j, n := range row {
+			cells = append(cells, render.Cell{Text: fmt.Sprint(n), Value: float64(n), Mark: j == k})
+		}
+		t.Rows = append(t.Rows, append(cells, percent(c.Recall[k]), percent(c.Precision[k])))
+	}
+	return &t
+}
+
+func percent(share float64) render.Cell {
+	return render.Cell{Text: fmt.Sprintf("%.1f %%", 100*share), Value: share}
+}
+
+// severalP reports whether cross-validation has compared several p.
+func (r *FitResult) severalP() bool {
+	return slices.ContainsFunc(r.CV, func(s fit.Score) bool { return s.P != r.CV[0].P })
+}
