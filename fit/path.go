@@ -135,7 +135,7 @@ func (t *trainer) fitPenalised(ctx context.Context, prob linear.Penalised, c can
 		if t.Point != nil {
 			weights := slices.Concat(withoutIntercept(f.W, prob.Intercept)...)
 			pt := linear.Point{Step: r.Steps, Loss: f.Loss, Norm: mirror.Norm(weights, c.p),
-				Gap: f.Excess / math.Abs(f.Objective), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
+				Gap: math.NaN(), Margin: math.NaN(), Divergence: math.NaN(), Angle: math.NaN()}
 			if err := t.Point(nil, pt); err != nil {
 				return err
 			}

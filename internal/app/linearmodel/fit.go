@@ -174,6 +174,8 @@ type FitResult struct {
 	// weights above a thousandth of the largest, the mean over weight vectors
 	Nonzero       int         `json:"nonzero"`
 	TrainAccuracy *float64    `json:"train_accuracy"`
+	HeldAccuracy  *float64    `json:"held_out_accuracy,omitempty"`
+	HeldR2        *float64    `json:"held_out_r2,omitempty"`
 	TestAccuracy  *float64    `json:"test_accuracy,omitempty"`
 	TestLogLoss   *float64    `json:"test_log_loss,omitempty"`
 	TestAUC       *float64    `json:"test_auc,omitempty"`

@@ -80,6 +80,11 @@ func (w *fitting) summary() FitResult {
 	if len(w.LP) > 0 || f.Penalty > 0 {
 		r.LP = f.Attempt.Lambda
 	}
+	if q := f.HeldOut; q != nil && q.Targets != nil {
+		r.HeldR2 = &q.Targets.R2
+	} else if q != nil {
+		r.HeldAccuracy = &q.Classes.Accuracy
+	}
 	r.Intercept = f.Model.Intercept
 	if f.Model.Scale != nil {
 		r.Scale = w.Scale

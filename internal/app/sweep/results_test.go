@@ -203,6 +203,7 @@ func TestEveryMetricOfFitIsKnown(t *testing.T) {
 		"nonzero":        {true, true, true, true},
 		"train_accuracy": {false, true, true, true}, "test_accuracy": {false, true, true, true},
 		"test_log_loss": {true, true, true, true}, "test_auc": {false, true, true, true},
+		"held_out_accuracy": {false, true, true, true}, "held_out_r2": {false, true, true, true},
 		"train_r2": {false, true, true, true}, "test_r2": {false, true, true, true}, "test_rmse": {true, true, true, true},
 		"test_loss": {true, true, true, false}, "loss": {true, true, true, false},
 		"objective": {true, false, false, false}, "excess": {true, false, false, false}, "gap": {true, false, false, false},

@@ -100,21 +100,28 @@ func (r *Run) Name() string { return r.ID[strings.LastIndexByte(r.ID, '/')+1:] }
 func (r *Run) P() float64 {
 	ps := Ps(r.Settings)
 	if len(ps) != 1 {
-		return r.Number("p")
+		ps = Ps(r.Result)
+	}
+	if len(ps) != 1 {
+		return math.NaN()
 	}
 	return ps[0]
 }
 
-// Ps returns the p of a run's settings.
+// Ps returns the p of a run's settings, or of its result.
 func Ps(settings map[string]any) []float64 {
+	all, ok := settings["p"].([]any)
+	if !ok {
+		all = []any{settings["p"]}
+	}
 	var out []float64
-	switch v := settings["p"].(type) {
-	case float64:
-		out = append(out, v)
-	case []any:
-		for _, e := range v {
-			if p, ok := e.(float64); ok {
-				out = append(out, p)
+	for _, e := range all {
+		switch p := e.(type) {
+		case float64:
+			out = append(out, p)
+		case string: // JSON has no infinity
+			if v, err := strconv.ParseFloat(p, 64); err == nil {
+				out = append(out, v)
 			}
 		}
 	}
@@ -141,8 +148,8 @@ type ListColumn struct {
 // ListColumns are those numbers.
 var ListColumns = []ListColumn{
 	{"loss", []string{"train_loss", "loss"}, 1},
-	// of test images or examples if there are some
-	{"accuracy, %", []string{"test_accuracy", "train_accuracy", "accuracy"}, 100},
+	// of test images or examples if there are some, else of what cross-validation held out
+	{"accuracy, %", []string{"test_accuracy", "held_out_accuracy", "train_accuracy", "accuracy"}, 100},
 	{"margin", []string{"margin"}, 1},
 	{"gap", []string{"gap"}, 1},
 }

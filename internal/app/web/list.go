@@ -34,7 +34,7 @@ type summary struct {
 	Seconds  number    `json:"seconds"`
 	Progress number    `json:"progress"` // 0 to 1, null if it is not known
 	Loss     number    `json:"loss"`
-	Accuracy number    `json:"accuracy"` // of test images or examples if there are some, else of training
+	Accuracy number    `json:"accuracy"` // of test images or examples, else of what was held out, else of training
 	Margin   number    `json:"margin"`
 	Gap      number    `json:"gap"`
 	Error    string    `json:"error,omitempty"`
@@ -175,7 +175,7 @@ func summarise(f *runlog.Folder, id string) summary {
 	if err != nil {
 		return corruptRun(id, err)
 	}
-	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: trials.Ps(r.Settings), Color: colours(r.P()),
+	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: ps(r), Color: colours(r.P()),
 		Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
@@ -192,6 +192,14 @@ func summarise(f *runlog.Folder, id string) summary {
 		*to = number(r.Listed(trials.ListColumns[k]))
 	}
 	return s
+}
+
+// ps are the p of a run: of a finished fit the one that cross-validation chose.
+func ps(r *trials.Run) []float64 {
+	if p := r.P(); p == p {
+		return []float64{p}
+	}
+	return trials.Ps(r.Settings)
 }
 
 // since is how many seconds ago that was, NaN if that is in the future.

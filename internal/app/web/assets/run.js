@@ -110,8 +110,15 @@ class Curves {
   // last shows the newest numbers, large: those of the model that a fit wrote, or of the end of a curve. The two are not of the same weights, as a fit may scale its model to margin 1.
   last() {
     const c = this.curves[this.curves.length - 1], several = this.curves.length > 1, fit = this.s.command === 'fit' && this.result, items = [];
+    const q = fit && (fit.test || fit.held_out), of = fit && fit.test ? 'test ' : 'held-out ';
+    if (q) { // as the program prints them
+      for (const [k, title, write] of [['accuracy', 'accuracy', percent], ['auc', 'AUC', num], ['log_loss', 'log-loss', num]]) if (q.classes && typeof q.classes[k] === 'number') items.push([of + title, write(q.classes[k])]);
+      for (const [k, title] of [['r2', 'R²'], ['rmse', 'RMSE']]) if (q.targets) items.push([of + title, num(q.targets[k])]);
+      if (typeof fit.train_accuracy === 'number') items.push(['training accuracy', percent(fit.train_accuracy)]);
+      if (typeof fit.penalty === 'number') items.push(['penalty', num(fit.penalty)]);
+    }
     if (fit || several && this.s.status === 'done') // of all curves together, as in the list
-      for (const [key, title, write] of [['loss', 'loss', num], ['accuracy', 'accuracy', percent], ['margin', 'margin', num], ['gap', 'certified gap', num]]) if (this.s[key] !== null) items.push([title, write(this.s[key])]);
+      for (const [key, title, write] of [['loss', 'loss', num], ...(q ? [] : [['accuracy', 'accuracy', percent]]), ['margin', 'margin', num], ['gap', 'certified gap', num]]) if (this.s[key] !== null) items.push([title, write(this.s[key])]);
     if (fit && typeof fit.norm === 'number') items.push(['p-norm at margin 1', num(fit.norm)]);
     if (fit && typeof fit.steps === 'number') items.unshift(['steps', num(fit.steps)]);
     if (c && !items.length) {
