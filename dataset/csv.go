@@ -4,28 +4,64 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
+	"math"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// csv reads a table of numbers under a line of column names. Fields are parted by commas, semicolons or
-// tabs, whichever the header has most of, and may stand in quotes; a field does not go on over a line's end.
+// csv reads a table under a line of column names. Fields are parted by commas, semicolons or tabs, whichever the header
+// has most of, and may stand in quotes; a field does not go on over a line's end.
+//
+// Its cells become numbers at once: a text becomes a code, which is its place in a dictionary of the column. What the
+// codes mean is settled when all is read, see encode.go.
 type csv struct {
 	name  string
+	opt   Options
 	sep   byte
 	cols  []string
-	label int // which column holds the labels, −1 for none
+	uses  []use     // what each field of a line is for
+	used  []*column // by field; nil where it is unused
+	feats []*column // the columns of rows
+	label *column   // nil: there are no labels
 	rows  *table
 	y     []float64
 	line  int
+	n     int   // examples, complete and kept
+	left  []int // which of all lines with examples were left out, counted from 0
+
+	missing Missing
+	lacking int // examples with missing values
+	lacks   int // the line of the last of them
+	notes   []string
 }
+
+// use says what to do with a field. It is small, as every cell looks at it.
+type use struct {
+	kind kind
+	at   int32 // which cell of a row it is
+}
+
+type kind uint8
+
+const (
+	unused  kind = iota
+	numbers      // so far all its values are numbers
+	texts        // its cells are codes
+)
+
+// inY is the place of the labels, and of what is unused: no part of a row.
+const inY = -1
 
 func readCSV(r io.Reader, name string, opt Options) (*Set, error) {
 	return parseCSV(newText(r, window), name, opt)
 }
 
 func parseCSV(t *text, name string, opt Options) (*Set, error) {
-	p := &csv{name: name}
+	p := &csv{name: name, opt: opt, missing: opt.Missing}
+	if opt.Like != nil {
+		p.missing, p.opt.NoHeader = opt.Like.Missing, opt.Like.NoHeader
+	}
 	for {
 		line, err := p.next(t)
 		switch {
@@ -36,7 +72,9 @@ func parseCSV(t *text, name string, opt Options) (*Set, error) {
 		case len(bytes.TrimSpace(line)) == 0 && (p.sep != '\t' || len(line) == 0):
 			continue
 		case p.cols == nil:
-			err = p.header(string(line), opt)
+			if err = p.header(string(line)); err == nil && p.opt.NoHeader {
+				err = p.row(line)
+			}
 		default:
 			err = p.row(line)
 		}
@@ -69,33 +107,58 @@ func (p *csv) next(t *text) ([]byte, error) {
 	}
 }
 
-// header takes the column names and finds the labels among them.
-func (p *csv) header(line string, opt Options) error {
+// header takes the column names and chooses the labels and features among them.
+func (p *csv) header(line string) error {
 	p.sep = separator(line)
-	cols, err := p.fields(line)
-	if err != nil {
-		return err
+	if p.opt.NoHeader && p.sep == ',' && strings.Contains(line, ";") && strings.Count(line, ";") >= strings.Count(line, ",") {
+		p.sep = ';' // 1,5;2,5 has commas in its numbers
 	}
-	if len(cols) < 2 && !opt.Unlabeled {
-		return at(p.name, p.line, 0, "only one column: a CSV has features and a label, parted by commas, semicolons or tabs")
-	}
-	numbers := true
-	for _, c := range cols {
-		numbers = numbers && isNumber([]byte(c))
-	}
-	if numbers && !slices.Contains(cols, opt.Label) {
-		return at(p.name, p.line, 0, "the first line is all numbers: put a line with the names of the columns before it")
+	var cols []string
+	if p.opt.NoHeader {
+		for i := range p.width([]byte(line)) {
+			cols = append(cols, strconv.Itoa(i+1))
+		}
+	} else {
+		var err error
+		if cols, err = p.fields(line); err != nil {
+			return err
+		}
+		for i, c := range cols {
+			cols[i] = valid(c)
+		}
 	}
 	p.cols = cols
-	if p.label, err = p.findLabel(opt.Label, opt.Unlabeled); err != nil {
+	p.uses, p.used = make([]use, len(cols)), make([]*column, len(cols))
+	for i := range p.uses {
+		p.uses[i].at = inY
+	}
+	choose := p.choose
+	if p.opt.Like != nil {
+		choose = p.chooseLike
+	}
+	if err := choose(); err != nil {
 		return err
 	}
-	features := len(cols)
-	if p.label >= 0 {
-		features--
-	}
-	p.rows = newTable(features, opt)
+	p.rows = newTable(len(p.feats), p.opt)
 	return nil
+}
+
+// allNumbers reports whether the first line can hardly be a header.
+func (p *csv) allNumbers() bool {
+	if p.opt.NoHeader {
+		return false
+	}
+	for _, c := range p.cols {
+		if !isNumber([]byte(c)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *csv) headerMissing() error {
+	return at(p.name, p.line, 0, "the first line is all numbers: put a line with the names of the columns before it, "+
+		"or say --no-header")
 }
 
 // separator is the one the line has most of outside quotes.
@@ -156,24 +219,21 @@ func (p *csv) fields(line string) (cols []string, err error) {
 	}
 }
 
-// findLabel returns the label's column: the one asked for, else the one called "label", else the last, or −1 for none.
-func (p *csv) findLabel(want string, unlabeled bool) (int, error) {
-	found := -1
-	for i, c := range p.cols {
-		if c == want && want != "" || want == "" && strings.EqualFold(c, "label") {
-			if found >= 0 {
-				return 0, at(p.name, p.line, 0, "fields %d and %d are both called %s: rename one", found+1, i+1, quoted(c))
-			}
-			found = i
+// valid is s as UTF-8. Bytes that are not are taken for Latin-1, which most other files are in.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			r = rune(s[i])
 		}
+		b.WriteRune(r)
+		i += n
 	}
-	if found < 0 && want != "" {
-		return 0, at(p.name, p.line, 0, "no column %s for the label: choose one of %s", quoted(want), some(p.cols))
-	}
-	if found < 0 && !unlabeled {
-		found = len(p.cols) - 1
-	}
-	return found, nil
+	return b.String()
 }
 
 // some lists the first of many names.
@@ -192,36 +252,48 @@ func some(names []string) string {
 	return b.String()
 }
 
-// row reads a line of numbers.
+// row reads a line of cells.
 func (p *csv) row(line []byte) error {
-	dst := p.rows.row()
-	if p.label < 0 {
-		p.y = append(p.y, 0)
-	}
-	for i, k, field := 0, 0, 0; ; field++ {
-		if field == len(p.cols) {
+	if p.missing == MissingDrop && p.incomplete(line) {
+		p.left = append(p.left, p.n+len(p.left))
+		if p.width(line) != len(p.cols) {
 			return p.ragged(line)
 		}
-		start := i
-		v, i2, ok := p.number(line, i)
-		if !ok {
-			return p.bad(line, start, field)
+		return nil
+	}
+	dst := p.rows.row()
+	if p.label == nil {
+		p.y = append(p.y, 0)
+	}
+	i := 0
+	for field, u := range p.uses {
+		var v float64
+		next, ok := i, false
+		if u.kind == numbers {
+			v, next, ok = p.number(line, i)
 		}
-		i = i2
-		if field == p.label {
+		if !ok {
+			var err error
+			if v, next, err = p.other(line, i, field); err != nil {
+				return err
+			}
+		}
+		i = next
+		if u.at >= 0 {
+			dst[u.at] = v
+		} else if u.kind != unused {
 			p.y = append(p.y, v)
-		} else {
-			dst[k] = v
-			k++
 		}
 		if i == len(line) {
-			if field+1 < len(p.cols) {
-				return p.ragged(line)
+			if field+1 < len(p.uses) {
+				break
 			}
+			p.n++
 			return nil
 		}
 		i++ // the separator
 	}
+	return p.ragged(line)
 }
 
 // number reads the field at line[i:], up to the separator or the end that must follow it.
@@ -250,24 +322,89 @@ func (p *csv) blanks(line []byte, i int) int {
 	return i
 }
 
-// bad says what is wrong with the field at line[i:], unless the line as a whole is.
-func (p *csv) bad(line []byte, i, field int) error {
-	if p.width(line) != len(p.cols) {
-		return p.ragged(line)
+// other reads the field at line[i:], which is not a number, and returns its cell: NaN for a missing value, else a code.
+func (p *csv) other(line []byte, i, field int) (v float64, next int, err error) {
+	if p.uses[field].kind == unused {
+		return 0, p.end(line, i), nil
 	}
-	text := string(line[i:p.end(line, i)])
-	tok := strings.Trim(text, " \t\"")
-	msg := notNumber(tok)
-	switch {
-	case strings.Count(text, `"`)%2 == 1:
-		msg = "a quote that does not end on its line: close it"
-	case field == p.label:
-		msg = notLabel(tok)
+	tok, next, err := p.token(line, i, field)
+	if err != nil {
+		return 0, 0, err
 	}
-	return at(p.name, p.line, p.blanks(line, i)+1, "field %d (%s): %s", field+1, quoted(p.cols[field]), msg)
+	v, err = p.code(p.used[field], tok, place{p.line, p.blanks(line, i) + 1})
+	if err != nil && p.width(line) != len(p.cols) {
+		err = p.ragged(line)
+	}
+	return v, next, err
+}
+
+// longest is how long a text may be.
+const longest = 64 << 10
+
+// token returns the text of the field at line[i:], and where it ends.
+func (p *csv) token(line []byte, i, field int) (tok []byte, next int, err error) {
+	i = p.blanks(line, i)
+	if i == len(line) || line[i] != '"' {
+		next = p.end(line, i)
+		tok = line[i:next]
+	} else if tok, next, err = p.inQuotes(line, i, field); err != nil {
+		return nil, 0, err
+	}
+	if len(tok) > longest {
+		return nil, 0, p.fail(place{p.line, i + 1}, field, "a text of %d bytes, want at most %d: is a quote missing?", len(tok),
+			longest)
+	}
+	return p.trim(tok), next, nil
+}
+
+// inQuotes is token for a field that starts with a quote, at line[i].
+func (p *csv) inQuotes(line []byte, i, field int) (tok []byte, next int, err error) {
+	doubled := false
+	end := i + 1
+	for ; ; end++ {
+		k := bytes.IndexByte(line[end:], '"')
+		if k < 0 {
+			if p.width(line) != len(p.cols) {
+				return nil, 0, p.ragged(line)
+			}
+			return nil, 0, p.fail(place{p.line, i + 1}, field, "a quote that does not end on its line: close it")
+		}
+		if end += k + 1; end == len(line) || line[end] != '"' {
+			break
+		}
+		doubled = true
+	}
+	tok = line[i+1 : end-1]
+	if doubled {
+		tok = bytes.ReplaceAll(tok, []byte(`""`), []byte(`"`))
+	}
+	if next = p.blanks(line, end); next < len(line) && line[next] != p.sep {
+		return nil, 0, p.fail(place{p.line, next + 1}, field, "text after a closing quote: double the quotes inside a field")
+	}
+	return tok, next, nil
+}
+
+// trim takes blanks off both ends, as blanks does.
+func (p *csv) trim(tok []byte) []byte {
+	if p.sep == '\t' {
+		return bytes.Trim(tok, " ")
+	}
+	return bytes.Trim(tok, " \t")
+}
+
+// place is where in the file something stands.
+type place struct{ line, col int }
+
+// fail is an error about a field.
+func (p *csv) fail(where place, field int, format string, args ...any) error {
+	return at(p.name, where.line, where.col, "field %d (%s): %s", field+1, quoted(p.cols[field]), fmt.Sprintf(format, args...))
 }
 
 func (p *csv) ragged(line []byte) error {
+	if p.opt.NoHeader {
+		return at(p.name, p.line, 0, "%d fields, but the first line has %d: every line needs one field a column", p.width(line),
+			len(p.cols))
+	}
 	return at(p.name, p.line, 0, "%d fields, but the header has %d: every line needs one field a column", p.width(line),
 		len(p.cols))
 }
@@ -281,28 +418,50 @@ func (p *csv) width(line []byte) int {
 	return n
 }
 
-// end is where the field at line[i:] ends: at a separator outside quotes, or with the line.
+// end is where the field at line[i:] ends: at a separator, or with the line. Separators count for nothing in a field
+// that starts with a quote, until that is closed.
 func (p *csv) end(line []byte, i int) int {
-	for in := false; i < len(line) && (in || line[i] != p.sep); i++ {
-		if line[i] == '"' {
-			in = !in
+	if k := p.blanks(line, i); k < len(line) && line[k] == '"' {
+		for in := false; i < len(line) && (in || line[i] != p.sep); i++ {
+			if line[i] == '"' {
+				in = !in
+			}
 		}
+		return i
 	}
-	return i
+	if k := bytes.IndexByte(line[i:], p.sep); k >= 0 {
+		return i + k
+	}
+	return len(line)
 }
 
-func (p *csv) set() (*Set, error) {
-	if len(p.y) == 0 {
-		msg := noExamples
-		if p.cols != nil {
-			msg = "no examples: there is a header and nothing below it"
+// incomplete reports whether a line has a missing value in a column that is used. Labels of a table that is read like
+// another do not count: it may have none.
+func (p *csv) incomplete(line []byte) bool {
+	for i, field := 0, 0; field < len(p.uses); i, field = i+1, field+1 {
+		c := p.used[field]
+		if c == nil || c == p.label && p.opt.Like != nil {
+			i = p.end(line, i)
+		} else {
+			tok, next, err := p.token(line, i, field)
+			if err != nil {
+				return false // which is found again
+			}
+			if isMissing(tok) {
+				return true
+			}
+			if c.like != nil && c.texts != nil && !c.knows(tok) {
+				c.strange(tok)
+				return true
+			}
+			i = next
 		}
-		return nil, &Error{Name: p.name, Msg: msg}
+		if i >= len(line) {
+			break
+		}
 	}
-	features, label := slices.Clone(p.cols), ""
-	if p.label >= 0 {
-		label = features[p.label]
-		features = slices.Delete(features, p.label, p.label+1)
-	}
-	return &Set{Name: p.name, X: p.rows.dense(), Y: p.y, Features: p.rows.names(features), Label: label}, nil
+	return false
 }
+
+// nan is the cell of a missing value.
+var nan = math.NaN()

@@ -71,6 +71,10 @@ func notNumber(tok string) string {
 	if _, err := strconv.ParseFloat(tok, 64); errors.Is(err, strconv.ErrRange) && decimal(tok) {
 		return fmt.Sprintf("%s is too large for a 64-bit float: scale the data", quoted(tok))
 	}
+	if decimalComma(tok) {
+		return fmt.Sprintf("%s is not a number: write decimals with a point, such as 0.5, and thousands without a sign",
+			quoted(tok))
+	}
 	return fmt.Sprintf("%s is not a number: write decimals such as 0.5 or 1e-3", quoted(tok))
 }
 
@@ -81,7 +85,8 @@ func decimal(tok string) bool { return strings.Trim(tok, "+-.0123456789eE") == "
 func notLabel(tok string) string {
 	msg := notNumber(tok)
 	if strings.Contains(msg, "not a number") {
-		return fmt.Sprintf("label %s: labels must be numbers: replace class names by numbers such as -1 and 1", quoted(tok))
+		return fmt.Sprintf("label %s: labels must be numbers: replace class names by numbers such as -1 and 1",
+			quoted(tok))
 	}
 	return "label: " + msg
 }

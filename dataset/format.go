@@ -24,11 +24,13 @@ type Format struct {
 	read        reader
 }
 
+const formatCSV = "csv"
+
 // Formats are the kinds of files that are read.
 var Formats = []Format{
 	{Name: "svmlight", About: "label index:value …, a line per example", endings: []string{".svm", ".libsvm", ".svmlight"},
 		looks: looksSVM, read: readSVM},
-	{Name: "csv", About: "a header and a line per example, between commas, semicolons or tabs",
+	{Name: formatCSV, About: "a header and a line per example, between commas, semicolons or tabs",
 		endings: []string{".csv", ".tsv"}, looks: looksCSV, read: readCSV},
 	{Name: "npy", About: "NumPy's array, the last column being the labels", magic: []string{npy.Magic},
 		endings: []string{".npy"}, read: readNPY},
@@ -36,8 +38,8 @@ var Formats = []Format{
 		read: readNPZ},
 }
 
-// format finds the reader for a stream.
-func format(in *bufio.Reader, name string) (reader, error) {
+// format finds the format of a stream.
+func format(in *bufio.Reader, name string) (*Format, error) {
 	head, err := in.Peek(peek)
 	if err != nil && err != io.EOF && len(head) == 0 {
 		return nil, err
@@ -45,7 +47,7 @@ func format(in *bufio.Reader, name string) (reader, error) {
 	start := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
 	for _, f := range Formats {
 		if slices.ContainsFunc(f.magic, start) {
-			return f.read, nil
+			return &f, nil
 		}
 	}
 	switch {
@@ -60,27 +62,27 @@ func format(in *bufio.Reader, name string) (reader, error) {
 		case f.magic != nil:
 			return nil, errors.New("not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez")
 		default:
-			return f.read, nil
+			return &f, nil
 		}
 	}
 	return looks(head)
 }
 
 // looks tells formats of text by the first line that says anything.
-func looks(head []byte) (reader, error) {
+func looks(head []byte) (*Format, error) {
 	for line := range bytes.Lines(bytes.TrimPrefix(head, []byte(bom))) {
 		if text, _, _ := bytes.Cut(line, []byte("#")); len(bytes.Fields(text)) == 0 {
 			continue
 		}
 		for _, f := range Formats {
 			if f.looks != nil && f.looks(line) {
-				return f.read, nil
+				return &f, nil
 			}
 		}
 		return nil, errors.New("neither svmlight (label index:value …) nor CSV with a header: check the file, or name it " +
 			".svm or .csv")
 	}
-	return readSVM, nil // which finds no examples
+	return &Formats[0], nil // svmlight, which finds no examples
 }
 
 // looksSVM reports whether a line is a label and indices with values, or a label without separators.

@@ -16,16 +16,33 @@ import (
 
 // Options say how to read a file. The zero value reads it as it is.
 type Options struct {
-	Label   string // CSV: name of the label column; default the column called "label", else the last
-	Bias    bool   // add a constant feature 1 (name "bias") as last column
-	Float32 bool   // sparse text: keep values in 32 bits, a third less memory
-	Cols    int    // sparse text: X has at least this many columns, the bias included; 0 = as the file says
+	// Label is the column of labels of a CSV, by its name, or by its number counted from 1. A name goes first. Default is
+	// the column called "label", in any case, else the last.
+	Label string
+
+	NoHeader bool     // CSV: the first line is data; columns are then called "1", "2", …
+	Columns  []string // CSV: only these columns are features, by name or number; nil: all but the label
+	Drop     []string // CSV: these are not features
+
+	// Missing says what to do about missing values in a CSV; "" means MissingError. Those are empty fields, NA, N/A, NaN,
+	// null, None, ?, <NA> and #N/A, in any case.
+	Missing Missing
+
+	// Like reads a CSV as one that was read before, whose encoding it is: with the same columns, categories, fills and
+	// classes. Columns are found by name, whatever their order, and others are ignored. The file may lack the labels.
+	// NoHeader, Columns, Drop and Missing are then those of the encoding.
+	Like *Encoding
+
+	Bias    bool // add a constant feature 1 (name "bias") as last column
+	Float32 bool // sparse text: keep values in 32 bits, a third less memory
+	Cols    int  // sparse text: X has at least this many columns, the bias included; 0 = as the file says
 
 	// ZeroBased says that svmlight text counts its columns from 0 and not from 1. Other formats have no indices.
 	ZeroBased bool
 
 	// Unlabeled says that the file may have no labels: every column of a CSV is a feature unless one is named or called
-	// "label", and every column of an npy. Y is then 0. In svmlight text a label still stands first.
+	// "label", and every column of an npy; an npz needs no y. Y is then 0. In svmlight text a label still stands first.
+	// With Like a CSV is read without its labels, whether it has them or not.
 	Unlabeled bool
 }
 
@@ -63,6 +80,15 @@ func ReadFrom(r io.Reader, name string, opt Options) (*Set, error) {
 		return nil, &Error{Name: name, Msg: fmt.Sprintf("%d columns wanted: at most %d are possible", opt.Cols,
 			math.MaxInt32)}
 	}
+	if !opt.Missing.known() {
+		return nil, &Error{Name: name, Msg: fmt.Sprintf("--missing %s: choose one of %s", quoted(string(opt.Missing)),
+			some(MissingNames()))}
+	}
+	if opt.Like != nil {
+		if err := opt.Like.Check(); err != nil {
+			return nil, &Error{Name: name, Msg: "the model does not say how to read it: " + err.Error(), err: err}
+		}
+	}
 	sum := sha256.New()
 	in := bufio.NewReaderSize(io.TeeReader(r, sum), peek)
 	kind := name
@@ -74,16 +100,35 @@ func ReadFrom(r io.Reader, name string, opt Options) (*Set, error) {
 		in = bufio.NewReaderSize(gunzip{z, name}, peek)
 		kind = strings.TrimSuffix(strings.ToLower(name), ".gz")
 	}
-	read, err := format(in, kind)
+	f, err := format(in, kind)
 	if err != nil {
 		return nil, failed(name, 0, err)
 	}
-	s, err := read(in, name, opt)
+	if flag := opt.columns(); flag != "" && f.Name != formatCSV {
+		return nil, &Error{Name: name, Msg: fmt.Sprintf("%s is about the columns of a CSV, and this is %s: leave it out",
+			flag, f.Name)}
+	}
+	s, err := f.read(in, name, opt)
 	if err != nil {
 		return nil, err
 	}
 	s.Hash = "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	return s, nil
+}
+
+// columns returns the flag of an option that only a CSV has, or "".
+func (opt *Options) columns() string {
+	switch {
+	case opt.Like != nil: // they are not looked at
+		return ""
+	case opt.NoHeader:
+		return "--no-header"
+	case len(opt.Columns) > 0:
+		return "--columns"
+	case len(opt.Drop) > 0:
+		return "--drop"
+	}
+	return ""
 }
 
 // gunzip puts what is wrong with a gzip file into words.

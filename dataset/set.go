@@ -1,8 +1,8 @@
 // Package dataset reads tables of examples for linear models: a file becomes a matrix and its labels. Open also
 // knows sets by name: the paper's synthetic ones, and sets of images.
 //
-// It reads svmlight text, CSV with a header and NumPy's .npy and .npz, each also gzipped, and tells them
-// apart by itself. What it cannot read it refuses with the place in the file and what to do about it;
+// It reads svmlight text, CSV and NumPy's .npy and .npz, each also gzipped, and tells them apart by itself. Texts in a
+// CSV become categories, and an Encoding says how, to read another table alike. What it cannot read it refuses with the place in the file and what to do about it;
 // what it returns holds finite numbers only.
 package dataset
 
@@ -16,7 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// Set is a table of examples: X is n × d, Y has n labels as they stood in the file.
+// Set is a table of examples: X is n × d, Y has n labels as they stood in the file, or codes of their texts.
 type Set struct {
 	Name     string        // where it came from
 	X        matrix.Matrix // *matrix.CSR or *matrix.Dense
@@ -24,6 +24,10 @@ type Set struct {
 	Features []string // column names, nil if the file has none
 	Label    string   // the name of the column of labels, if it has one
 	Hash     string   // "sha256:…" of the file's bytes as stored, or what names the data; empty for R2, R100 and Synth
+
+	Encoding  *Encoding // of a CSV: how its columns became X and Y; nil for other formats
+	Unlabeled bool      // the file has no labels: Y is 0
+	Notes     []string  // what was done with columns, a short sentence each
 
 	Indexed   bool // svmlight text, whose columns are known by their index
 	ZeroBased bool // those indices were read as counted from 0
@@ -41,6 +45,16 @@ func (s *Set) Classes() []float64 {
 	}
 	slices.Sort(classes)
 	return classes
+}
+
+// ClassName returns the text of a label: that in the file if labels are texts, else the number.
+func (s *Set) ClassName(y float64) string {
+	if s.Encoding != nil {
+		if k := int(y); float64(k) == y && k >= 0 && k < len(s.Encoding.Classes) {
+			return s.Encoding.Classes[k]
+		}
+	}
+	return strconv.FormatFloat(y, 'g', -1, 64)
 }
 
 // Signs maps two labels to ±1, the larger to +1. A set with one label only is one whose labels are already

@@ -1,6 +1,10 @@
 package dataset
 
-import "github.com/bregman-ml/bregman/matrix"
+import (
+	"iter"
+
+	"github.com/bregman-ml/bregman/matrix"
+)
 
 // table collects the rows of a dense matrix in blocks. A finished block is never copied.
 type table struct {
@@ -41,6 +45,25 @@ func (t *table) row() []float64 {
 		r[t.width-1] = 1
 	}
 	return r[:t.features]
+}
+
+// all yields the parts of the rows that the file's features went into. The last may still be being read.
+func (t *table) all() iter.Seq2[int, []float64] {
+	return func(yield func(int, []float64) bool) {
+		i := 0
+		for b := range len(t.blocks) + 1 {
+			rows := t.cur
+			if b < len(t.blocks) {
+				rows = t.blocks[b]
+			}
+			for ; len(rows) > 0; rows = rows[t.width:] {
+				if !yield(i, rows[:t.features]) {
+					return
+				}
+				i++
+			}
+		}
+	}
 }
 
 func (t *table) dense() *matrix.Dense {
