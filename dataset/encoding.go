@@ -79,6 +79,21 @@ func (e *Encoding) Features() []string {
 	return names
 }
 
+// ClassName returns the text of a label: that in the file if labels are texts, else the number. A nil encoding has none.
+func (e *Encoding) ClassName(y float64) string {
+	if e != nil {
+		if k := int(y); float64(k) == y && k >= 0 && k < len(e.Classes) {
+			return e.Classes[k]
+		}
+	}
+	return strconv.FormatFloat(y, 'g', -1, 64)
+}
+
+// Texts reports whether some features or the labels were texts.
+func (e *Encoding) Texts() bool {
+	return len(e.Classes) > 0 || slices.ContainsFunc(e.Columns, func(c Column) bool { return len(c.Categories) > 0 })
+}
+
 // Plain reports whether the features and labels are nothing but the numbers in the file.
 func (e *Encoding) Plain() bool {
 	return len(e.Classes) == 0 && !slices.ContainsFunc(e.Columns, func(c Column) bool {

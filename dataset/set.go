@@ -48,14 +48,7 @@ func (s *Set) Classes() []float64 {
 }
 
 // ClassName returns the text of a label: that in the file if labels are texts, else the number.
-func (s *Set) ClassName(y float64) string {
-	if s.Encoding != nil {
-		if k := int(y); float64(k) == y && k >= 0 && k < len(s.Encoding.Classes) {
-			return s.Encoding.Classes[k]
-		}
-	}
-	return strconv.FormatFloat(y, 'g', -1, 64)
-}
+func (s *Set) ClassName(y float64) string { return s.Encoding.ClassName(y) }
 
 // Signs maps two labels to ±1, the larger to +1. A set with one label only is one whose labels are already
 // absorbed into X: y is all +1 and classes has one element.

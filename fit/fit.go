@@ -304,7 +304,7 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 // model is a model without weights.
 func (t *trainer) model(method string) Model {
 	return Model{P: mirror.Exponent(t.P[0]), Loss: t.lossName(), Method: method, Classes: t.classes,
-		Features: t.set.Features, ZeroBased: t.set.ZeroBased}
+		Features: t.set.Features, ZeroBased: t.set.ZeroBased, Encoding: t.set.Encoding}
 }
 
 // scaled returns the data as the weights see it, and puts the scaler into the model.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/measure"
@@ -14,10 +15,11 @@ import (
 )
 
 // ModelFormat and ModelVersion mark a model file. Version 2 may have a scaler, version 3 is of svmlight text
-// that counts columns from 0: a program that does not know of it would read test data shifted by one.
+// that counts columns from 0: a program that does not know of it would read test data shifted by one. Version 4 is of a
+// CSV with texts, or without a header.
 const (
 	ModelFormat  = "bregman-linear"
-	ModelVersion = 3
+	ModelVersion = 4
 )
 
 // Model is a trained linear model as it is stored: one weight vector for two classes or a regression,
@@ -40,13 +42,30 @@ type Model struct {
 	Sigmoid   *measure.Sigmoid `json:"sigmoid,omitempty"`   // of LinkSigmoid
 
 	ZeroBased bool `json:"zero_based,omitempty"` // svmlight text for the model counts columns from 0
+
+	Encoding *dataset.Encoding `json:"encoding,omitempty"` // how columns of a CSV become features and labels
+}
+
+// ClassName returns the text of a label: that of the training data if they had texts, else the number.
+func (m Model) ClassName(y float64) string { return m.Encoding.ClassName(y) }
+
+// ClassNames are the texts of Classes.
+func (m Model) ClassNames() []string {
+	var names []string
+	for _, y := range m.Classes {
+		names = append(names, m.ClassName(y))
+	}
+	return names
 }
 
 // Encode returns the model as JSON, in version 2 if that holds it: older programs read it, too.
 func (m Model) Encode() ([]byte, error) {
 	m.Format, m.Version = ModelFormat, 2
 	if m.ZeroBased {
-		m.Version = ModelVersion
+		m.Version = 3
+	}
+	if e := m.Encoding; e != nil && (e.NoHeader || e.Texts()) {
+		m.Version = 4
 	}
 	data, err := json.Marshal(m)
 	return append(data, '\n'), err
@@ -100,10 +119,37 @@ func DecodeModel(data []byte) (Model, error) {
 	if d := m.Dim(); m.Features != nil && len(m.Features) != d {
 		return m, fmt.Errorf("the model has %d names for %d features", len(m.Features), d)
 	}
+	if err := m.checkEncoding(); err != nil {
+		return m, err
+	}
 	if s := m.Scale; s != nil && (len(s.Factor) != m.Dim() || s.Center != nil && len(s.Center) != m.Dim()) {
 		return m, fmt.Errorf("the model's scaler is for %d features, its weights for %d", len(s.Factor), m.Dim())
 	}
 	return m, nil
+}
+
+// checkEncoding returns an error if the encoding is not one, or is of other features or classes.
+func (m Model) checkEncoding() error {
+	e := m.Encoding
+	if e == nil {
+		return nil
+	}
+	if err := e.Check(); err != nil {
+		return fmt.Errorf("not a model file: %w", err)
+	}
+	want := m.Dim()
+	if m.Bias {
+		want--
+	}
+	if d := len(e.Features()); d != want {
+		return fmt.Errorf("the model's columns have %d features, its weights are for %d", d, want)
+	}
+	for _, y := range m.Classes {
+		if k := int(y); len(e.Classes) > 0 && (float64(k) != y || k < 0 || k >= len(e.Classes)) {
+			return fmt.Errorf("the model's class %v has no text among its %d", y, len(e.Classes))
+		}
+	}
+	return nil
 }
 
 // Dim returns the number of weights per vector.

@@ -550,7 +550,7 @@ func (t *trainer) judge(r *Result, h *held) error {
 }
 
 // className is a class as the user knows it.
-func (t *trainer) className(y float64) string { return fmt.Sprint(y) }
+func (t *trainer) className(y float64) string { return t.set.ClassName(y) }
 
 // calibrate fits the sigmoid of a model of two classes.
 func (t *trainer) calibrate(r *Result, h *held) {

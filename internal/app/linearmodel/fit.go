@@ -48,13 +48,13 @@ type Fit struct {
 	Init        string          `default:"zero" json:"init" file:""`
 	Seed        uint64          `default:"1" json:"seed" role:"seed"`
 	Bias        bool            `json:"bias"`
-	Label       string          `placeholder:"NAME" json:"label,omitempty"`
-	Float32     bool            `name:"float32" json:"float32,omitempty"`
-	Test        string          `placeholder:"FILE" json:"test,omitempty" file:""`
-	Top         int             `default:"10" json:"top"`
-	Out         string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
-	Resume      string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
-	Runs        string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Layout
+	Float32 bool   `name:"float32" json:"float32,omitempty"`
+	Test    string `placeholder:"FILE" json:"test,omitempty" file:""`
+	Top     int    `default:"10" json:"top"`
+	Out     string `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Resume  string `required:"" xor:"source" placeholder:"RUN" json:"-"`
+	Runs    string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
@@ -96,7 +96,6 @@ func (*Fit) Texts() settings.Texts {
 			"init":       "Start: zero, normal:DEVIATION, or an npy file.",
 			"seed":       "Decides random starts, mini-batches and folds.",
 			"bias":       "Of a margin: add a constant feature, whose weight counts in the norm.",
-			"label":      "CSV column with the labels; default the one called label, else the last.",
 			"float32":    "Keep the values of sparse data in 32 bits: a third less memory.",
 			"test":       "Test data, for the test accuracy.",
 			"top":        "How many of the largest weights to list.",
@@ -265,6 +264,9 @@ func (f *Fit) Check() error {
 			return settings.Errorf("p", "--p %v: %v is listed twice", settings.Floats(f.P), mirror.Exponent(p))
 		}
 	}
+	if err := f.Layout.check(); err != nil {
+		return err
+	}
 	if f.onPath() {
 		return f.checkPath()
 	}
@@ -415,6 +417,13 @@ func (f *Fit) settings(start []float64) fit.Settings {
 	return s
 }
 
+// options say how the training data are read.
+func (f *Fit) options() dataset.Options {
+	opt := f.Layout.options()
+	opt.Bias, opt.Float32, opt.ZeroBased = f.Bias, f.Float32, f.ZeroBased
+	return opt
+}
+
 // checkOutputs returns an error if the model or the run folder could not be written, or would replace what is read.
 func (f *Fit) checkOutputs() error {
 	inputs := []command.Input{{Name: "--data", Path: f.Data}, {Name: "--test", Path: f.Test}}
@@ -501,8 +510,8 @@ type fitting struct {
 
 // load reads the data and the start, and checks the settings against them.
 func (w *fitting) load(ctx context.Context) (err error) {
-	w.set, err = loadToLearn(ctx, w.Data,
-		dataset.Options{Label: w.Label, Bias: w.Bias, Float32: w.Float32, ZeroBased: w.ZeroBased})
+	w.set, err = loadToLearn(ctx, w.env, w.Data,
+		w.options())
 	if err != nil {
 		return err
 	}
@@ -527,10 +536,13 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	if w.Test == "" {
 		return nil
 	}
-	like := fit.Model{Bias: w.Bias, Features: w.set.Features, ZeroBased: w.ZeroBased,
+	like := fit.Model{Bias: w.Bias, Features: w.set.Features, ZeroBased: w.ZeroBased, Encoding: w.set.Encoding,
 		Weights: [][]float64{make([]float64, d)}}
-	if w.test, err = loadFor(ctx, like, w.Test, dataset.Options{Label: w.Label}); err != nil { // now, not after an hour
+	if w.test, err = loadFor(ctx, w.env, like, w.Test, dataset.Options{Label: w.Label}); err != nil { // now, not after an hour
 		return err
+	}
+	if w.test.Unlabeled {
+		return fmt.Errorf("--test %s: no column %q of labels: predict labels data without them", w.test.Name, w.set.Label)
 	}
 	if _, td := w.test.X.Dims(); td != d {
 		return fmt.Errorf("%s has %s%s, %s has %d", w.test.Name, render.Count(td, "feature"), counted(w.test), w.set.Name, d)

@@ -21,7 +21,7 @@ func (r *FitResult) pathRows() [][2]string {
 	rows = append(rows, [2]string{"model", r.model()}, [2]string{"penalty", r.penalty()},
 		[2]string{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)})
 	if r.HeldOut != nil {
-		rows = append(rows, [2]string{"held out", r.quality(r.HeldOut)})
+		rows = append(rows, [2]string{"held out", qualityLine(r.HeldOut)})
 	}
 	switch {
 	case r.TrainAccuracy != nil:
@@ -30,7 +30,7 @@ func (r *FitResult) pathRows() [][2]string {
 		rows = append(rows, [2]string{"training", fmt.Sprintf("R² %.4f", *r.TrainR2)})
 	}
 	if r.Test != nil {
-		rows = append(rows, [2]string{"test", r.quality(r.Test)})
+		rows = append(rows, [2]string{"test", qualityLine(r.Test)})
 	}
 	if r.Objective != nil && r.Excess != nil {
 		rows = append(rows, [2]string{"objective", fmt.Sprintf("%.6g, proved to be at most %.2g above the least possible",
@@ -102,7 +102,7 @@ func (r *FitResult) penalty() string {
 }
 
 // quality is how good predictions are, in a line.
-func (r *FitResult) quality(q *fit.Quality) string {
+func qualityLine(q *fit.Quality) string {
 	if t := q.Targets; t != nil {
 		return fmt.Sprintf("R² %.4f, RMSE %.4g, MAE %.4g", t.R2, t.RMSE, t.MAE)
 	}

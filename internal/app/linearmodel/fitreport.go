@@ -92,9 +92,7 @@ func (w *fitting) summary() FitResult {
 	if r.Intercept {
 		r.D = f.Model.Dim() - 1
 	}
-	for _, c := range f.Model.Classes {
-		r.Classes = append(r.Classes, strconv.FormatFloat(c, 'g', -1, 64))
-	}
+	r.Classes = f.Model.ClassNames()
 	if w.L2 > 0 { // which is not one of several
 		for k := range r.CV {
 			r.CV[k].Lambda = 0
@@ -157,7 +155,7 @@ func LargestWeights(m fit.Model, most int) render.Table {
 		}
 		row := []render.Cell{render.Text("%s", name)}
 		if len(m.Weights) > 1 {
-			row = append(row, render.Text("%v", m.Classes[p.k]))
+			row = append(row, render.Text("%s", m.ClassName(m.Classes[p.k])))
 		}
 		t.Rows = append(t.Rows, append(row, render.Short(weight(p), 5)))
 	}

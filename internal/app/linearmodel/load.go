@@ -8,17 +8,24 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/matrix"
 )
 
-// loadToLearn is dataset.Open for data that a model is fitted to.
-func loadToLearn(ctx context.Context, spec string, opt dataset.Options) (*dataset.Set, error) {
+// loadToLearn is dataset.Open for data that a model is fitted to. It says what was done with columns.
+func loadToLearn(ctx context.Context, env *command.Env, spec string, opt dataset.Options) (*dataset.Set, error) {
 	set, err := dataset.Open(ctx, spec, opt)
-	if err == nil && opt.Bias && len(set.Classes()) == 1 {
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range set.Notes {
+		env.Say("%s: %s", set.Name, n)
+	}
+	if opt.Bias && len(set.Classes()) == 1 {
 		return nil, fmt.Errorf("%s: all labels are %v, so they count as absorbed, and --bias makes no sense there", set.Name,
 			set.Y[0])
 	}
-	return set, err
+	return set, nil
 }
 
 // counted says in brackets whether the columns of svmlight text are counted from 0 or 1. It is empty for other data.
@@ -34,9 +41,14 @@ func counted(set *dataset.Set) string {
 
 // loadFor reads data for a model. Columns are matched by name if both have names. Sparse text is as wide as the
 // model and counts its columns as the model does.
-func loadFor(ctx context.Context, m fit.Model, spec string, opt dataset.Options) (*dataset.Set, error) {
-	opt.Bias, opt.Cols, opt.ZeroBased = m.Bias, m.Dim(), m.ZeroBased
+func loadFor(ctx context.Context, env *command.Env, m fit.Model, spec string, opt dataset.Options) (*dataset.Set, error) {
+	opt.Bias, opt.Cols, opt.ZeroBased, opt.Like = m.Bias, m.Dim(), m.ZeroBased, m.Encoding
 	set, err := dataset.Open(ctx, spec, opt)
+	if err == nil {
+		for _, n := range set.Notes {
+			env.Say("%s: %s", set.Name, n)
+		}
+	}
 	if err != nil || m.Features == nil || set.Features == nil || slices.Equal(m.Features, set.Features) {
 		return set, err
 	}

@@ -26,8 +26,8 @@ type Margin struct {
 	Gap     float64   `default:"0" json:"gap"`
 	Support bool      `json:"support"`
 	Bias    bool      `json:"bias"`
-	Label   string    `placeholder:"NAME" json:"label,omitempty"`
-	Out     string    `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Layout
+	Out string `placeholder:"FILE" json:"out,omitempty" role:"output"`
 	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
@@ -43,7 +43,6 @@ func (*Margin) Texts() settings.Texts {
 			"gap":        "Certified relative gap to reach; 0 aims at 1e-10 and takes what rounding allows, up to 1e-8.",
 			"support":    "List the support vectors.",
 			"bias":       "Add a constant feature, whose weight counts in the norm.",
-			"label":      "CSV column with the labels.",
 			"out":        "Write w, scaled to margin 1, as npy: one row per p.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
 		},
@@ -101,12 +100,12 @@ func (m *Margin) Check() error {
 	if m.Out != "" && !strings.EqualFold(filepath.Ext(m.Out), ".npy") {
 		return settings.Errorf("out", "--out %s: weights are written as .npy", m.Out)
 	}
-	return nil
+	return m.check()
 }
 
 // twoClasses loads data with labels of two classes, or absorbed ones.
-func twoClasses(ctx context.Context, data string, opt dataset.Options) (*dataset.Set, linear.Problem, error) {
-	set, err := loadToLearn(ctx, data, opt)
+func twoClasses(ctx context.Context, env *command.Env, data string, opt dataset.Options) (*dataset.Set, linear.Problem, error) {
+	set, err := loadToLearn(ctx, env, data, opt)
 	if err != nil {
 		return nil, linear.Problem{}, err
 	}
@@ -135,7 +134,7 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 	if err := command.CheckOut(m.Out, command.Input{Name: "--data", Path: m.Data}); err != nil {
 		return nil, err
 	}
-	set, prob, err := twoClasses(ctx, m.Data, dataset.Options{Label: m.Label, Bias: m.Bias, ZeroBased: m.ZeroBased})
+	set, prob, err := twoClasses(ctx, env, m.Data, m.options())
 	if err != nil {
 		return nil, err
 	}
@@ -217,4 +216,11 @@ func (m *Margins) Print(w io.Writer) {
 		}
 		fmt.Fprint(w, t.Text())
 	}
+}
+
+// options say how the data are read.
+func (m *Margin) options() dataset.Options {
+	opt := m.Layout.options()
+	opt.Bias, opt.ZeroBased = m.Bias, m.ZeroBased
+	return opt
 }

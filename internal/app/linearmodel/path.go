@@ -20,13 +20,13 @@ import (
 
 // Path is `bregman path`: the regularisation path.
 type Path struct {
-	Data  string    `required:"" placeholder:"FILE" json:"data" file:""`
-	P     []float64 `name:"p" default:"2" json:"p"`
-	Loss  string    `default:"exp" json:"loss"`
-	To    float64   `default:"300" json:"to"`
-	Bias  bool      `json:"bias"`
-	Label string    `placeholder:"NAME" json:"label,omitempty"`
-	Runs  string    `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Data string    `required:"" placeholder:"FILE" json:"data" file:""`
+	P    []float64 `name:"p" default:"2" json:"p"`
+	Loss string    `default:"exp" json:"loss"`
+	To   float64   `default:"300" json:"to"`
+	Bias bool      `json:"bias"`
+	Layout
+	Runs string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
@@ -42,7 +42,6 @@ func (*Path) Texts() settings.Texts {
 			"loss":       "Loss: " + settings.Or(pathLosses()) + "; see bregman fit --help.",
 			"to":         "How far to go: until B times the best margin is this.",
 			"bias":       "Add a constant feature, whose weight counts in the norm.",
-			"label":      "CSV column with the labels.",
 			"runs":       "Where the run folder goes; empty for none.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
 		},
@@ -84,7 +83,7 @@ func (s *Path) Check() error {
 	if !(s.To > 0) || math.IsInf(s.To, 1) {
 		return settings.Errorf("to", "--to %v: want a positive number such as 300", s.To)
 	}
-	return nil
+	return s.check()
 }
 
 // PathResult is one path.
@@ -148,7 +147,7 @@ func (s *Path) Do(ctx context.Context, env *command.Env) (command.Result, error)
 	if err := command.CheckFolder("--runs", s.Runs); err != nil {
 		return nil, err
 	}
-	set, prob, err := twoClasses(ctx, s.Data, dataset.Options{Label: s.Label, Bias: s.Bias, ZeroBased: s.ZeroBased})
+	set, prob, err := twoClasses(ctx, env, s.Data, s.options())
 	if err != nil {
 		return nil, err
 	}
@@ -264,4 +263,11 @@ func (r *Paths) Table() render.Table {
 			render.Text("%.4f°", end.Angle*180/math.Pi), render.Text("%.0e", worst)})
 	}
 	return t
+}
+
+// options say how the data are read.
+func (s *Path) options() dataset.Options {
+	opt := s.Layout.options()
+	opt.Bias, opt.ZeroBased = s.Bias, s.ZeroBased
+	return opt
 }

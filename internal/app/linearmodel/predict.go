@@ -3,6 +3,7 @@ package linearmodel
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -20,14 +21,15 @@ import (
 
 // Predict is `bregman predict`: apply a model to data.
 type Predict struct {
-	Model     string `required:"" placeholder:"FILE" json:"model"`
-	Data      string `required:"" placeholder:"FILE" json:"data"`
-	Label     string `placeholder:"NAME" json:"label,omitempty"`
-	ZeroBased bool   `json:"zero_based,omitempty"`
-	Bias      bool   `json:"bias"`
-	Unlabeled bool   `json:"unlabeled"`
-	Scores    bool   `json:"scores"`
-	Out       string `default:"-" placeholder:"FILE" json:"out" role:"output"`
+	Model         string `required:"" placeholder:"FILE" json:"model"`
+	Data          string `required:"" placeholder:"FILE" json:"data"`
+	Label         string `placeholder:"COLUMN" json:"label,omitempty"`
+	ZeroBased     bool   `json:"zero_based,omitempty"`
+	Bias          bool   `json:"bias"`
+	Unlabeled     bool   `json:"unlabeled"`
+	Scores        bool   `json:"scores"`
+	Probabilities bool   `json:"probabilities"`
+	Out           string `default:"-" placeholder:"FILE" json:"out" role:"output"`
 	command.Printed
 }
 
@@ -38,35 +40,48 @@ func (*Predict) Texts() settings.Texts {
 		Help: map[string]string{
 			"model":      "Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).",
 			"data":       "Data to label, in any format fit reads.",
-			"label":      "CSV column with the labels.",
+			"label":      "CSV column with the labels; default the one that the model was trained on, if it is there.",
 			"zero_based": "npy weights only: svmlight columns count from 0; a JSON model stores this.",
 			"bias":       "npy weights only: the last weight belongs to a constant feature; a JSON model stores this.",
 			"unlabeled":  "The labels in the data mean nothing: predict only.",
 			"scores":     "Print the scores beside the labels.",
-			"out":        "Where the labels go, one a line; - is standard output.",
-			"json":       "Print one JSON object: the accuracy, and the labels unless --out names a file.",
+			"probabilities": "Write a CSV: a header, then for each example its label and the probability of each " +
+				"class.",
+			"out":  "Where the labels go, one a line; - is standard output.",
+			"json": "Print one JSON object: how good the predictions are, and the labels unless --out names a file.",
 		},
 	}
 }
 
 // Help is shown by --help.
 func (*Predict) Help() string {
-	return `Example:
-  bregman predict --model model.json --data test.svm --out labels.txt
+	return `Examples:
+  bregman predict --model model.json --data test.csv --out labels.txt
+  bregman predict --model model.json --data new.csv --probabilities --out new-labels.csv
 
-Prints one label a line, and the accuracy on standard error. For data without labels say --unlabeled; svmlight lines
-then still start with some number.`
+Prints one label a line. If the data have labels, it says on standard error how good the predictions are. The model
+knows the columns of a CSV, its labels and what was done with both: other columns are ignored, and the labels may be
+missing. For svmlight, npy and npz data without labels say --unlabeled; svmlight lines then still start with some
+number.`
 }
 
-// Check finds nothing wrong: a model and data are all it needs.
-func (*Predict) Check() error { return nil }
+// Check returns the first thing wrong with the settings.
+func (p *Predict) Check() error {
+	if p.Scores && p.Probabilities {
+		return settings.Errorf("scores", "--scores and --probabilities: choose one")
+	}
+	return nil
+}
 
 // Predictions are the result of predict.
 type Predictions struct {
 	command.File
+	model    fit.Model
 	labels   []float64
 	scores   [][]float64 // nil: not asked for
+	probs    [][]float64 // by class; nil: not asked for
 	accuracy *float64    // nil: there is none
+	quality  *fit.Quality
 }
 
 var _ command.Result = (*Predictions)(nil)
@@ -81,7 +96,7 @@ func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, err
 	if err != nil {
 		return nil, err
 	}
-	set, err := loadFor(ctx, m, p.Data, dataset.Options{Label: p.Label, Unlabeled: p.Unlabeled})
+	set, err := loadFor(ctx, env, m, p.Data, dataset.Options{Label: p.Label, Unlabeled: p.Unlabeled})
 	if err != nil {
 		if e := (*dataset.Error)(nil); errors.As(err, &e) && errors.Is(err, dataset.ErrZeroIndex) && m.Format != "" {
 			e.Msg = "index 0, but " + p.fromOne()
@@ -100,13 +115,18 @@ func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, err
 	if err != nil {
 		return nil, fmt.Errorf("%s%s: %w", set.Name, counted(set), err)
 	}
-	out := &Predictions{labels: labels}
+	out := &Predictions{model: m, labels: labels}
 	if p.Scores {
 		out.scores = scores
 	}
-	var noAccuracy error
-	if m.Loss != "square" && !p.Unlabeled {
-		out.accuracy, noAccuracy = accuracy(m, labels, set)
+	if p.Probabilities {
+		if out.probs = m.ProbabilitiesOf(scores); out.probs == nil {
+			return nil, fmt.Errorf("--probabilities: %s has none: it is %s", p.Model, kindOf(m))
+		}
+	}
+	var notMeasured error
+	if !p.Unlabeled && !set.Unlabeled {
+		notMeasured = out.measure(set, scores)
 	}
 	if out.File = command.NewFile(p.Out, out.lines()); p.JSON && p.Out == "-" {
 		out.File = command.File{} // the labels are in the object
@@ -114,17 +134,54 @@ func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, err
 	if err := out.Save(); err != nil {
 		return nil, err
 	}
-	if out.accuracy != nil && !p.JSON {
-		env.Say("accuracy %.4f (%s)", *out.accuracy, render.Count(len(labels), "example"))
+	switch {
+	case p.JSON:
+	case out.quality != nil:
+		env.Say("%s: %s", render.Count(len(labels), "example"), qualityLine(out.quality))
+	case out.accuracy != nil:
+		env.Say("%s: accuracy %.2f %%", render.Count(len(labels), "example"), 100**out.accuracy)
 	}
-	return out, noAccuracy
+	return out, notMeasured
 }
 
-// lines are the labels, one a line, with the scores on request.
+// kindOf says what kind of model has no probabilities.
+func kindOf(m fit.Model) string {
+	if len(m.Classes) == 0 {
+		return "a regression"
+	}
+	return "the largest margin without held-out examples: fit with --objective auto"
+}
+
+// measure says how good the predictions are.
+func (p *Predictions) measure(set *dataset.Set, scores [][]float64) (err error) {
+	if p.accuracy, err = accuracy(p.model, p.labels, set); err != nil || len(p.model.Classes) == 1 {
+		return err
+	}
+	p.quality, err = p.model.QualityOf(scores, set.Y)
+	return err
+}
+
+// label is the i-th label as the training data wrote it.
+func (p *Predictions) label(i int) string { return p.model.ClassName(p.labels[i]) }
+
+// lines are the labels, one a line, with the scores on request; or a CSV with probabilities.
 func (p *Predictions) lines() []byte {
 	var b bytes.Buffer
-	for i, v := range p.labels {
-		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+	if p.probs != nil {
+		w := csv.NewWriter(&b)
+		w.Write(append([]string{"label"}, p.model.ClassNames()...))
+		for i := range p.labels {
+			row := []string{p.label(i)}
+			for _, of := range p.probs {
+				row = append(row, strconv.FormatFloat(of[i], 'g', 6, 64))
+			}
+			w.Write(row)
+		}
+		w.Flush()
+		return b.Bytes()
+	}
+	for i := range p.labels {
+		b.WriteString(p.label(i))
 		for _, s := range p.scores {
 			b.WriteString(" " + strconv.FormatFloat(s[i], 'g', -1, 64))
 		}
@@ -139,12 +196,26 @@ func (p *Predictions) Print(io.Writer) {}
 // JSON has the labels, unless they are in a file.
 func (p *Predictions) JSON() any {
 	out := map[string]any{"n": len(p.labels), "accuracy": p.accuracy}
+	if p.quality != nil {
+		out["quality"] = p.quality
+	}
 	if p.Path != "" {
 		out["out"] = p.Path
 		return out
 	}
-	if out["labels"] = finite(p.labels); p.scores != nil {
+	out["labels"] = finite(p.labels)
+	if p.model.Encoding != nil && len(p.model.Encoding.Classes) > 0 {
+		names := make([]string, len(p.labels))
+		for i := range names {
+			names[i] = p.label(i)
+		}
+		out["labels"] = names
+	}
+	if p.scores != nil {
 		out["scores"] = byExample(p.scores)
+	}
+	if p.probs != nil {
+		out["classes"], out["probabilities"] = p.model.ClassNames(), byExample(p.probs)
 	}
 	return out
 }
