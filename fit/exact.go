@@ -55,7 +55,7 @@ func (t *trainer) solveExactly(ctx context.Context, prob linear.Problem, k int, 
 		out.refuted = true
 		what := "no weights separate the data"
 		if c := t.class(k); c != nil {
-			what = fmt.Sprintf("no weights separate class %v from the rest", *c)
+			what = fmt.Sprintf("no weights separate class %s from the rest", t.className(*c))
 		}
 		out.none = fmt.Sprintf("%s: the examples %s cancel exactly", what, some(not.Rows))
 		if len(not.Rows) == 1 {

@@ -259,8 +259,8 @@ func Train(ctx context.Context, set *dataset.Set, s Settings) (*Result, error) {
 		}
 	}
 	if len(t.classes) == 1 && t.classes[0] != 1 {
-		t.say(Absorbed, "all labels are %v: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive",
-			t.classes[0])
+		t.say(Absorbed, "all labels are %s: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive",
+			t.className(t.classes[0]))
 	}
 	begin := time.Now()
 	run := t.train

@@ -24,8 +24,8 @@ func blobs(seed uint64, n, classes int, shift float64) *dataset.Set {
 	for i := range n {
 		k := i % classes
 		angle := 2 * math.Pi * float64(k) / float64(classes)
-		rows = append(rows, []float64{shift*math.Cos(angle) + rng.NormFloat64(), 100 * (shift*math.Sin(angle) + rng.NormFloat64()),
-			7 + rng.NormFloat64(), rng.NormFloat64()})
+		x, y := shift*math.Cos(angle)+rng.NormFloat64(), shift*math.Sin(angle)+rng.NormFloat64()
+		rows = append(rows, []float64{x, 100 * y, 7 + rng.NormFloat64(), rng.NormFloat64()})
 		s.Y = append(s.Y, float64(k))
 	}
 	s.X = matrix.FromRows(rows)
@@ -113,7 +113,8 @@ func TestAPenaltyIsThatOfNewtonsMethod(t *testing.T) {
 	for _, p := range []float64{1.2, 2, 5} {
 		for _, loss := range []linear.Loss{linear.Logistic{}, linear.Exponential{}} {
 			a, _ := trained(t, set, Settings{P: []float64{p}, Penalty: []float64{0.03}, NoIntercept: true, Loss: loss})
-			b, err := Train(t.Context(), set, Settings{P: []float64{p}, Lambda: []float64{a.Attempt.Lambda}, Loss: loss, Gap: 1e-8})
+			b, err := Train(t.Context(), set, Settings{P: []float64{p}, Lambda: []float64{a.Attempt.Lambda}, Loss: loss,
+				Gap: 1e-8})
 			if err != nil {
 				t.Fatal(err)
 			}

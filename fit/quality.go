@@ -35,7 +35,7 @@ func (m Model) QualityOf(scores [][]float64, labels []float64) (*Quality, error)
 	for i, y := range labels {
 		k, ok := slices.BinarySearch(m.Classes, y)
 		if !ok {
-			return nil, fmt.Errorf("the label %v is not one of the model's classes %v", y, m.Classes)
+			return nil, fmt.Errorf("the label %s is not one of the model's classes %v", m.ClassName(y), m.ClassNames())
 		}
 		truth[i], answers[i] = k, answer(scores, i)
 	}

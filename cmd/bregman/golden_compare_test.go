@@ -69,7 +69,8 @@ var newKeys = map[string]bool{
 	"rates":            true,
 
 	"objective":  true, // fit: what it looks for; a margin in both sets
-	"multiclass": true, "class_weight": true, "missing": true, "classes": true, "train_r2": true, "effects": true, "scale": true,
+	"multiclass": true, "class_weight": true, "missing": true, "classes": true, "train_r2": true,
+	"effects": true, "scale": true, "encoding": true,
 	"test": true, "test_log_loss": true, "test_auc": true, "test_r2": true, "test_rmse": true,
 }
 

@@ -135,7 +135,8 @@ func TestOutputsAreTriedBeforeAnythingIsRead(t *testing.T) {
 		unchanged(t, args, dir, before)
 	}
 	for _, args := range []string{ // what they would read is not there, and not what they complain of
-		"fit --data missing.svm --objective margin", "predict --model missing.json --data missing.svm", "margin --data missing.svm",
+		"fit --data missing.svm --objective margin", "predict --model missing.json --data missing.svm",
+		"margin --data missing.svm",
 		"data synth --rows 10 --cols 60", "export run --to npz",
 		"report run", "bench margin --rows 2000 --cols 100 --rounds 1",
 	} {

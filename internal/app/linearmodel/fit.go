@@ -295,8 +295,8 @@ func (f *Fit) checkPath() error {
 		return settings.Errorf("bias", "--bias: there is an intercept already, which no penalty holds back: drop --bias, "+
 			"or say --objective margin for a constant feature whose weight counts in the norm")
 	case f.Multiclass == "joint" && f.Loss != "auto" && f.Loss != "logistic":
-		return settings.Errorf("multiclass", "--multiclass joint is the softmax of the logistic loss: drop --loss %s, or say "+
-			"--multiclass rest", f.Loss)
+		return settings.Errorf("multiclass", "--multiclass joint is the softmax of the logistic loss: drop --loss %s, or "+
+			"say --multiclass rest", f.Loss)
 	case f.Loss == "square" && f.Multiclass == "rest":
 		return settings.Errorf("multiclass", "--multiclass is about classes: it does not go with --loss square")
 	case f.Loss == "square" && f.ClassWeight == "balanced":
@@ -538,7 +538,8 @@ func (w *fitting) load(ctx context.Context) (err error) {
 	}
 	like := fit.Model{Bias: w.Bias, Features: w.set.Features, ZeroBased: w.ZeroBased, Encoding: w.set.Encoding,
 		Weights: [][]float64{make([]float64, d)}}
-	if w.test, err = loadFor(ctx, w.env, like, w.Test, dataset.Options{Label: w.Label}); err != nil { // now, not after an hour
+	w.test, err = loadFor(ctx, w.env, like, w.Test, dataset.Options{Label: w.Label}) // now, not after an hour
+	if err != nil {
 		return err
 	}
 	if w.test.Unlabeled {

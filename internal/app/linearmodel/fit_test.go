@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
@@ -238,7 +240,7 @@ func TestTheColumnOfLabelsIsNamed(t *testing.T) {
 			min(i%3, 1))
 	})
 	for label, want := range map[string]string{"": "female", "target": "target"} {
-		r, _, m, err := fitted(t, Fit{Data: data, Label: label, Scale: "max"})
+		r, _, m, err := fitted(t, Fit{Data: data, Layout: Layout{Label: label}, Scale: "max"})
 		if err != nil || r.Label != want || !strings.Contains(r.text(), fmt.Sprintf("labels in column %q", want)) {
 			t.Errorf("--label %q: %q, %v\n%s", label, r.Label, err, r.text())
 		}
@@ -246,7 +248,12 @@ func TestTheColumnOfLabelsIsNamed(t *testing.T) {
 			continue
 		}
 		other := table(t, "size,female", 2, func(i int) string { return fmt.Sprintf("%d,1", i) })
-		if _, err := loadFor(t.Context(), *m, other, dataset.Options{}); err == nil ||
+		env := &command.Env{Observer: command.Lines(io.Discard)}
+		if set, err := loadFor(t.Context(), env, *m, other, dataset.Options{}); err != nil || !set.Unlabeled {
+			t.Errorf("a table without the labels: %v", err)
+		}
+		m.Encoding = nil // as an earlier program wrote it
+		if _, err := loadFor(t.Context(), env, *m, other, dataset.Options{}); err == nil ||
 			!strings.Contains(err.Error(), "--unlabeled") {
 			t.Error(err)
 		}

@@ -217,12 +217,13 @@ func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error)
 	}
 	if len(m.Classes) > 1 {
 		if len(classes) == 1 {
-			return nil, fmt.Errorf("%s: every label is %v, and an accuracy needs two classes: say --unlabeled if there are none",
-				set.Name, set.Y[0])
+			return nil, fmt.Errorf("%s: every label is %s, and an accuracy needs two classes: say --unlabeled if there "+
+				"are none", set.Name, set.ClassName(set.Y[0]))
 		}
 		for _, c := range classes {
 			if !slices.Contains(m.Classes, c) {
-				return nil, fmt.Errorf("%s: the label %v is not one of the model's classes %v", set.Name, c, m.Classes)
+				return nil, fmt.Errorf("%s: the label %s is not one of the model's classes %v", set.Name, set.ClassName(c),
+					m.ClassNames())
 			}
 		}
 	}

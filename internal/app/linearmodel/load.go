@@ -22,8 +22,8 @@ func loadToLearn(ctx context.Context, env *command.Env, spec string, opt dataset
 		env.Say("%s: %s", set.Name, n)
 	}
 	if opt.Bias && len(set.Classes()) == 1 {
-		return nil, fmt.Errorf("%s: all labels are %v, so they count as absorbed, and --bias makes no sense there", set.Name,
-			set.Y[0])
+		return nil, fmt.Errorf("%s: all labels are %s, so they count as absorbed, and --bias makes no sense there",
+			set.Name, set.ClassName(set.Y[0]))
 	}
 	return set, nil
 }
@@ -41,7 +41,8 @@ func counted(set *dataset.Set) string {
 
 // loadFor reads data for a model. Columns are matched by name if both have names. Sparse text is as wide as the
 // model and counts its columns as the model does.
-func loadFor(ctx context.Context, env *command.Env, m fit.Model, spec string, opt dataset.Options) (*dataset.Set, error) {
+func loadFor(ctx context.Context, env *command.Env, m fit.Model, spec string, opt dataset.Options) (*dataset.Set,
+	error) {
 	opt.Bias, opt.Cols, opt.ZeroBased, opt.Like = m.Bias, m.Dim(), m.ZeroBased, m.Encoding
 	set, err := dataset.Open(ctx, spec, opt)
 	if err == nil {

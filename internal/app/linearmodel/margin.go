@@ -1,6 +1,7 @@
 package linearmodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,8 @@ type MarginResult struct {
 type SupportVector struct {
 	Row    int     `json:"example"` // counted from 1, in the order of the file
 	Label  float64 `json:"label"`
-	Weight float64 `json:"weight"` // its share of the dual solution
+	Class  string  `json:"class,omitempty"` // the text of the label, if it has one
+	Weight float64 `json:"weight"`          // its share of the dual solution
 }
 
 // Check returns the first thing wrong with the settings.
@@ -104,7 +106,8 @@ func (m *Margin) Check() error {
 }
 
 // twoClasses loads data with labels of two classes, or absorbed ones.
-func twoClasses(ctx context.Context, env *command.Env, data string, opt dataset.Options) (*dataset.Set, linear.Problem, error) {
+func twoClasses(ctx context.Context, env *command.Env, data string, opt dataset.Options) (*dataset.Set, linear.Problem,
+	error) {
 	set, err := loadToLearn(ctx, env, data, opt)
 	if err != nil {
 		return nil, linear.Problem{}, err
@@ -178,9 +181,14 @@ func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin
 	took time.Duration) MarginResult {
 	n, d := prob.Dims()
 	r := MarginResult{P: mirror.Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower,
-		Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(), Nonzero: len(s.Nonzero)}
+		Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(),
+		Nonzero: len(s.Nonzero)}
 	for _, i := range s.Support {
-		r.Support = append(r.Support, SupportVector{i + 1, set.Y[i], s.Dual[i]})
+		v := SupportVector{Row: i + 1, Label: set.Y[i], Weight: s.Dual[i]}
+		if set.Encoding != nil && len(set.Encoding.Classes) > 0 {
+			v.Class = set.ClassName(v.Label)
+		}
+		r.Support = append(r.Support, v)
 	}
 	return r
 }
@@ -211,7 +219,8 @@ func (m *Margins) Print(w io.Writer) {
 		t := render.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"example", "label",
 			"weight"}}
 		for _, s := range r.Support {
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%d", s.Row), render.Text("%v", s.Label),
+			label := cmp.Or(s.Class, fmt.Sprint(s.Label))
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%d", s.Row), render.Text("%s", label),
 				render.Short(s.Weight, 6)})
 		}
 		fmt.Fprint(w, t.Text())
