@@ -155,12 +155,12 @@ func scaleFigures(points []scalePoint) []render.Figure {
 	line := []float64{iteration[len(iteration)-1] * x[0] / x[len(x)-1], iteration[len(iteration)-1]}
 	ends := []float64{x[0], x[len(x)-1]}
 	return []render.Figure{
-		{Title: "Time", X: "nonzeros", Y: "seconds", LogX: true, LogY: true, LegendLeft: true, Series: []render.Series{
+		{Title: "Time", X: "nonzeros", Y: "seconds", LogX: true, LogY: true, Series: []render.Series{
 			{Name: "reading the file", X: x, Y: read}, {X: x, Y: read, Style: render.Discs},
 			{Name: "one iteration, p = 2", X: x, Y: iteration, Color: render.Color(2)},
 			{X: x, Y: iteration, Color: render.Color(2), Style: render.Discs},
 			{Name: "in proportion", X: ends, Y: line, Style: render.Dotted}}},
-		{Title: "Memory", X: "nonzeros", Y: "MB", LogX: true, LogY: true, LegendLeft: true, Series: []render.Series{
+		{Title: "Memory", X: "nonzeros", Y: "MB", LogX: true, LogY: true, Series: []render.Series{
 			{Name: "heap while fitting", X: x, Y: heap}, {X: x, Y: heap, Style: render.Discs},
 			{Name: "the arrays alone", X: x, Y: arrays, Style: render.Dotted}}},
 	}

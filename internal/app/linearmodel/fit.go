@@ -191,6 +191,7 @@ type FitResult struct {
 
 	HeldOut *fit.Quality `json:"held_out,omitempty"` // by the models of the folds, which have not seen the examples
 	Test    *fit.Quality `json:"test,omitempty"`
+	Effects []Effect     `json:"effects,omitempty"` // the largest of each class
 }
 
 // asksForMargin returns the flag of a setting that only a margin has; "" if there is none.

@@ -48,7 +48,7 @@ func (w *fitting) finish(begin time.Time) (*Fitted, error) {
 	w.sum = w.summary()
 	var failed error
 	if w.result.Whole() {
-		w.sum.Nonzero = w.result.Model.Nonzero()
+		w.sum.Nonzero, w.sum.Effects = w.result.Model.Nonzero(), w.effects()
 		failed = w.writeModel()
 		if err := w.accuracies(); err != nil {
 			return nil, err

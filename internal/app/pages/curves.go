@@ -14,7 +14,7 @@ const maxDrawn = 2000
 // Figure draws a metric of all groups; ok is false if no group has it.
 func Figure(groups []*trials.Group, metric string) (fig render.Figure, ok bool) {
 	m := trials.MetricOf(metric)
-	fig = render.Figure{Title: plain(m.Title), Y: plain(m.Y), LegendFree: true}
+	fig = render.Figure{Title: plain(m.Title), Y: plain(m.Y)}
 	for _, g := range groups {
 		b := g.Band(metric)
 		if len(b.X) == 0 {

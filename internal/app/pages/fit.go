@@ -179,7 +179,7 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 	least, most := slices.Min(lo), slices.Max(hi)
 	room := 0.3*(most-least) + 0.1 // for the legend
 	figs := []render.Figure{
-		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, LegendLow: true, Min: [2]float64{0, least - room},
+		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, Min: [2]float64{0, least - room},
 			Max: [2]float64{0, most}, Series: []render.Series{
 				{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
 				{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed},
@@ -191,7 +191,7 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 	if len(lambdas) < 2 {
 		return figs
 	}
-	grid := render.Figure{Title: "Accuracy by lambda", X: "lambda", Y: "%", LogX: true, LegendLow: true}
+	grid := render.Figure{Title: "Accuracy by lambda", X: "lambda", Y: "%", LogX: true}
 	order := slices.Clone(lambdas)
 	slices.Sort(order)
 	least, most = 100, 0

@@ -235,7 +235,7 @@ func (g Grid) any(row string) bool {
 
 // Figure shows the metric over the values of the rows, if those are numbers.
 func (g Grid) Figure() (render.Figure, bool) {
-	f := render.Figure{Title: g.Title, X: g.RowKey, Y: g.metricName(), LegendFree: true, ByP: g.RowKey == "p"}
+	f := render.Figure{Title: g.Title, X: g.RowKey, Y: g.metricName(), ByP: g.RowKey == "p"}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, row := range g.Rows {
 		if v := trials.Float(row); !math.IsNaN(v-v) && g.any(row) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/linearmodel"
@@ -63,11 +64,10 @@ func pathPage(f opened, info runlog.Info, files render.Files) error {
 		"certified by the duality gap.")
 	doc.AddTables(render.Named{Name: "end", Table: out.Table()})
 	div := render.Figure{Title: "Divergence to the max-margin direction", X: "radius B", Y: "D(u, w/B)", LogX: true,
-		LogY: true, LegendLeft: true, LegendLow: true}
+		LogY: true}
 	mar := render.Figure{Title: "Margin over the best possible", X: "radius B", Y: "share of the maximum margin",
-		LogX: true, LegendLow: true}
-	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true, LegendLeft: true,
-		LegendLow: true}
+		LogX: true}
+	loss := render.Figure{Title: "Loss", X: "radius B", Y: "mean loss", LogX: true, LogY: true}
 	points := render.Table{Header: []string{"p", "B", "loss", "gap", "margin", "divergence", "angle"}}
 	for _, r := range results {
 		var b, d, m, l []float64
@@ -82,13 +82,17 @@ func pathPage(f opened, info runlog.Info, files render.Files) error {
 		mar.Series = append(mar.Series, render.Series{Name: name, X: b, Y: m, Color: c})
 		loss.Series = append(loss.Series, render.Series{Name: name, X: b, Y: l, Color: c})
 	}
-	mar.Min[1], mar.Max[1] = 0, 1.02
+	least := 1.0
+	for _, s := range mar.Series {
+		least = min(least, slices.Min(s.Y))
+	}
+	mar.Min[1], mar.Max[1] = max(0, 1-1.1*(1-least)), 1+0.02*(1-max(0, least))
 	mar.Min[0], mar.Max[0] = results[0].Points[0].B, results[0].Points[0].B
 	for _, r := range results {
 		mar.Min[0], mar.Max[0] = min(mar.Min[0], r.Points[0].B), max(mar.Max[0], r.Points[len(r.Points)-1].B)
 	}
-	if err := doc.AddFigure("path", "How far the direction is from the max-margin direction; its margin as a share of "+
-		"the best; the loss.", div, mar, loss); err != nil {
+	if err := doc.AddFigure("path", "(1) How far the direction is from the max-margin direction. (2) Its margin as a share of "+
+		"the best. (3) The loss.", div, mar, loss); err != nil {
 		return err
 	}
 	doc.SaveTable("points", points)

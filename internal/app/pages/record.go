@@ -314,9 +314,9 @@ func (p *recordPage) weights(doc *render.Document) error {
 	}
 	for k, key := range order {
 		groups := families[key]
-		sizes := render.Figure{Title: "Sizes of the weights", X: "|w|", Y: "% of the weights", LogX: true, LegendLeft: true}
+		sizes := render.Figure{Title: "Sizes of the weights", X: "|w|", Y: "% of the weights", LogX: true}
 		scaled := render.Figure{Title: "Sizes over the RMS of their layer", X: "|w| / RMS", Y: "% of the weights",
-			LogX: true, LegendLeft: true}
+			LogX: true}
 		for _, g := range groups {
 			name := plain("p = " + g.Identity.Settings["p"])
 			sizes.Series = append(sizes.Series, decades(name, g.P(), g.Weights.Kernels))

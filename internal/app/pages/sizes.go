@@ -46,7 +46,7 @@ func (p *Page) sizesOverTime() error {
 
 func sizesFigure(g *trials.Group, c trials.Curve) render.Figure {
 	x, at := c.Over()
-	f := render.Figure{Title: plain(g.Name), X: "|w|", Y: "% of the weights", LogX: true, LegendLeft: true}
+	f := render.Figure{Title: plain(g.Name), X: "|w|", Y: "% of the weights", LogX: true}
 	n := len(c.Sizes)
 	var chosen []int
 	for k := range shownTimes { // evenly on a logarithmic scale: most happens early

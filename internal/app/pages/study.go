@@ -201,11 +201,9 @@ func Levels(rows []Studied) ([]render.Figure, []render.Named) {
 
 func levelFigures(rows []Studied) []render.Figure {
 	figs := []render.Figure{
-		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %",
-			LegendLeft: true, LegendLow: true},
-		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %", LegendLeft: true,
-			LegendLow: true},
-		{Title: "Rounded", X: "bits", Y: "test accuracy, %", LegendLow: true}}
+		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %"},
+		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %"},
+		{Title: "Rounded", X: "bits", Y: "test accuracy, %"}}
 	for k := range figs {
 		figs[k].Min[1], figs[k].Max[1] = 0, 100
 	}

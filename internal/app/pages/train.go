@@ -170,7 +170,7 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 		render.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []render.Series{
 			column(render.Solid, "training", func(l train.Record) float64 { return l.Epoch.Loss }),
 			column(render.Dashed, "test", func(l train.Record) float64 { return l.Score.Loss })}},
-		render.Figure{Title: "Accuracy", X: "epoch", Y: "%", LegendLow: true, Series: []render.Series{
+		render.Figure{Title: "Accuracy", X: "epoch", Y: "%", Series: []render.Series{
 			column(render.Solid, "training", func(l train.Record) float64 { return 100 * l.Epoch.Accuracy }),
 			column(render.Dashed, "test", func(l train.Record) float64 { return 100 * l.Score.Accuracy })}})
 	if err == nil && lines[len(lines)-1].Sizes != nil {
@@ -180,7 +180,7 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 				Series: []render.Series{column(render.Solid, "", divergence)}},
 			render.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w",
 				Series: []render.Series{column(render.Solid, "", func(l train.Record) float64 { return l.NormP })}},
-			render.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer", LegendFree: true,
+			render.Figure{Title: "Output margins", X: "epoch", Y: "margin / norm of last layer",
 				Series: []render.Series{
 					column(render.Solid, "median", func(l train.Record) float64 { return l.MarginMedian }),
 					column(render.Dashed, "10 % quantile", func(l train.Record) float64 { return l.MarginLow })}})

@@ -148,7 +148,7 @@ func (f *figure1) scatter() render.Figure {
 			line.X, line.Y = append(line.X, x), append(line.Y, y)
 		}
 	}
-	return render.Figure{Title: "(1) The data", X: "x₁", Y: "x₂", Square: true,
+	return render.Figure{Title: "The data", X: "x₁", Y: "x₂", Square: true,
 		Min: [2]float64{-reach, -reach}, Max: [2]float64{reach, reach}, Series: []render.Series{line, plus, minus}}
 }
 
@@ -166,8 +166,8 @@ func (c *curve) rateConstant() float64 {
 
 // divergence is panel 2: D_ψ(uₚ, w_t/‖w_t‖ₚ) and the bound O(1/log^(p−1) t).
 func (f *figure1) divergence() render.Figure {
-	fig := render.Figure{Title: "(2) Divergence to the max-margin direction", X: "step t", Y: "D(u, w/‖w‖)",
-		LogX: true, LogY: true, LegendLeft: true, LegendLow: true,
+	fig := render.Figure{Title: "Divergence to the max-margin direction", X: "step t", Y: "D(u, w/‖w‖)",
+		LogX: true, LogY: true,
 		Min: [2]float64{1, 1e-6}, Max: [2]float64{float64(f.curves[0].last().Step), 10}}
 	var bounds []render.Series
 	for _, c := range f.curves {
@@ -191,8 +191,8 @@ func (f *figure1) divergence() render.Figure {
 
 // norm is panel 3: ‖w_t‖ₚ and the two bounds of order log t.
 func (f *figure1) norm() render.Figure {
-	fig := render.Figure{Title: "(3) Norm of the iterate", X: "step t", Y: "p-norm of w",
-		LogX: true, LogY: true, LegendLeft: true,
+	fig := render.Figure{Title: "Norm of the iterate", X: "step t", Y: "p-norm of w",
+		LogX: true, LogY: true,
 		Min: [2]float64{1, 0.3}, Max: [2]float64{float64(f.curves[0].last().Step), 3000}}
 	var bounds []render.Series
 	for _, c := range f.curves {

@@ -222,7 +222,7 @@ func (r *networks) accuracyFigures() []render.Figure {
 		}
 	}
 	for _, model := range models {
-		f := render.Figure{Title: model, X: "p", Y: "test accuracy, %", ByP: true, LegendLow: true}
+		f := render.Figure{Title: model, X: "p", Y: "test accuracy, %", ByP: true}
 		k := 0
 		for _, g := range r.groups {
 			if g.model != model {

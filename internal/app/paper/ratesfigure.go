@@ -15,10 +15,10 @@ const (
 // panels draws the divergence on both data sets, and the norm on the first.
 func (r *rates) panels() []render.Figure {
 	var out []render.Figure
-	for i, v := range r.shown {
-		out = append(out, v.divergence(fmt.Sprintf("(%d) %s", i+1, v.title())))
+	for _, v := range r.shown {
+		out = append(out, v.divergence(v.title()))
 	}
-	return append(out, r.shown[0].growth(fmt.Sprintf("(%d) Norm, on the data of (1)", len(r.shown)+1)))
+	return append(out, r.shown[0].growth("Norm, on the data of (1)"))
 }
 
 // title says what a data set is an example of, by p = 2.
@@ -51,7 +51,7 @@ func (a *asymptote) lawAt(norm float64) float64 {
 
 // divergence draws D against t: steps, flow and limit law.
 func (v *shown) divergence(title string) render.Figure {
-	fig := render.Figure{Title: title, X: "step t", Y: "D", LogX: true, LogY: true, LegendLeft: true, LegendLow: true,
+	fig := render.Figure{Title: title, X: "step t", Y: "D", LogX: true, LogY: true,
 		Min: [2]float64{1, 1e-16}, Max: [2]float64{lastDrawn, 20}}
 	var flows, laws []render.Series
 	for k, c := range v.curves {
@@ -96,12 +96,12 @@ func (v *shown) divergence(title string) render.Figure {
 
 // growth draws γ̂‖w‖ against t with the paper's bounds.
 func (v *shown) growth(title string) render.Figure {
-	fig := render.Figure{Title: title, X: "step t", Y: "γ · p-norm of w", LogX: true, LegendLeft: true,
+	fig := render.Figure{Title: title, X: "step t", Y: "γ · p-norm of w", LogX: true,
 		Min: [2]float64{1, 0}, Max: [2]float64{lastDrawn, 105}}
 	var flows, bounds []render.Series
 	for k, c := range v.curves {
 		col := render.Color(c.P)
-		steps := render.Series{Color: col}
+		steps := render.Series{Name: fmt.Sprintf("p = %v", c.P), Color: col}
 		for _, pt := range c.Points {
 			steps.X, steps.Y = append(steps.X, float64(pt.Step)), append(steps.Y, c.Margin*pt.Norm)
 		}

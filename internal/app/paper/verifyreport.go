@@ -129,11 +129,14 @@ func counterexamples(findings []Finding) []string {
 // verifyTable is one line per statement, the verdict first.
 func verifyTable(findings []Finding) render.Table {
 	t := render.Table{Title: "Statements of the paper", Left: 2,
-		Header: []string{"", "statement", "measured", "bound", "condition held", "cases", "undecided p", "on"}}
+		Header: []string{"verdict", "statement", "measured", "bound", "condition held", "cases", "undecided p", "on"}}
 	for _, f := range findings {
 		bound := fmt.Sprintf("≤ %.0e", f.Bound)
 		if f.Bound >= 0.01 {
 			bound = fmt.Sprintf("≤ %g", f.Bound)
+		}
+		if f.Bound == 0 {
+			bound = "≤ 0"
 		}
 		if f.AtLeast {
 			bound = fmt.Sprintf("≥ %g", f.Bound)

@@ -20,12 +20,20 @@ var colors = []struct {
 	{10, color.RGBA{0x77, 0x11, 0x55, 0xff}},
 }
 
-// Color returns the colour of p; between the paper's six values it is mixed on the scale of log(p−1). NaN, no p, is
-// ink.
+// The colours of p = 1 and ∞, which have no place on the scale of the others.
+var one, infinite = color.RGBA{0xb0, 0x80, 0xa0, 0xff}, color.RGBA{0x90, 0x00, 0x00, 0xff}
+
+// Color returns the colour of p; between the paper's six values it is mixed on the scale of log(p−1). 1 and infinity
+// have colours of their own. NaN, no p, is ink.
 func Color(p float64) color.Color {
 	at := func(p float64) float64 { return math.Log(p - 1) }
-	if math.IsNaN(p) {
+	switch {
+	case math.IsNaN(p):
 		return ink
+	case p == 1:
+		return one
+	case math.IsInf(p, 1):
+		return infinite
 	}
 	if !(p > colors[0].p) {
 		return colors[0].c

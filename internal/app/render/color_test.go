@@ -36,12 +36,16 @@ func TestEveryReaderTellsThePsApart(t *testing.T) {
 		of   func(float64) color.Color
 	}{{"light", Color}, {"dark", func(p float64) color.Color { return Dark(Color(p)) }}} {
 		for vision, m := range visions {
-			for i, a := range colors {
-				for _, b := range colors[:i] {
-					x, y := seen(mode.of(a.p), m), seen(mode.of(b.p), m)
+			ps := []float64{1, math.Inf(1)}
+			for _, c := range colors {
+				ps = append(ps, c.p)
+			}
+			for i, a := range ps {
+				for _, b := range ps[:i] {
+					x, y := seen(mode.of(a), m), seen(mode.of(b), m)
 					d := math.Sqrt((x[0]-y[0])*(x[0]-y[0]) + (x[1]-y[1])*(x[1]-y[1]) + (x[2]-y[2])*(x[2]-y[2]))
 					if d < 10 {
-						t.Errorf("%s, %s: p = %v and %v are %.1f apart", mode.name, vision, a.p, b.p, d)
+						t.Errorf("%s, %s: p = %v and %v are %.1f apart", mode.name, vision, a, b, d)
 					}
 				}
 			}
@@ -60,7 +64,11 @@ func TestCurvesStandOutFromThePage(t *testing.T) {
 		x, y := luminance(a), luminance(b)
 		return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 	}
+	ps := []float64{1, math.Inf(1)}
 	for p := 1.1; p <= 10; p *= 1.05 {
+		ps = append(ps, p)
+	}
+	for _, p := range ps {
 		if c := contrast(Color(p), color.White); c < 2.9 {
 			t.Errorf("p = %.2f on white: contrast %.2f", p, c)
 		}

@@ -4,9 +4,12 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"image/color"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -23,13 +26,15 @@ import (
 type Figure struct {
 	Title, X, Y string
 	LogX, LogY  bool
-	ByP         bool // x is the exponent p of a geometry: logarithmic in p − 1, with marks at the points
-	Series      []Series
-	Min, Max    [2]float64 // fixed ranges of x and y if Min < Max
-	Square      bool       // one unit is equally long on both axes (needs Min and Max)
-	LegendLeft  bool
-	LegendLow   bool
-	LegendFree  bool // the legend goes to the corner with the fewest points, instead
+	// x is the exponent p of a geometry: logarithmic in p − 1, with marks at the points, and 1 and infinity at the ends
+	ByP      bool
+	Falling  bool   // x falls from left to right
+	Zero     string // the label of x = 0 on a logarithmic axis, beyond the least x; empty: 0 is not shown
+	Series   []Series
+	Bars     []Bar      // horizontal bars, the first at the top, instead of series
+	Heat     *Heat      // a matrix, instead of series
+	Min, Max [2]float64 // fixed ranges of x and y if Min < Max
+	Square   bool       // one unit is equally long on both axes (needs Min and Max)
 }
 
 // Series is a curve or a set of marks. Points that a logarithmic axis cannot show are skipped.
@@ -56,7 +61,11 @@ const (
 	LineStyles // how many there are of lines
 	Discs
 	Crosses
+	Rings // around a point
 )
+
+// marks reports whether points are drawn one by one.
+func (s Style) marks() bool { return s > LineStyles }
 
 // LineStyle is the style of the k-th curve of one colour.
 func LineStyle(k int) Style { return Style(k) % LineStyles }
@@ -95,8 +104,19 @@ func PNG(figs ...Figure) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// portableSVG names fonts every browser has: Liberation Sans has the widths of Arial and Helvetica.
+var svgText = regexp.MustCompile(`(<text [^>]*font-size:([0-9.]+)px[^>]*)>([^<]*)</text>`)
+
+// portableSVG names fonts every browser has: Liberation Sans has the widths of Arial and Helvetica. Texts say how wide
+// they are, so that another font has room.
 func portableSVG(svg []byte) []byte {
+	svg = svgText.ReplaceAllFunc(svg, func(found []byte) []byte {
+		part := svgText.FindSubmatch(found)
+		size, _ := strconv.ParseFloat(string(part[2]), 64) // the pattern lets nothing else through
+		face := font.DefaultCache.Lookup(sans, vg.Length(size))
+		width := face.Width(html.UnescapeString(string(part[3])))
+		return fmt.Appendf(nil, `%s textLength="%.4g" lengthAdjust="spacingAndGlyphs">%s</text>`, part[1], width.Points(),
+			part[3])
+	})
 	out := strings.NewReplacer(
 		"font-family:Liberation Sans;font-variant:normal", "font-family:Arial,Helvetica,'Liberation Sans',sans-serif",
 		"font-family:Liberation Sans", "font-family:Arial,Helvetica,'Liberation Sans',sans-serif",
@@ -107,41 +127,50 @@ func portableSVG(svg []byte) []byte {
 	return []byte(out)
 }
 
-// layout is figures in rows under one legend, or with a legend each.
+// layout is figures in rows under one legend, or each above a legend of its own.
 type layout struct {
 	figs          []Figure
-	legend        [][]Series // its lines
+	legend        [][]Series   // the lines of that of all
+	own           [][][]Series // of each figure
+	below         []vg.Length  // the room for those of each row
 	rows, cols    int
 	width, height vg.Length
 }
 
 func arrange(figs []Figure) layout {
-	figs, shared := shareLegend(figs, false)
+	figs, shared := shareLegend(numbered(figs), false)
 	l := layout{figs: figs, rows: 1, cols: len(figs)}
 	if l.cols > 4 {
 		l.rows, l.cols = (len(figs)+2)/3, 3
 	}
 	l.width = Width * vg.Length(l.cols)
 	l.legend = legendRows(shared, l.width-2*legendSpace)
+	l.below = make([]vg.Length, l.rows)
+	for i, f := range figs {
+		l.own = append(l.own, legendRows(f.named(), Width-2*legendSpace))
+		l.below[i/l.cols] = max(l.below[i/l.cols], legendHeight(l.own[i]))
+	}
 	l.height = Height*vg.Length(l.rows) + legendHeight(l.legend)
+	for _, h := range l.below {
+		l.height += h
+	}
 	return l
 }
 
-func (l layout) draw(c draw.Canvas) error {
-	tiles := draw.Tiles{Rows: l.rows, Cols: l.cols}
-	below := draw.Crop(c, 0, 0, 0, -legendHeight(l.legend))
-	for i, f := range l.figs {
-		p, err := f.plot()
-		if err != nil {
-			return fmt.Errorf("figure %q: %w", f.Title, err)
-		}
-		tile := draw.Crop(tiles.At(below, i%l.cols, i/l.cols), 4, -12, 4, -6)
-		if f.Square {
-			tile = f.square(tile)
-		}
-		p.Draw(tile)
+// numbered numbers the titles of several figures, as captions refer to them.
+func numbered(figs []Figure) []Figure {
+	if len(figs) < 2 {
+		return figs
 	}
-	for _, row := range l.legend {
+	figs = slices.Clone(figs)
+	for k := range figs {
+		figs[k].Title = fmt.Sprintf("(%d) %s", k+1, figs[k].Title)
+	}
+	return figs
+}
+
+func (l layout) draw(c draw.Canvas) error {
+	for _, row := range slices.Concat(append(l.own, l.legend)...) {
 		for _, s := range row {
 			if err := checkGlyphs(s.Name); err != nil {
 				return err
@@ -149,6 +178,27 @@ func (l layout) draw(c draw.Canvas) error {
 		}
 	}
 	drawLegend(c, l.legend)
+	top := c.Max.Y - legendHeight(l.legend)
+	for i, f := range l.figs {
+		row, col := i/l.cols, vg.Length(i%l.cols)
+		if i > 0 && i%l.cols == 0 {
+			top -= Height + l.below[row-1]
+		}
+		tile := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: c.Min.X + col*Width, Y: top - Height},
+			Max: vg.Point{X: c.Min.X + (col+1)*Width, Y: top}}}
+		p, err := f.plot()
+		if err != nil {
+			return fmt.Errorf("figure %q: %w", f.Title, err)
+		}
+		below := tile
+		below.Min.Y, below.Max.Y = tile.Min.Y-l.below[row], tile.Min.Y
+		drawLegend(below, l.own[i])
+		tile = draw.Crop(tile, 4, -12, 4, -6)
+		if f.Square {
+			tile = f.square(tile)
+		}
+		p.Draw(tile)
+	}
 	return nil
 }
 
@@ -185,7 +235,7 @@ func (f Figure) plot() (*plot.Plot, error) {
 	handler := text.Plain{Fonts: font.DefaultCache}
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
 	for _, st := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
-		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+		&p.X.Tick.Label, &p.Y.Tick.Label} {
 		st.Font, st.Handler, st.Color = font.From(sans, 10), handler, ink
 	}
 	p.Title.TextStyle.Font = font.From(sans, 12)
@@ -199,90 +249,41 @@ func (f Figure) plot() (*plot.Plot, error) {
 	if f.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, decades{}
 	}
+	if f.LogX && f.Zero != "" {
+		p.X.Tick.Marker = withZero{f}
+	}
 	if f.ByP {
 		p.X.Scale, p.X.Tick.Marker = exponents{}, exponents{f}
 	}
+	if f.Falling {
+		p.X.Scale = plot.InvertedScale{Normalizer: p.X.Scale}
+	}
 	if f.LogY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, decades{}
+	}
+	switch {
+	case f.Heat != nil:
+		f.Heat.plot(p)
+		return p, nil
+	case f.Bars != nil:
+		plotBars(p, f.Bars)
+		return p, nil
 	}
 	g := plotter.NewGrid()
 	g.Vertical.Color, g.Horizontal.Color = grid, grid
 	p.Add(g)
 
 	f.scale(&p.Y, 1, f.LogY)
-	legend := len(f.named()) <= 8 // one of more hides the curves
 	bottom := p.Y.Min
 	for _, s := range f.Series {
 		s.shade(p, f, bottom)
-		var thumb plot.Thumbnailer
 		for _, xy := range f.visible(s) {
-			thumb = s.plotTo(p, xy)
-		}
-		if s.Name != "" && thumb != nil && legend {
-			p.Legend.Add(s.Name+"  ", thumb) // room for a font that is wider than ours, beside the line
+			s.plotTo(p, xy)
 		}
 	}
 	f.scale(&p.X, 0, f.LogX)
 	f.scale(&p.Y, 1, f.LogY)
-	if f.LegendFree {
-		f.LegendLeft, f.LegendLow = f.freeCorner(p)
-	}
-	p.Legend.Left, p.Legend.Top = f.LegendLeft, !f.LegendLow
-	p.Legend.Padding, p.Legend.ThumbnailWidth = 3, 22
-	p.Legend.XOffs, p.Legend.YOffs = -4, -4
-	if f.LegendLeft {
-		p.Legend.XOffs = 8
-	}
-	if f.LegendLow {
-		p.Legend.YOffs = 6
-	}
 	return p, nil
-}
-
-// freeCorner finds the corner in which a legend hides the fewest points of the curves, taken as straight lines.
-func (f Figure) freeCorner(p *plot.Plot) (left, low bool) {
-	lines, letters := 0, 0
-	for _, s := range f.Series {
-		if s.Name != "" {
-			lines, letters = lines+1, max(letters, len([]rune(s.Name)))
-		}
-	}
-	// as shares of the plot
-	width, height := min(0.9, (34+5.2*float64(letters))/(Width-70)), min(0.9, 15*float64(lines)/(Height-70))
-	var hidden [2][2]int
-	for _, s := range f.Series {
-		for _, piece := range f.visible(s) {
-			for i := range piece {
-				const between = 8
-				for k := range between {
-					if i == 0 && k > 0 {
-						break
-					}
-					x, y := p.X.Norm(piece[i].X), p.Y.Norm(piece[i].Y)
-					if i > 0 {
-						x0, y0 := p.X.Norm(piece[i-1].X), p.Y.Norm(piece[i-1].Y)
-						x, y = x+(x0-x)*float64(k)/between, y+(y0-y)*float64(k)/between
-					}
-					for l, inX := range [2]bool{x > 1-width, x < width} {
-						for b, inY := range [2]bool{y > 1-height, y < height} {
-							if inX && inY {
-								hidden[l][b]++
-							}
-						}
-					}
-				}
-			}
-		}
-	}
-	best := hidden[0][0]
-	for l := range 2 {
-		for b := range 2 {
-			if hidden[l][b] < best {
-				best, left, low = hidden[l][b], l == 1, b == 1
-			}
-		}
-	}
-	return left, low
 }
 
 // scale sets the range of an axis: the fixed one, or that of the data, widened if it is a single value or empty.
@@ -328,9 +329,10 @@ func (f Figure) scale(a *plot.Axis, k int, log bool) {
 // divide a curve into pieces.
 func (f Figure) visible(s Series) []plotter.XYs {
 	var pieces []plotter.XYs
-	whole := false
+	whole, place := false, f.places()
 	for i := range s.X {
-		if !f.shows(s.X[i], s.Y[i]) {
+		x := place(s.X[i])
+		if !f.shows(x, s.Y[i]) {
 			whole = false
 			continue
 		}
@@ -339,7 +341,7 @@ func (f Figure) visible(s Series) []plotter.XYs {
 			whole = true
 		}
 		last := &pieces[len(pieces)-1]
-		*last = append(*last, plotter.XY{X: s.X[i], Y: s.Y[i]})
+		*last = append(*last, plotter.XY{X: x, Y: s.Y[i]})
 	}
 	return pieces
 }
@@ -361,10 +363,13 @@ func (f Figure) shows(x, y float64) bool {
 
 func (s Series) plotTo(p *plot.Plot, xy plotter.XYs) plot.Thumbnailer {
 	col := s.color()
-	if s.Style == Discs || s.Style == Crosses {
+	if s.Style.marks() {
 		sc := &plotter.Scatter{XYs: xy, GlyphStyle: draw.GlyphStyle{Color: col, Radius: 3.2, Shape: draw.CircleGlyph{}}}
 		if s.Style == Crosses {
 			sc.GlyphStyle.Shape, sc.GlyphStyle.Radius = draw.CrossGlyph{}, 3.6
+		}
+		if s.Style == Rings {
+			sc.GlyphStyle.Shape, sc.GlyphStyle.Radius = draw.RingGlyph{}, 6
 		}
 		p.Add(sc)
 		return sc
@@ -401,7 +406,9 @@ func (s Series) shade(p *plot.Plot, f Figure, bottom float64) {
 		}
 		low, high = nil, nil
 	}
+	place := f.places()
 	for i, x := range s.X {
+		x = place(x)
 		least := s.Low[i]
 		if f.LogY && least <= 0 {
 			least = bottom

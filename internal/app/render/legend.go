@@ -17,7 +17,8 @@ import (
 
 // shareLegend removes the legends of figures side by side and returns one for all of them, if the longest legend has
 // all curves of every figure, drawn alike; else the figures keep their own, and it returns nothing. Marks without a
-// name belong to a curve. A single figure keeps its legend, unless alone is set.
+// name belong to a curve, and so does a curve without one that is drawn like one of the legend. A single figure keeps
+// its legend, unless alone is set.
 func shareLegend(figs []Figure, alone bool) (own []Figure, shared []Series) {
 	for _, f := range figs {
 		if n := f.named(); len(n) > len(shared) {
@@ -29,12 +30,11 @@ func shareLegend(figs []Figure, alone bool) (own []Figure, shared []Series) {
 	}
 	for _, f := range figs {
 		for _, s := range f.Series {
-			if len(f.visible(s)) == 0 || s.Name == "" && (s.Style == Discs || s.Style == Crosses) {
+			if len(f.visible(s)) == 0 || s.Name == "" && s.Style.marks() {
 				continue
 			}
 			if !slices.ContainsFunc(shared, func(o Series) bool {
-				return o.Name == s.Name && o.Style == s.Style &&
-					o.color() == s.color()
+				return (s.Name == "" || o.Name == s.Name) && o.Style == s.Style && o.color() == s.color()
 			}) {
 				return figs, nil
 			}
@@ -138,6 +138,8 @@ func legendHTML(series []Series) string {
 		switch s.Style {
 		case Discs:
 			sample = fmt.Sprintf(`<circle cx="11" cy="5" r="3.2" style="fill:%s"/>`, Hex(s.color()))
+		case Rings:
+			sample = fmt.Sprintf(`<circle cx="11" cy="5" r="4.2" style="fill:none;stroke:%s"/>`, Hex(s.color()))
 		case Crosses:
 			sample = fmt.Sprintf(`<path d="M8 2l6 6M8 8l6-6" style="stroke:%s"/>`, Hex(s.color()))
 		}

@@ -2,7 +2,10 @@ package render
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,8 +22,9 @@ func named(names ...string) Figure {
 func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 	dashed := named("a", "b")
 	dashed.Series[1].Style = Dashed
-	nameless, marks := named("a", "b"), named("a", "b")
+	nameless, strange, marks := named("a", "b"), named("a", "b"), named("a", "b")
 	nameless.Series[0].Name, nameless.Series[1].Name = "", ""
+	strange.Series[1].Name, strange.Series[1].Style = "", Dotted
 	marks.Series = append(marks.Series, Series{Style: Crosses, X: []float64{1}, Y: []float64{1}})
 	for _, c := range []struct {
 		what   string
@@ -30,7 +34,8 @@ func TestFiguresWithTheSameSeriesShareALegend(t *testing.T) {
 		{"equal", []Figure{named("a", "b"), named("a", "b")}, 2},
 		{"one has less", []Figure{named("a"), named("a", "b"), {Title: "none"}}, 2},
 		{"other names", []Figure{named("a", "b"), named("a", "c")}, 0},
-		{"a curve without a name", []Figure{named("a", "b"), nameless}, 0},
+		{"curves without names, drawn as those with", []Figure{named("a", "b"), nameless}, 2},
+		{"a curve without a name, drawn as none with", []Figure{named("a", "b"), strange}, 0},
 		{"marks without a name", []Figure{named("a", "b"), marks}, 2},
 		{"another style", []Figure{named("a", "b"), dashed}, 0},
 		{"a single figure", []Figure{named("a", "b")}, 0},
@@ -88,7 +93,57 @@ func TestManyFiguresHaveRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := img.Bounds().Size(); s.X != 2*3*Width || s.Y != 2*3*Height {
+	if s := img.Bounds().Size(); s.X != 2*3*Width || s.Y != 2*3*(Height+legendTop+legendLine) {
 		t.Errorf("%v pixels", s)
+	}
+}
+
+// No curve runs through a legend: it is below the axis, in a picture and on a page, however many lines it has.
+func TestLegendsAreOutsideOfThePlot(t *testing.T) {
+	names := strings.Fields("a0 a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11")
+	svg, err := SVG(named(names...), named("other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := legendRows(named(names...).Series, Width-2*legendSpace)
+	if want := fmt.Sprintf(`height="%vpt"`, float64(Height+legendHeight(rows))); len(rows) < 2 ||
+		!bytes.Contains(svg, []byte(want)) {
+		t.Errorf("no room for %d lines of a legend: %.80s", len(rows), svg)
+	}
+	for _, n := range append(names, "other") {
+		y := regexp.MustCompile(`<text x="[0-9.]+" y="-([0-9.]+)"[^>]*>` + n + `</text>`).FindSubmatch(svg)
+		if y == nil {
+			t.Fatalf("%s is not in the legend", n)
+		}
+		if v, _ := strconv.ParseFloat(string(y[1]), 64); v > float64(legendHeight(rows)) {
+			t.Errorf("%s is at %v, in the plot", n, v)
+		}
+	}
+	page := NewPage("t", "")
+	if err := page.Figure("c", named("a", "b"), named("a", "c")); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(page.Bytes()); strings.Count(got, `<ul class="legend">`) != 2 || strings.Contains(got, ">b</text>") {
+		t.Error("each panel has a legend below its picture")
+	}
+}
+
+// Captions refer to panels by their numbers.
+func TestPanelsAreNumbered(t *testing.T) {
+	page := NewPage("t", "")
+	if err := page.Figure("c", named("a"), named("b"), named("c")); err != nil {
+		t.Fatal(err)
+	}
+	if err := page.Figure("c", named("single")); err != nil {
+		t.Fatal(err)
+	}
+	got := string(page.Bytes())
+	for _, want := range []string{"(1) t<", "(2) t<", "(3) t<", `aria-label="(1) t"`, ">t</text>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if svg, err := SVG(named("a"), named("b")); err != nil || !bytes.Contains(svg, []byte("(2) t<")) {
+		t.Errorf("the picture is not numbered, %v", err)
 	}
 }

@@ -67,18 +67,28 @@ func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`</div>`)
 }
 
-// Figure adds figures side by side if there is room, under one caption, and under one legend if they share it: as text
-// of the page, whose font may be wider than the one that a figure leaves room for.
+// Figure adds figures side by side if there is room, under one caption, and under one legend if they share it, else
+// each above its own. Several are numbered.
 func (p *Page) Figure(caption string, figs ...Figure) error {
-	own, shared := shareLegend(figs, true)
+	own, shared := shareLegend(numbered(figs), true)
 	var panels strings.Builder
 	for _, f := range own {
+		names := f.named()
+		f.Series = slices.Clone(f.Series)
+		for k := range f.Series {
+			f.Series[k].Name = ""
+		}
 		svg, err := SVG(f)
 		if err != nil {
 			return err
 		}
+		panels.WriteString(`<div class="panel">`)
 		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`,
 			html.EscapeString(f.Title)), 1))
+		if len(names) > 0 {
+			panels.WriteString(legendHTML(names))
+		}
+		panels.WriteString(`</div>`)
 	}
 	single := ""
 	if len(figs) == 1 {

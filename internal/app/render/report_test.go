@@ -46,7 +46,7 @@ func TestPNGHasTheColoursOfItsSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := img.Bounds(); b.Dx() != 2*Width || b.Dy() != 2*Height {
+	if b := img.Bounds(); b.Dx() != 2*Width || b.Dy() != 2*(Height+legendTop+legendLine) {
 		t.Errorf("size %v", b)
 	}
 	want := Color(3).(color.RGBA)
@@ -115,7 +115,7 @@ func TestNumbersAtTheEdgeOfFloatsAreLeftOut(t *testing.T) {
 	for _, y := range [][]float64{{1e308, 1e308}, {-1e308, 1e308}, {1e-320, 1e308}, {math.MaxFloat64, 5e-324},
 		{math.Inf(1), math.NaN()}, {1, 1e308}} {
 		for _, log := range []bool{false, true} {
-			if _, err := SVG(Figure{LogX: log, LogY: log, LegendFree: true,
+			if _, err := SVG(Figure{LogX: log, LogY: log,
 				Series: []Series{{Name: "a", X: []float64{1, 2}, Y: y, Low: y, High: y}, {X: y, Y: y}}}); err != nil {
 				t.Errorf("%v: %v", y, err)
 			}

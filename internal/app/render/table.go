@@ -28,7 +28,11 @@ type Cell struct {
 	Value float64 // NaN: none
 	Best  bool    // the best of its column, shown bold
 	Mark  bool    // shown with a background: a claim is about this cell
+	Shade float64 // from 0 to 1: the strength of a background
 }
+
+// longCell is how many letters a cell on the left may have in one line.
+const longCell = 30
 
 // Text is a cell of words.
 func Text(format string, args ...any) Cell {
@@ -212,8 +216,14 @@ func (t Table) HTML() string {
 			if c.Mark {
 				class += " mark"
 			}
+			if len([]rune(c.Text)) > longCell && t.left(j) {
+				class += " long"
+			}
 			if class != "" {
 				class = fmt.Sprintf(` class="%s"`, class[1:])
+			}
+			if c.Shade > 0 { // seen through: for a light page and a dark one
+				class += fmt.Sprintf(` style="background:rgba(47,143,196,%.2f)"`, 0.75*min(c.Shade, 1))
 			}
 			fmt.Fprintf(&b, "<%s%s>%s</%s>", tag, class, html.EscapeString(c.Text), tag[:2])
 		}

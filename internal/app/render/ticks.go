@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -121,6 +122,8 @@ func (exponents) Normalize(lo, hi, x float64) float64 {
 // Ticks are the p of all series; one that is too close to the one before has no label.
 func (e exponents) Ticks(lo, hi float64) []plot.Tick {
 	var all []float64
+	least, most := e.of.ends()
+	names := map[float64]string{least: "1", most: "inf"}
 	for _, s := range e.of.Series {
 		for _, piece := range e.of.visible(s) {
 			for _, pt := range piece {
@@ -134,7 +137,7 @@ func (e exponents) Ticks(lo, hi float64) []plot.Tick {
 	for _, p := range slices.Compact(all) {
 		t := plot.Tick{Value: p}
 		if at := e.Normalize(lo, hi, p); at-last > 0.06 {
-			t.Label, last = strconv.FormatFloat(p, 'g', 4, 64), at
+			t.Label, last = cmp.Or(names[p], strconv.FormatFloat(p, 'g', 4, 64)), at
 		}
 		ticks = append(ticks, t)
 	}

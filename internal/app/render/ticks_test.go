@@ -78,7 +78,7 @@ func TestEpochsAreMarkedAtWholeOnes(t *testing.T) {
 }
 
 func TestAFigureByPIsMarkedAtItsExponents(t *testing.T) {
-	f := Figure{ByP: true, Series: []Series{{X: []float64{10, 1.1, 2, 1, 0.5}, Y: []float64{1, 2, 3, 4, 5}},
+	f := Figure{ByP: true, Series: []Series{{X: []float64{10, 1.1, 2, 0.5}, Y: []float64{1, 2, 3, 5}},
 		{X: []float64{2, 2.001, 3}, Y: []float64{1, 2, 3}}}}
 	var got []string
 	for _, tick := range (exponents{f}).Ticks(1.1, 10) {
