@@ -149,6 +149,46 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
+// FuzzTable reads tables of texts with all options, and each again like itself.
+func FuzzTable(f *testing.F) {
+	for _, data := range []string{people, smallCSV, ",a,y\n0,x,1\n1,,0\n", "a;b\n\"x;\"\"y\";no\n-0;yes\n0.0;yes\n",
+		"y,x,y\n1,a,2\n", "a,b,\n1,x,2\n", "1,2\n3,\n", "a,b,a,label\n1,x,2,u\n3,y,?,v\n", "a\tb\n\xff\t1\n\tNA\n"} {
+		for k := range uint8(6) {
+			f.Add([]byte(data), k*41, "", "")
+		}
+	}
+	f.Add([]byte(people), uint8(1), "sex", "age")
+	f.Add([]byte(people), uint8(2), "1", "5")
+	f.Fuzz(func(t *testing.T, data []byte, how uint8, label, drop string) {
+		opt := Options{Bias: how&1 > 0, NoHeader: how&2 > 0, Unlabeled: how&4 > 0, Label: label,
+			Missing: []Missing{"", MissingMean, MissingDrop}[how/8%3]}
+		if drop != "" {
+			opt.Drop = []string{drop}
+		}
+		if how&64 > 0 {
+			opt.Columns, opt.Drop = opt.Drop, nil
+		}
+		anyWindow(t, parseCSV, data, opt)
+		s, err := readCSV(bytes.NewReader(data), "fuzz", opt)
+		if err != nil {
+			return
+		}
+		if err := s.Encoding.Check(); err != nil {
+			t.Fatalf("%+v: %v", s.Encoding, err)
+		}
+		_, d := s.X.Dims()
+		if names := s.Encoding.Features(); !slices.Equal(s.Features, names) && (!opt.Bias || len(names) != d-1) {
+			t.Fatalf("%q, and by the encoding %q", s.Features, names)
+		}
+		if s.Label == "" && !s.Unlabeled {
+			return // a column without a name is known by its number, which may be the name of another
+		}
+		// With Unlabeled a table is read like another without its labels.
+		opt.Unlabeled = false
+		again(t, s, string(data), opt)
+	})
+}
+
 func FuzzNPY(f *testing.F) { fuzzReader(f, readNPY) }
 func FuzzNPZ(f *testing.F) { fuzzReader(f, readNPZ) }
 
