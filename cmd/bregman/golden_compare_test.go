@@ -70,7 +70,7 @@ var newKeys = map[string]bool{
 
 	"objective":  true, // fit: what it looks for; a margin in both sets
 	"multiclass": true, "class_weight": true, "missing": true, "classes": true, "train_r2": true,
-	"effects": true, "scale": true, "encoding": true,
+	"effects": true, "scale": true, "encoding": true, "quality": true,
 	"test": true, "test_log_loss": true, "test_auc": true, "test_r2": true, "test_rmse": true,
 }
 

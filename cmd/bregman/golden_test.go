@@ -484,7 +484,7 @@ func TestErrorMessagesAreAsRecorded(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "home", ".cache"))
 	for name, text := range map[string]string{
 		"good.svm": separable, "empty.svm": "", "ragged.csv": "a,b,label\n1,2,1\n1,2\n", "order.svm": "1 2:1 1:1\n-1 1:1\n",
-		"nan.svm": "1 1:nan\n-1 1:1\n", "text.csv": "a,label\n1,spam\n2,ham\n", "wide.svm": "1 9:1\n-1 1:1\n",
+		"nan.svm": "1 1:nan\n-1 1:1\n", "text.csv": misspelt, "wide.svm": "1 9:1\n-1 1:1\n",
 		"same.svm": "1 1:1\n1 1:2\n", "mixed.svm": "1 1:1\n-1 1:1\n", "notadir": "x", "broken.npz": "PK not a zip",
 		"model.json":  `{"format":"bregman-linear","version":1,"classes":[-1,1],"weights":[[1,2]]}`,
 		"newer.json":  `{"format":"bregman-linear","version":99,"classes":[-1,1],"weights":[[1,2]]}`,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -60,6 +61,14 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
+// misspelt is a table of numbers in which one is a word.
+var misspelt = "a,label\n" + func() (rows string) {
+	for i := range 40 {
+		rows += fmt.Sprintf("%d.5,%d\n", i*i, i%2)
+	}
+	return rows
+}() + "tow,1\n"
+
 const separable = "1 1:2 2:1\n1 1:1 2:3\n-1 1:-1 2:-2\n-1 1:-3 2:0.5\n"
 
 func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
@@ -68,7 +77,7 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		"good.svm": separable, "empty.svm": "", "ragged.csv": "a,b,label\n1,2,1\n1,2\n", "zero.svm": "1 0:1\n-1 1:1\n",
 		"order.svm": "1 2:1 1:1\n-1 1:1\n",
 		"nan.svm":   "1 1:nan\n-1 1:1\n", "inf.csv": "a,label\ninf,1\n2,0\n", "text.svm": "spam 1:1\nham 1:2\n",
-		"text.csv":   "a,label\n1,spam\n2,ham\n",
+		"text.csv":   misspelt,
 		"short.npy":  "\x93NUMPY\x01\x00",
 		"model.json": `{"format":"bregman-linear","version":1,"classes":[-1,1],"weights":[[1,2]]}`,
 		"wide.svm":   "1 9:1\n-1 1:1\n", "notadir": "x", "huge.svm": "1 1:3e300 2:1e300\n-1 1:-1e300 2:2e300\n",
@@ -88,7 +97,7 @@ func TestBadInputGetsOneClearLineAndExitCodeOne(t *testing.T) {
 		{"fit --data nan.svm", "nan.svm:1:5"},
 		{"fit --data inf.csv", "inf.csv:2"},
 		{"fit --data text.svm", "text.svm:1:1"},
-		{"fit --data text.csv", "text.csv:2"},
+		{"fit --data text.csv", "text.csv:42:1"},
 		{"fit --data short.npy", "short.npy"},
 		{"fit --data good.svm --runs notadir", "notadir"},
 		{"fit --data good.svm --runs notadir/below", "notadir"},
@@ -271,7 +280,7 @@ func TestFitPredictRoundTrip(t *testing.T) {
 		t.Errorf("result %v", r)
 	}
 	stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv")...)
-	if code != 0 || stdout != "7\n3\n7\n" || !strings.Contains(stderr, "0.6667") {
+	if code != 0 || stdout != "7\n3\n7\n" || !strings.Contains(stderr, "accuracy 66.67 %") {
 		t.Errorf("predict: exit %d, %q, %q", code, stdout, stderr)
 	}
 	stdout, _, _ = bregman(t, dir, strings.Fields("predict --model model.json --data test.csv --scores --out l.txt "+
@@ -397,7 +406,7 @@ func TestColumnsAreMatchedByName(t *testing.T) {
 		t.Errorf("no label column: exit %d, %q", code, out)
 	}
 	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data other.csv")...); code != 1 ||
-		!strings.Contains(stderr, "lacks columns") {
+		!strings.Contains(stderr, "no columns \"b\"") {
 		t.Errorf("a missing column: exit %d, %q", code, stderr)
 	}
 	if _, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data foreign.csv")...); code != 1 ||

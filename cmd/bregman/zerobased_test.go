@@ -44,7 +44,7 @@ func TestDataThatCountsFromZeroIsReadTheSameEverywhere(t *testing.T) {
 	}
 	// the model stores it
 	_, stderr := run("predict --model zero.json --data with0.svm --out l.txt")
-	if !strings.Contains(stderr, "accuracy 1.0000") {
+	if !strings.Contains(stderr, "accuracy 100.00 %") {
 		t.Errorf("predict: %s", stderr)
 	}
 	// and so does the run
@@ -71,7 +71,7 @@ func TestDataThatCountsFromZeroIsReadTheSameEverywhere(t *testing.T) {
 	}
 	run("margin --data zero.svm --zero-based --out w.npy")
 	_, stderr = run("predict --model w.npy --zero-based --data with0.svm --out l.txt")
-	if !strings.Contains(stderr, "accuracy 1.0000") {
+	if !strings.Contains(stderr, "accuracy 100.00 %") {
 		t.Errorf("predict with npy weights: %s", stderr)
 	}
 	run("data get zero.svm --zero-based --out back.svm")
@@ -131,7 +131,7 @@ func TestAModelOfATableKeepsZeroBased(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	_, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data zero.svm")...)
-	if code != 0 || !strings.Contains(stderr, "accuracy 1.0000") {
+	if code != 0 || !strings.Contains(stderr, "accuracy 100.00 %") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }

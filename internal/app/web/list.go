@@ -175,7 +175,7 @@ func summarise(f *runlog.Folder, id string) summary {
 	if err != nil {
 		return corruptRun(id, err)
 	}
-	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: ps(r), Color: colours(r.P()),
+	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: trials.Ps(r.Settings), Color: colours(r.P()),
 		Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
@@ -192,14 +192,6 @@ func summarise(f *runlog.Folder, id string) summary {
 		*to = number(r.Listed(trials.ListColumns[k]))
 	}
 	return s
-}
-
-// ps are the p of a run: of a finished fit the one that cross-validation chose.
-func ps(r *trials.Run) []float64 {
-	if p := r.P(); p == p {
-		return []float64{p}
-	}
-	return trials.Ps(r.Settings)
 }
 
 // since is how many seconds ago that was, NaN if that is in the future.
