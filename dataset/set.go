@@ -2,8 +2,8 @@
 // knows sets by name: the paper's synthetic ones, and sets of images.
 //
 // It reads svmlight text, CSV and NumPy's .npy and .npz, each also gzipped, and tells them apart by itself. Texts in a
-// CSV become categories, and an Encoding says how, to read another table alike. What it cannot read it refuses with the place in the file and what to do about it;
-// what it returns holds finite numbers only.
+// CSV become categories, and an Encoding says how, to read another table alike. What it cannot read it refuses with the
+// place in the file and what to do about it; what it returns holds finite numbers only.
 package dataset
 
 import (
