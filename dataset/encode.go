@@ -393,8 +393,8 @@ func (p *csv) fits(e *Encoding) error {
 		return nil
 	}
 	widest := slices.MaxFunc(p.feats, func(a, b *column) int { return len(a.texts) - len(b.texts) })
-	return &Error{Name: p.name, Msg: fmt.Sprintf("%s with %d features are too many, and %d are the texts in column %s: --drop %s",
-		plural(p.n, "example"), d, len(widest.texts), quoted(widest.name), p.dropped([]*column{widest}))}
+	return &Error{Name: p.name, Msg: fmt.Sprintf("%s with %d features are too many, and %d are the texts in column %s: "+
+		"--drop %s", plural(p.n, "example"), d, len(widest.texts), quoted(widest.name), p.dropped([]*column{widest}))}
 }
 
 // expand makes the matrix of the cells. Where they are the features already, nothing is copied.

@@ -388,7 +388,8 @@ func TestOptionsOfACSVAreRefusedElsewhere(t *testing.T) {
 		}
 	}
 	wantSet(t, mustRead(t, smallSVM, "a.svm", Options{Missing: MissingMean}), smallX, smallY)
-	wantError(t, smallCSV, "a.csv", Options{Missing: "median"}, `a.csv: --missing "median": choose one of "error", "mean", "drop"`)
+	wantError(t, smallCSV, "a.csv", Options{Missing: "median"},
+		`a.csv: --missing "median": choose one of "error", "mean", "drop"`)
 }
 
 // column writes a table of one column and labels 0 and 1.

@@ -14,14 +14,14 @@ const maxFeatures = 1 << 28
 // Open returns the set that spec names, which is the first of these that there is:
 //
 //   - a file, as Read reads it; "-" is standard input,
-//   - a built-in set, r100 or with a seed r100:7, see Builtin,
+//   - a built-in set, iris, r100 or with a seed r100:7, see Builtin,
 //   - the pixels of an image set that the package images knows by name, from 0 to 1: fashion-mnist are its training
 //     images, fashion-mnist:test its test images, fashion-mnist:4,6 and fashion-mnist:test:4,6 those of some classes.
 //
-// The options say how to read a file; of them, image sets have Bias, and built-in sets, whose labels are absorbed,
-// have none. Reading ends with the context.
+// The options say how to read a file or a built-in table. Of them, image sets have Bias, and sets that are made from a
+// seed, whose labels are absorbed, have none. Reading ends with the context.
 func Open(ctx context.Context, spec string, opt Options) (*Set, error) {
-	s, err := Generate(spec)
+	s, err := Generate(spec, opt)
 	if errors.Is(err, ErrNotBuiltin) {
 		s, err = pixels(spec, opt)
 	}

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
@@ -61,10 +60,15 @@ func (dataSets) JSON() any {
 
 func (dataSets) Print(w io.Writer) {
 	fmt.Fprintln(w, "Tables, for fit, margin and path:")
+	var seeded []string
 	for _, b := range dataset.Builtin {
 		fmt.Fprintf(w, "  %-15s %s\n", b.Name, b.About)
+		if b.Seeded() {
+			seeded = append(seeded, b.Name)
+		}
 	}
-	fmt.Fprint(w, `Each takes a seed: r100:7. Or name a file: svmlight/libsvm text, CSV with a header,
+	fmt.Fprintf(w, "%s take a seed: r100:7. ", strings.Join(seeded, ", "))
+	fmt.Fprint(w, `Or name a file: svmlight/libsvm text, CSV of numbers and texts,
 .npy or .npz with X and y; each also gzipped. "bregman data get r100 --out r100.svm" writes one.
 
 Images, for train:
@@ -84,8 +88,9 @@ Images, for train:
 
 // DataInfo is `bregman data info`.
 type DataInfo struct {
-	Data    string `arg:"" json:"data"`
-	Label   string `placeholder:"NAME" json:"label,omitempty"`
+	Data  string `arg:"" json:"data"`
+	Label string `placeholder:"NAME" json:"label,omitempty"`
+	Table
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 	Sheet   string `placeholder:"FILE" json:"-" role:"output"`
 	Verify  bool   `json:"verify,omitempty"`
@@ -100,7 +105,7 @@ func (*DataInfo) Texts() settings.Texts {
 		About: "What a data set holds.",
 		Help: map[string]string{
 			"data":       "A set that data list names, a data file, a folder of images, or a packed file.",
-			"label":      "CSV column with the labels.",
+			"label":      "CSV column with the labels, by name or number.",
 			"data_dir":   "Where image sets are kept.",
 			"sheet":      "Images: write a sheet of samples, a PNG file.",
 			"verify":     "Packed file: read every picture and check all checksums.",
@@ -113,6 +118,7 @@ func (*DataInfo) Texts() settings.Texts {
 func (*DataInfo) Help() string {
 	return `Examples:
   bregman data info train.csv --label class
+  bregman data info titanic.csv --label Survived --drop Name,Ticket
   bregman data info fashion-sample --sheet sheet.png
   bregman data info pictures.pack --verify`
 }
@@ -129,7 +135,7 @@ func (d *DataInfo) Do(ctx context.Context, env *Env) (Result, error) {
 		}
 		return d.images(ctx, env, s)
 	}
-	s, err := dataset.Open(ctx, d.Data, dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased})
+	s, err := dataset.Open(ctx, d.Data, d.set(dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased}))
 	if err != nil {
 		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images may be npz, too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
@@ -170,10 +176,13 @@ func newTableInfo(s *dataset.Set) tableInfo {
 func (t tableInfo) JSON() any {
 	labels := map[string]int{}
 	for v, k := range t.counts {
-		labels[strconv.FormatFloat(v, 'g', -1, 64)] = k
+		labels[t.ClassName(v)] = k
 	}
 	out := map[string]any{"name": t.Name, "n": t.n, "d": t.d, "entries": t.X.NNZ(), "min": t.min, "max": t.max,
 		"labels": labels, "row_norm_2": linear.Problem{X: t.X}.RowNorm(2), "hash": t.Hash}
+	if len(t.Notes) > 0 {
+		out["notes"] = t.Notes
+	}
 	if t.Indexed {
 		out["zero_based"] = t.ZeroBased
 	}
@@ -187,6 +196,11 @@ func (t tableInfo) Print(w io.Writer) {
 	if t.Label != "" {
 		fmt.Fprintf(w, "  labels in column %q (--label NAME for another)\n", t.Label)
 	}
+	for _, note := range t.Notes {
+		if !strings.HasPrefix(note, "labels are in") { // which was said
+			fmt.Fprintf(w, "  %s\n", note)
+		}
+	}
 	switch {
 	case t.ZeroBased:
 		fmt.Fprintln(w, "  columns counted from 0 (--zero-based)")
@@ -194,19 +208,25 @@ func (t tableInfo) Print(w io.Writer) {
 		fmt.Fprintln(w, "  columns counted from 1 (if the file counts from 0, say --zero-based)")
 	}
 	fmt.Fprintf(w, "  largest row: ‖x‖₂ = %.6g\n", linear.Problem{X: t.X}.RowNorm(2))
+	named := t.Encoding != nil && t.Encoding.Classes != nil
 	switch classes := t.Classes(); {
+	case len(classes) == 1 && named:
+		fmt.Fprintf(w, "  one class only, %s\n", t.ClassName(classes[0]))
 	case len(classes) == 1:
 		fmt.Fprintf(w, "  one label, %v: taken as labels already absorbed\n", classes[0])
-	case len(classes) > 20:
+	case len(classes) > 20 && !named:
 		fmt.Fprintf(w, "  %d different labels from %v to %v: targets of a regression (fit --loss square)\n",
 			len(classes), classes[0], classes[len(classes)-1])
 	default:
 		list := render.Table{Header: []string{"  label", "examples", "share"}}
-		for _, c := range classes {
-			list.Rows = append(list.Rows, []render.Cell{render.Text("  %v", c), render.Text("%d", t.counts[c]),
+		for _, c := range classes[:min(len(classes), mostClasses)] {
+			list.Rows = append(list.Rows, []render.Cell{render.Text("  %s", t.ClassName(c)), render.Text("%d", t.counts[c]),
 				render.Text("%.1f %%", 100*float64(t.counts[c])/float64(t.n))})
 		}
 		fmt.Fprint(w, list.Text())
+		if more := len(classes) - mostClasses; more > 0 {
+			fmt.Fprintf(w, "  and %d more\n", more)
+		}
 	}
 	if t.Hash != "" {
 		fmt.Fprintf(w, "  %s\n", t.Hash)
@@ -224,8 +244,9 @@ func (d *DataInfo) isImages() bool {
 
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data    string `arg:"" json:"data"`
-	Label   string `placeholder:"NAME" json:"label,omitempty"`
+	Data  string `arg:"" json:"data"`
+	Label string `placeholder:"NAME" json:"label,omitempty"`
+	Table
 	Out     string `placeholder:"FILE" json:"out" role:"output"`
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 
@@ -238,7 +259,7 @@ func (*DataGet) Texts() settings.Texts {
 		About: "Fetch a set of images, or write a table as svmlight text.",
 		Help: map[string]string{
 			"data":       "Image set, built-in table as name or name:seed, or a data file to convert.",
-			"label":      "CSV column with the labels.",
+			"label":      "CSV column with the labels, by name or number.",
 			"out":        "svmlight file to write, gzipped if it ends in .gz; - is standard output.",
 			"data_dir":   "Images: where data sets are kept.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
@@ -250,6 +271,7 @@ func (*DataGet) Texts() settings.Texts {
 func (*DataGet) Help() string {
 	return `Examples:
   bregman data get r100:7 --out r100.svm.gz
+  bregman data get iris --out iris.svm
   bregman data get cifar10
   bregman data get fashion-sample:4,6 --out coats-and-shirts.svm
 
@@ -282,9 +304,19 @@ func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckOut(g.Out, Input{"data", g.Data}); err != nil {
 		return nil, err
 	}
-	s, err := dataset.Open(ctx, g.Data, dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased})
+	s, err := dataset.Open(ctx, g.Data, g.set(dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased}))
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range s.Notes {
+		env.Say("%s: %s", s.Name, note)
+	}
+	if s.Encoding != nil && s.Encoding.Classes != nil {
+		var codes []string
+		for k, name := range s.Encoding.Classes {
+			codes = append(codes, fmt.Sprintf("%s is %d", name, k))
+		}
+		env.Say("%s: svmlight text has numbers for labels: %s", s.Name, strings.Join(codes, ", "))
 	}
 	out := svmFile(g.Out, s)
 	return written{out}, out.Save()
