@@ -267,7 +267,6 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 				most = weakerAccuracy
 			}
 			if idle >= most && len(t.Penalty) == 0 {
-				separated = false
 				break
 			}
 		}

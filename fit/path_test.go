@@ -58,8 +58,7 @@ func TestTheBestPenaltyOfThePathIsChosen(t *testing.T) {
 				}
 			}
 			best := r.CV[slices.IndexFunc(r.CV, func(s Score) bool { return s.Chosen })]
-			if s.Accuracy > best.Accuracy || s.Accuracy == best.Accuracy && s.LogLoss != nil && best.LogLoss != nil &&
-				*s.LogLoss < *best.LogLoss {
+			if s.LogLoss != nil && best.LogLoss != nil && *s.LogLoss < *best.LogLoss || s.End && s.Accuracy > best.Accuracy {
 				t.Errorf("%d classes: %+v is better than %+v, which was chosen", classes, s, best)
 			}
 		}
