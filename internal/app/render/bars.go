@@ -47,6 +47,7 @@ func plotBars(p *plot.Plot, bars []Bar) {
 	g := plotter.NewGrid()
 	g.Vertical.Color, g.Horizontal.Width = grid, 0
 	p.Add(g)
+	half := 0.36 * min(1, float64(len(bars))/10)
 	var names []plot.Tick
 	for k, b := range bars {
 		y := float64(len(bars) - 1 - k)
@@ -58,7 +59,7 @@ func plotBars(p *plot.Plot, bars []Bar) {
 		if b.Value < 0 {
 			c = left
 		}
-		p.Add(rectangle(0, y-0.36, b.Value, y+0.36, c))
+		p.Add(rectangle(0, y-half, b.Value, y+half, c))
 	}
 	p.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: p.Y.Min}, {X: 0, Y: p.Y.Max}},
 		LineStyle: draw.LineStyle{Color: ink, Width: 0.8}})

@@ -290,6 +290,9 @@ func (f Figure) plot() (*plot.Plot, error) {
 func (f Figure) scale(a *plot.Axis, k int, log bool) {
 	lo, hi := f.Min[k], f.Max[k]
 	if !(lo < hi) || log && lo <= 0 || math.IsInf(hi-lo, 0) {
+		if k == 0 { // also of points above and below
+			f.Min[1], f.Max[1] = 0, 0
+		}
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, s := range f.Series {
 			for _, y := range [][]float64{s.Y, s.Low, s.High} {
