@@ -27,7 +27,8 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	if err := f.ReadJSON(command.ResultFile, maxFit, &r); err != nil {
 		return err
 	}
-	doc := render.NewDocument(files, fmt.Sprintf("%s: p = %v", filepath.Base(info.Data), r.P), "bregman fit · "+when(info))
+	title := fmt.Sprintf("%s: p = %v", filepath.Base(info.Data), r.P)
+	doc := render.NewDocument(files, title, "bregman fit · "+when(info))
 	t := render.Table{Header: []string{"result", ""}}
 	for _, row := range r.Rows() {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
@@ -106,14 +107,14 @@ func found(r *linearmodel.FitResult) string {
 		columns = "of columns scaled to magnitude 1"
 	}
 	if r.MarginEnd {
-		text := "The model is the end of the path, where the penalty tends to 0: the classifier of largest margin " + columns
+		text := "The model is the end of the path, where the penalty tends to 0: the classifier of largest margin "
 		if r.Intercept {
-			text = "The model is the end of the path, where the penalty tends to 0: the classifier of largest margin with a " +
-				"free intercept, " + columns
+			text += "with a free intercept, "
 		}
+		text += columns
 		if r.Lower != nil && r.Upper != nil && r.Gap != nil {
-			text += fmt.Sprintf(". Certificate: its margin, min y(⟨x, w⟩ + b) for ‖w‖ₚ = 1, is %.8g, and no w and b have more "+
-				"than %.8g: a relative gap of %.2g, proved by a dual solution. It holds for this margin only, with its "+
+			text += fmt.Sprintf(". Certificate: its margin, min y(⟨x, w⟩ + b) for ‖w‖ₚ = 1, is %.8g, and no w and b have "+
+				"more than %.8g: a relative gap of %.2g, proved by a dual solution. It holds for this margin only, with its "+
 				"intercept and columns", *r.Lower, *r.Upper, *r.Gap)
 		}
 		return text + "."
@@ -122,10 +123,10 @@ func found(r *linearmodel.FitResult) string {
 	if r.Intercept {
 		text += ", and a free intercept"
 	}
-	text += fmt.Sprintf(". This is penalty %.3g, on a scale that means the same for every p and data set: at 10 weights do "+
-		"next to nothing, at 1e-6 the penalty does", r.Penalty)
+	text += fmt.Sprintf(". This is penalty %.3g, on a scale that means the same for every p and data set: at 10 weights "+
+		"do next to nothing, at 1e-6 the penalty does", r.Penalty)
 	if r.Excess != nil {
-		text += fmt.Sprintf(". The objective is at most %.2g above the least possible, proved by a dual solution", *r.Excess)
+		text += fmt.Sprintf(". The objective is proved to be at most %.2g above the least possible", *r.Excess)
 	}
 	return text + "."
 }
@@ -178,7 +179,11 @@ func pathSettings(add func(name, format string, args ...any), s *linearmodel.Fit
 	}
 	add("loss", "%s", r.LossName)
 	if len(r.Classes) > 2 {
-		add("several classes", "%s", map[bool]string{true: "one problem", false: "each against the rest"}[r.LossName == "softmax"])
+		how := "each against the rest"
+		if r.LossName == "softmax" {
+			how = "one problem"
+		}
+		add("several classes", "%s", how)
 	}
 	if s.ClassWeight == "balanced" {
 		add("class weights", "balanced")

@@ -57,8 +57,8 @@ func addEffects(doc *render.Document, r *linearmodel.FitResult) error {
 	caption := fmt.Sprintf("The %d largest effects: to the right a feature raises it, to the left it lowers it.",
 		shownEffects)
 	if len(r.Classes) == 2 {
-		caption = fmt.Sprintf("The %d largest effects: to the right a feature speaks for class %s, to the left for class %s.",
-			shownEffects, r.Classes[1], r.Classes[0])
+		caption = fmt.Sprintf("The %d largest effects: to the right a feature speaks for class %s, to the left for "+
+			"class %s.", shownEffects, r.Classes[1], r.Classes[0])
 	}
 	if err := doc.AddFigure("effects", caption, figs...); err != nil {
 		return err
@@ -98,7 +98,8 @@ func classEffects(classes []string, of map[string][]linearmodel.Effect) render.T
 			var names []string
 			for _, e := range of[class] {
 				if e.Effect*sign > 0 && len(names) < eachWay {
-					names = append(names, fmt.Sprintf("%s (%s)", e.Feature, strings.Replace(fmt.Sprintf("%+.3g", e.Effect), "-", "−", 1)))
+					by := strings.Replace(fmt.Sprintf("%+.3g", e.Effect), "-", "−", 1)
+					names = append(names, fmt.Sprintf("%s (%s)", e.Feature, by))
 				}
 			}
 			row = append(row, render.Text("%s", strings.Join(names, ", ")))

@@ -259,14 +259,14 @@ func (c *candidates) rule() string {
 	if n := c.ties(); n > 1 {
 		text += fmt.Sprintf(", which %d reach (marked =)", n)
 	}
-	first := "Of equal ones the least log-loss is chosen, then a penalty before the largest margin"
 	if c.regression {
-		first = "Of equal ones a penalty is chosen before the largest margin"
+		return text + ". Of equal ones the p nearest to 2 is chosen, then the stronger penalty."
 	}
-	text += ". " + first + ", then the p nearest to 2, then the stronger penalty."
+	text += ". Of equal ones the least log-loss is chosen, then a penalty before the largest margin, then the p " +
+		"nearest to 2, then the stronger penalty."
 	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) {
-		text += " But if that is the weakest penalty of the path, and the largest margin of its p is as accurate, the margin " +
-			"is chosen."
+		text += " But if that is the weakest penalty of the path, and the largest margin of its p is as accurate, the " +
+			"margin is chosen."
 	}
 	return text
 }
@@ -327,7 +327,8 @@ func (c *candidates) pathFigures() []render.Figure {
 			}
 		}
 	}
-	ring := render.Series{Name: "chosen", X: []float64{chosen.Penalty}, Y: []float64{c.value(chosen)}, Style: render.Rings}
+	ring := render.Series{Name: "chosen", X: []float64{chosen.Penalty}, Y: []float64{c.value(chosen)},
+		Style: render.Rings}
 	of.Series = append(of.Series, ring)
 	if slices.ContainsFunc(loss.Series, func(s render.Series) bool { return len(s.X) > 0 }) {
 		if chosen.LogLoss != nil {
@@ -366,8 +367,8 @@ func (c *candidates) pathCaption() string {
 		text += fmt.Sprintf(" Accuracies below %.0f %% are in the table only.", least)
 	}
 	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) {
-		text += " The disc at the right end is the largest margin, which the path tends to; it has no log-loss before its " +
-			"probabilities are calibrated."
+		text += " The disc at the right end is the largest margin, which the path tends to; it has no log-loss before " +
+			"its probabilities are calibrated."
 	}
 	if c.folds > 1 {
 		text += fmt.Sprintf(" Band: one standard error over the folds to both sides, for p = %v.", c.chosen().P)
@@ -419,8 +420,8 @@ func (c *candidates) addChoice(doc *render.Document) error {
 	if len(c.ps()) < 2 {
 		return nil
 	}
-	err := doc.AddFigure("cv-p", "(1) With one standard error over the folds to both sides. (2) Below a thousandth of the "+
-		"largest, mean over the folds.", c.byPFigures()...)
+	err := doc.AddFigure("cv-p", "(1) With one standard error over the folds to both sides. (2) Below a thousandth of "+
+		"the largest, mean over the folds.", c.byPFigures()...)
 	doc.AddTables(render.Named{Name: "cv-penalty", Table: c.grid()})
 	return err
 }

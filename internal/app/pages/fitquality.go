@@ -52,8 +52,9 @@ func addQuality(doc *render.Document, r *linearmodel.FitResult) error {
 			continue
 		}
 		doc.SaveTable("confusion_"+file, confusionTable(q, names))
-		if err := doc.AddFigure("confusion_"+file, fmt.Sprintf("Predictions, %s: the darker a square, the larger its share of "+
-			"the examples of its true class.", q.name), confusionFigure(q, names)); err != nil {
+		caption := fmt.Sprintf("Predictions, %s: the darker a square, the larger its share of the examples of its true class.",
+			q.name)
+		if err := doc.AddFigure("confusion_"+file, caption, confusionFigure(q, names)); err != nil {
 			return err
 		}
 		doc.AddTables(each)
@@ -123,12 +124,12 @@ func qualityTable(r *linearmodel.FitResult, all []judged) render.Table {
 		add("log-loss", number(func(c *measure.Classification) *float64 { return c.LogLoss }))
 		add("Brier score", number(func(c *measure.Classification) *float64 { return c.Brier }))
 		add("calibration error", number(func(c *measure.Classification) *float64 { return c.Calibration }))
-		t.Note = "Largest class: the accuracy of always answering it. Balanced: the mean recall of the classes. Of log-loss, " +
-			"Brier score and calibration error less is better. "
+		t.Note = "Largest class: the accuracy of always answering it. Balanced: the mean recall of the classes. Of " +
+			"log-loss, Brier score and calibration error less is better. "
 	}
 	if r.HeldOut != nil {
-		t.Note += "Held out: each example by a model that has not seen it; p and penalty were chosen on these examples, so " +
-			"expect slightly less of new ones."
+		t.Note += "Held out: each example by a model that has not seen it; p and penalty were chosen on these examples, " +
+			"so expect slightly less of new ones."
 	}
 	return t
 }

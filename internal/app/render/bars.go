@@ -68,7 +68,8 @@ func plotBars(p *plot.Plot, bars []Bar) {
 }
 
 func rectangle(x0, y0, x1, y1 float64, c color.Color) *plotter.Polygon {
-	return &plotter.Polygon{XYs: []plotter.XYs{{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}}, Color: c}
+	corners := plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}
+	return &plotter.Polygon{XYs: []plotter.XYs{corners}, Color: c}
 }
 
 // Heat is a matrix of shares from 0 to 1, drawn as squares: the darker, the larger. Its first row is at the top.

@@ -184,8 +184,8 @@ func (l layout) draw(c draw.Canvas) error {
 		if i > 0 && i%l.cols == 0 {
 			top -= Height + l.below[row-1]
 		}
-		tile := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: c.Min.X + col*Width, Y: top - Height},
-			Max: vg.Point{X: c.Min.X + (col+1)*Width, Y: top}}}
+		tile := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: c.Min.X + col*Width, Y: top - Height}, Max: vg.Point{X: c.Min.X + (col+1)*Width, Y: top}}}
 		p, err := f.plot()
 		if err != nil {
 			return fmt.Errorf("figure %q: %w", f.Title, err)
