@@ -24,15 +24,11 @@ const (
 	allEffects  = 6000
 )
 
-// Effects returns for each class the features of the largest effects, the largest first, for a model and the data that
-// it predicts. The intercept is not a feature, and a column that does not vary has no effect. It takes one pass over the
-// rows.
+// Effects returns for each class the features of the largest effects, the largest first, for a model and the data
+// that it predicts. The intercept is not a feature, and a column that does not vary has no effect. It takes one pass
+// over the rows.
 func Effects(m fit.Model, x matrix.Matrix) []Effect {
-	var names []string
-	for _, c := range m.Classes {
-		names = append(names, strconv.FormatFloat(c, 'g', -1, 64))
-	}
-	return effectsOf(m, deviations(x), names)
+	return effectsOf(m, deviations(x))
 }
 
 // effects are those of the fitted model. Data that was scaled in place has the deviations of the scaled columns.
@@ -44,10 +40,11 @@ func (w *fitting) effects() []Effect {
 			dev[j] /= m.Scale.Factor[j]
 		}
 	}
-	return effectsOf(m, dev, w.sum.Classes)
+	return effectsOf(m, dev)
 }
 
-func effectsOf(m fit.Model, deviation []float64, classes []string) []Effect {
+func effectsOf(m fit.Model, deviation []float64) []Effect {
+	classes := m.ClassNames()
 	d := m.Dim()
 	if m.Bias {
 		d--
@@ -57,8 +54,12 @@ func effectsOf(m fit.Model, deviation []float64, classes []string) []Effect {
 	var out []Effect
 	for k, w := range m.Weights {
 		class := ""
-		if len(classes) > 0 && len(classes) == len(m.Classes) {
-			class = classes[min(k+len(classes)-len(m.Weights), len(classes)-1)]
+		switch len(classes) {
+		case 0:
+		case 2:
+			class = classes[1]
+		default:
+			class = classes[k]
 		}
 		var own []Effect
 		for j := range d {
@@ -83,15 +84,17 @@ func featureName(m fit.Model, j int) string {
 	switch {
 	case m.Features != nil:
 		return m.Features[j]
+	case m.Bias && j == m.Dim()-1:
+		return "bias"
 	case m.ZeroBased:
 		return strconv.Itoa(j)
 	}
 	return strconv.Itoa(j + 1)
 }
 
-// deviations are the standard deviations of the columns, in one pass over the rows: by Welford's updates of the mean and
-// of the sum of squares about it. The zeros that a sparse matrix does not hold are c more values of 0: n of them with
-// mean m and sum of squares S become n + c with S + m²·n·c/(n + c).
+// deviations are the standard deviations of the columns, in one pass over the rows: by Welford's updates of the mean
+// and of the sum of squares about it. The zeros that a sparse matrix does not hold are c more values: k entries with
+// mean m and sum of squares S become k + c with S + m²·k·c/(k + c).
 func deviations(x matrix.Matrix) []float64 {
 	n, d := x.Dims()
 	count, mean, square := make([]float64, d), make([]float64, d), make([]float64, d)

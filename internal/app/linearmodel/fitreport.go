@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -144,16 +143,7 @@ func LargestWeights(m fit.Model, most int) render.Table {
 	weight := func(p place) float64 { return m.Weights[p.k][p.j] }
 	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(math.Abs(weight(b)), math.Abs(weight(a))) })
 	for _, p := range at[:min(most, len(at))] {
-		name := strconv.Itoa(p.j + 1)
-		switch {
-		case m.Features != nil:
-			name = m.Features[p.j]
-		case m.Bias && p.j == m.Dim()-1:
-			name = "bias"
-		case m.ZeroBased:
-			name = strconv.Itoa(p.j)
-		}
-		row := []render.Cell{render.Text("%s", name)}
+		row := []render.Cell{render.Text("%s", featureName(m, p.j))}
 		if len(m.Weights) > 1 {
 			row = append(row, render.Text("%s", m.ClassName(m.Classes[p.k])))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -23,17 +24,29 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 		return err
 	}
 	var r linearmodel.FitResult
-	if err := f.ReadJSON(command.ResultFile, maxJSON, &r); err != nil {
+	if err := f.ReadJSON(command.ResultFile, maxFit, &r); err != nil {
 		return err
 	}
-	doc := render.NewDocument(files, fmt.Sprintf("%s: p = %v", filepath.Base(info.Data), r.P), "bregman fit · "+when(info))
+	title := fmt.Sprintf("%s: p = %v", filepath.Base(info.Data), r.P)
+	doc := render.NewDocument(files, title, "bregman fit · "+when(info))
 	t := render.Table{Header: []string{"result", ""}}
 	for _, row := range r.Rows() {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
 	}
 	doc.Section("Result")
-	doc.Tables(t, fitSettings(&s, info))
-	if r.CV != nil {
+	choice := choiceOf(&r)
+	if onPath(&r) {
+		doc.Say("%s", found(&r))
+	}
+	doc.Tables(t, fitSettings(&s, &r, info))
+	if err := addQuality(doc, &r); err != nil {
+		return err
+	}
+	if choice != nil {
+		if err := choice.addChoice(doc); err != nil {
+			return err
+		}
+	} else if r.CV != nil {
 		doc.Section("Cross-validation")
 		tables := []render.Named{{Name: "cv", Table: r.CVTable()}}
 		if len(r.Lambdas()) > 1 {
@@ -44,14 +57,11 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 			return err
 		}
 	}
-	if data, err := f.ReadFile("model.json", maxModel); err == nil {
-		if m, err := fit.DecodeModel(data); err == nil {
-			if t := linearmodel.LargestWeights(m, 50); len(t.Rows) > 0 {
-				doc.Section(t.Title)
-				t.Title = ""
-				doc.AddTables(render.Named{Name: "weights", Table: t})
-			}
-		}
+	if err := addEffects(doc, &r); err != nil {
+		return err
+	}
+	if err := addWeights(doc, f, &r); err != nil {
+		return err
 	}
 	if err := addTrace(doc, f, &s, &r); err != nil {
 		return err
@@ -60,8 +70,69 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	return nil
 }
 
-// fitSettings lists what the fit was asked for.
-func fitSettings(s *linearmodel.Fit, info runlog.Info) render.Table {
+// maxFit is the size of the largest result: it has a confusion matrix.
+const maxFit = 64 << 20
+
+// onPath reports whether the model was looked for on a path of penalties.
+func onPath(r *linearmodel.FitResult) bool { return r.Penalty > 0 || r.MarginEnd }
+
+// addWeights lists the largest weights of a result without effects.
+func addWeights(doc *render.Document, f opened, r *linearmodel.FitResult) error {
+	if len(r.Effects) > 0 {
+		return nil
+	}
+	data, err := f.ReadFile("model.json", maxModel)
+	if err != nil {
+		return nil // a fit that was stopped has none
+	}
+	m, err := fit.DecodeModel(data)
+	if err != nil {
+		return nil
+	}
+	if t := linearmodel.LargestWeights(m, 50); len(t.Rows) > 0 {
+		doc.Section(t.Title)
+		t.Title = ""
+		doc.AddTables(render.Named{Name: "weights", Table: t})
+	}
+	return nil
+}
+
+// found says what a fit on a path has minimised, or which margin it has.
+func found(r *linearmodel.FitResult) string {
+	columns := "of the columns as they are in the data"
+	switch r.Scale {
+	case "std":
+		columns = "of standardised columns"
+	case "max":
+		columns = "of columns scaled to magnitude 1"
+	}
+	if r.MarginEnd {
+		text := "The model is the end of the path, where the penalty tends to 0: the classifier of largest margin "
+		if r.Intercept {
+			text += "with a free intercept, "
+		}
+		text += columns
+		if r.Lower != nil && r.Upper != nil && r.Gap != nil {
+			text += fmt.Sprintf(". Certificate: its margin, min y(⟨x, w⟩ + b) for ‖w‖ₚ = 1, is %.8g, and no w and b have "+
+				"more than %.8g: a relative gap of %.2g, proved by a dual solution. It holds for this margin only, with its "+
+				"intercept and columns", *r.Lower, *r.Upper, *r.Gap)
+		}
+		return text + "."
+	}
+	text := fmt.Sprintf("The model minimises the mean %s loss + (λ/2) ‖w‖ₚ² %s with λ = %.4g", r.LossName, columns, r.LP)
+	if r.Intercept {
+		text += ", and a free intercept"
+	}
+	text += fmt.Sprintf(". This is penalty %.3g, on a scale that means the same for every p and data set: at 10 weights "+
+		"do next to nothing, at 1e-6 the penalty does", r.Penalty)
+	if r.Excess != nil {
+		text += fmt.Sprintf(". The objective is proved to be at most %.2g above the least possible", *r.Excess)
+	}
+	return text + "."
+}
+
+// fitSettings lists what the fit was asked for, as far as it applies.
+func fitSettings(s *linearmodel.Fit, r *linearmodel.FitResult, info runlog.Info) render.Table {
 	t := render.Table{Header: []string{"setting", ""}}
 	add := func(name, format string, args ...any) {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", name), render.Text(format, args...)})
@@ -71,31 +142,90 @@ func fitSettings(s *linearmodel.Fit, info runlog.Info) render.Table {
 	if s.Test != "" {
 		add("test data", "%s", s.Test)
 	}
+	for _, o := range fit.Objectives {
+		if o.Name != fit.Objective(s.Objective) {
+			continue
+		}
+		if onPath(r) && len(r.Classes) == 0 { // a regression has no margin
+			add("objective", "%s: penalty chosen by cross-validation", o.Name)
+		} else {
+			add("objective", "%s: %s", o.Name, o.About)
+		}
+	}
 	add("p", "%s", list(s.P))
+	if onPath(r) {
+		pathSettings(add, s, r)
+	} else {
+		marginSettings(add, s)
+	}
+	add("scale", "%s", cmp.Or(s.Scale, "none"))
+	add("seed", "%d", s.Seed)
+	add("version", "%s", info.Version)
+	return t
+}
+
+// pathSettings are those of a fit on a path.
+func pathSettings(add func(name, format string, args ...any), s *linearmodel.Fit, r *linearmodel.FitResult) {
+	if len(s.Penalty) > 0 {
+		add("penalty", "%s", list(s.Penalty))
+	} else {
+		add("penalty", "a path from 10 to 1e-6")
+	}
+	switch {
+	case r.Folds == 1:
+		add("folds", "a fifth of the examples held out once")
+	case r.Folds > 1:
+		add("folds", "%d", r.Folds)
+	}
+	add("loss", "%s", r.LossName)
+	if len(r.Classes) > 2 {
+		how := "each against the rest"
+		if r.LossName == "softmax" {
+			how = "one problem"
+		}
+		add("several classes", "%s", how)
+	}
+	if s.ClassWeight == "balanced" {
+		add("class weights", "balanced")
+	}
+	if s.NoIntercept {
+		add("intercept", "none")
+	} else {
+		add("intercept", "free")
+	}
+}
+
+// marginSettings are those of a margin, or of a given penalty.
+func marginSettings(add func(name, format string, args ...any), s *linearmodel.Fit) {
 	if len(s.LP) > 0 {
 		add("lambda", "%s", list(s.LP))
+	}
+	if s.L2 > 0 {
+		add("l2", "%v", s.L2)
 	}
 	if s.CV > 0 {
 		add("folds", "%d", s.CV)
 	}
-	add("scale", "%s", cmp.Or(s.Scale, "none"))
 	if s.Soft > 0 {
 		add("soft", "%v", s.Soft)
 	}
 	add("steps, at most", "%d", s.Steps)
-	add("start", "%s", s.Init)
-	add("seed", "%d", s.Seed)
-	add("batch", "%d", s.Batch)
-	add("bias", "%v", s.Bias)
-	add("version", "%s", info.Version)
-	return t
+	if s.Init != "zero" && s.Init != "" {
+		add("start", "%s", s.Init)
+	}
+	if s.Batch > 0 {
+		add("batch", "%d", s.Batch)
+	}
+	if s.Bias {
+		add("constant feature", "yes, its weight counts in the norm")
+	}
 }
 
 // list writes numbers.
 func list(values []float64) string {
 	var out []string
 	for _, v := range values {
-		out = append(out, fmt.Sprint(v))
+		out = append(out, mirror.Exponent(v).String())
 	}
 	return strings.Join(out, ", ")
 }
@@ -113,6 +243,9 @@ func addTrace(doc *render.Document, f opened, s *linearmodel.Fit, r *linearmodel
 	all, err := fit.ReadTraces(f.dir)
 	if err != nil {
 		return err
+	}
+	if len(all) == 0 && onPath(r) { // the largest margin has no trace
+		return nil
 	}
 	accelerated := strings.HasPrefix(r.Method, string(linear.MethodAccelerated))
 	doc.Section("Along the run")
@@ -134,17 +267,22 @@ func addTrace(doc *render.Document, f opened, s *linearmodel.Fit, r *linearmodel
 		c, name := render.Color(float64(r.P)), ""
 		if t.Class != nil { // one curve a class
 			c = render.Color(1.1 + 8.9*math.Pow(float64(k)/float64(max(1, len(all)-1)), 2))
-			name = fmt.Sprintf("class %v", *t.Class)
+			if name = fmt.Sprintf("class %v", *t.Class); len(all) > mostInTable && k > 0 && k < len(all)-1 {
+				name = "" // between the colours of the first and the last
+			}
 		}
 		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c})
-		norm.Series = append(norm.Series, render.Series{X: at, Y: no, Color: c})
-		margin.Series = append(margin.Series, render.Series{X: at, Y: m, Color: c})
+		norm.Series = append(norm.Series, render.Series{Name: name, X: at, Y: no, Color: c})
+		margin.Series = append(margin.Series, render.Series{Name: name, X: at, Y: m, Color: c})
 	}
-	figs := []render.Figure{loss, norm}
-	if s.Loss != "square" {
+	figs, caption := []render.Figure{loss, norm}, "Measured at logarithmically spaced steps."
+	switch {
+	case onPath(r):
+		caption = "A point for each penalty, from strong to the one that was chosen; each fit starts from the one before."
+	case s.Loss != "square":
 		figs = append(figs, margin)
 	}
-	if err := doc.AddFigure("trace", "Measured at logarithmically spaced steps.", figs...); err != nil {
+	if err := doc.AddFigure("trace", caption, figs...); err != nil {
 		return err
 	}
 	doc.SaveTable("trace", trace)
@@ -173,17 +311,15 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 	var p, acc, lo, hi, sparse []float64
 	for _, s := range r.ByP() {
 		p, acc, sparse = append(p, float64(s.P)), append(acc, 100*s.Accuracy), append(sparse, 100*s.Sparsity)
-		lo, hi = append(lo, 100*(s.Accuracy-s.Deviation)), append(hi, 100*(s.Accuracy+s.Deviation))
+		lo = append(lo, 100*max(0, s.Accuracy-s.Deviation))
+		hi = append(hi, 100*min(1, s.Accuracy+s.Deviation))
 	}
 	c := render.Color(2)
-	least, most := slices.Min(lo), slices.Max(hi)
-	room := 0.3*(most-least) + 0.1 // for the legend
 	figs := []render.Figure{
-		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, Min: [2]float64{0, least - room},
-			Max: [2]float64{0, most}, Series: []render.Series{
-				{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
-				{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed},
-				{X: p, Y: hi, Color: c, Style: render.Dashed}}},
+		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, Series: []render.Series{
+			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
+			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed},
+			{X: p, Y: hi, Color: c, Style: render.Dashed}}},
 		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true, Series: []render.Series{
 			{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
 	}
@@ -194,18 +330,14 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 	grid := render.Figure{Title: "Accuracy by lambda", X: "lambda", Y: "%", LogX: true}
 	order := slices.Clone(lambdas)
 	slices.Sort(order)
-	least, most = 100, 0
 	for k := 0; k < len(r.CV); k += len(lambdas) {
 		var y []float64
 		for _, v := range order {
 			y = append(y, 100*r.CV[k+slices.Index(lambdas, v)].Accuracy)
 		}
-		least, most = min(least, slices.Min(y)), max(most, slices.Max(y))
 		col := render.Color(float64(r.CV[k].P))
 		grid.Series = append(grid.Series, render.Series{Name: fmt.Sprintf("p = %v", r.CV[k].P), X: order, Y: y, Color: col},
 			render.Series{X: order, Y: y, Color: col, Style: render.Discs})
 	}
-	room = 0.1*float64(len(p))*(most-least) + 0.1
-	grid.Min, grid.Max = [2]float64{0, least - room}, [2]float64{0, most}
 	return slices.Insert(figs, 1, grid)
 }

@@ -47,6 +47,7 @@ func plotBars(p *plot.Plot, bars []Bar) {
 	g := plotter.NewGrid()
 	g.Vertical.Color, g.Horizontal.Width = grid, 0
 	p.Add(g)
+	half := 0.36 * min(1, float64(len(bars))/10)
 	var names []plot.Tick
 	for k, b := range bars {
 		y := float64(len(bars) - 1 - k)
@@ -58,7 +59,7 @@ func plotBars(p *plot.Plot, bars []Bar) {
 		if b.Value < 0 {
 			c = left
 		}
-		p.Add(rectangle(0, y-0.36, b.Value, y+0.36, c))
+		p.Add(rectangle(0, y-half, b.Value, y+half, c))
 	}
 	p.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: p.Y.Min}, {X: 0, Y: p.Y.Max}},
 		LineStyle: draw.LineStyle{Color: ink, Width: 0.8}})
@@ -67,7 +68,8 @@ func plotBars(p *plot.Plot, bars []Bar) {
 }
 
 func rectangle(x0, y0, x1, y1 float64, c color.Color) *plotter.Polygon {
-	return &plotter.Polygon{XYs: []plotter.XYs{{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}}, Color: c}
+	corners := plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}
+	return &plotter.Polygon{XYs: []plotter.XYs{corners}, Color: c}
 }
 
 // Heat is a matrix of shares from 0 to 1, drawn as squares: the darker, the larger. Its first row is at the top.

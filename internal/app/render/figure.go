@@ -184,8 +184,8 @@ func (l layout) draw(c draw.Canvas) error {
 		if i > 0 && i%l.cols == 0 {
 			top -= Height + l.below[row-1]
 		}
-		tile := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: c.Min.X + col*Width, Y: top - Height},
-			Max: vg.Point{X: c.Min.X + (col+1)*Width, Y: top}}}
+		tile := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+			Min: vg.Point{X: c.Min.X + col*Width, Y: top - Height}, Max: vg.Point{X: c.Min.X + (col+1)*Width, Y: top}}}
 		p, err := f.plot()
 		if err != nil {
 			return fmt.Errorf("figure %q: %w", f.Title, err)
@@ -290,6 +290,9 @@ func (f Figure) plot() (*plot.Plot, error) {
 func (f Figure) scale(a *plot.Axis, k int, log bool) {
 	lo, hi := f.Min[k], f.Max[k]
 	if !(lo < hi) || log && lo <= 0 || math.IsInf(hi-lo, 0) {
+		if k == 0 { // also of points above and below
+			f.Min[1], f.Max[1] = 0, 0
+		}
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, s := range f.Series {
 			for _, y := range [][]float64{s.Y, s.Low, s.High} {

@@ -117,7 +117,8 @@ func TestTextsHaveTheWidthThatTheyHaveRoomFor(t *testing.T) {
 		t.Fatalf("%d texts have a width", len(found))
 	}
 	for _, f := range found {
-		if w, err := strconv.ParseFloat(string(f[1]), 64); string(f[2]) == "ill &amp; WWW" && (err != nil || w < 50 || w > 70) {
+		w, err := strconv.ParseFloat(string(f[1]), 64)
+		if string(f[2]) == "ill &amp; WWW" && (err != nil || w < 50 || w > 70) {
 			t.Errorf("the title is %s wide", f[1])
 		}
 	}
