@@ -67,6 +67,13 @@ func (p *csv) choose() error {
 			p.feats = append(p.feats, p.use(i, len(p.feats)))
 		}
 	}
+	first := map[string]int{}
+	for i, name := range cols { // who reads alike finds columns by name
+		if j, ok := first[name]; ok && (p.used[i] == nil) != (p.used[j] == nil) {
+			return p.calledAlike(j, i)
+		}
+		first[name] = i
+	}
 	if len(p.feats) == 0 {
 		return at(p.name, p.line, 0, "no features: no column is left besides the label")
 	}

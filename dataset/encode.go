@@ -219,7 +219,8 @@ func (p *csv) indexes() {
 			continue
 		}
 		switch {
-		case k == 0 && c.field == 0 && (c.name == "" || c.name == "Unnamed: 0") && len(p.feats) > 1:
+		case k == 0 && c.field == 0 && (c.name == "" || c.name == "Unnamed: 0") && len(p.feats) > 1 &&
+			!slices.Contains(p.cols[1:], c.name): // which could not be told from it
 			p.note("the first column, which has no name and counts the examples, is left out")
 			p.feats = p.feats[1:]
 		case p.n > 2:

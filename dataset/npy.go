@@ -28,7 +28,7 @@ func readNPY(r io.Reader, name string, opt Options) (*Set, error) {
 	if opt.Unlabeled {
 		y = make([]float64, a.Shape[0])
 	}
-	return &Set{Name: name, X: x, Y: y}, nil
+	return &Set{Name: name, X: x, Y: y, Unlabeled: opt.Unlabeled}, nil
 }
 
 // array is a NumPy array whose errors name the file.

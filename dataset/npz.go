@@ -8,10 +8,11 @@ import (
 	"io"
 
 	"github.com/bregman-ml/bregman/internal/npy"
+	"github.com/bregman-ml/bregman/matrix"
 )
 
-// readNPZ reads the arrays X and y of a zip file, in either case. A zip file's contents are listed at its end,
-// so all of it is held in memory while it is read.
+// readNPZ reads the arrays X and y of a zip file, in either case, or a sparse matrix as SciPy writes it, with y. A zip
+// file's contents are listed at its end, so all of it is held in memory while it is read.
 func readNPZ(r io.Reader, name string, opt Options) (*Set, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -22,22 +23,32 @@ func readNPZ(r io.Reader, name string, opt Options) (*Set, error) {
 		return nil, damaged(name, err)
 	}
 	s := &Set{Name: name}
-	err = member(z, name, "X", func(a *array) (err error) {
-		if len(a.Shape) != 2 {
-			return a.fail("shape %s: want two dimensions, examples by features", a.Shape)
-		}
-		x, _, err := a.matrix(false, opt)
+	sparse := isSparseArchive(z)
+	if sparse {
+		var x *matrix.CSR
+		x, err = readSparse(z, name, opt)
 		s.X = x
-		return err
-	})
+	} else {
+		err = member(z, name, "X", func(a *array) (err error) {
+			if len(a.Shape) != 2 {
+				return a.fail("shape %s: want two dimensions, examples by features", a.Shape)
+			}
+			x, _, err := a.matrix(false, opt)
+			s.X = x
+			return err
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	err = member(z, name, "y", func(a *array) (err error) {
-		s.Y, err = a.vector()
-		return err
-	})
-	if err != nil {
+	if hasY := z.Has("y") || z.Has("Y"); !hasY && opt.Unlabeled {
+		n, _ := s.X.Dims()
+		s.Y, s.Unlabeled = make([]float64, n), true
+		return s, nil
+	} else if !hasY && sparse {
+		return nil, &Error{Name: name, Msg: "no array y: scipy.sparse.save_npz saves no labels: save with " + howSparse}
+	}
+	if s.Y, err = vectorOf(z, name, "y"); err != nil {
 		return nil, err
 	}
 	if n, _ := s.X.Dims(); n != len(s.Y) {

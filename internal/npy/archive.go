@@ -37,6 +37,11 @@ func (z *Archive) Names() []string {
 
 func arrayName(f *zip.File) string { return strings.TrimSuffix(f.Name, ".npy") }
 
+// Has reports whether there is an array of exactly this name.
+func (z *Archive) Has(name string) bool {
+	return slices.ContainsFunc(z.zip.File, func(f *zip.File) bool { return arrayName(f) == name })
+}
+
 // Open returns the .npy file of an array, spelt exactly so if there is one, else in the other case.
 func (z *Archive) Open(name string) (io.ReadCloser, error) {
 	var found *zip.File

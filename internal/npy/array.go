@@ -1,9 +1,12 @@
 package npy
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 )
 
 // ErrTooLarge says that an array is larger than its caller allows.
@@ -41,6 +44,46 @@ func Open(r io.Reader) (*Array, error) {
 		return nil, err
 	}
 	return &Array{Header: h, r: r}, nil
+}
+
+// maxText is the longest text that Text reads, in bytes.
+const maxText = 1 << 10
+
+// Text reads an array that is one text, of NumPy's type S or U.
+func Text(r io.Reader) (string, error) {
+	var h Header
+	descr, err := h.read(r)
+	if err != nil {
+		return "", err
+	}
+	kind := strings.TrimLeft(descr, "<>|=")
+	n := -1
+	if kind != "" {
+		n, err = strconv.Atoi(kind[1:])
+	}
+	wide := strings.HasPrefix(kind, "U") // 32 bits a character
+	if wide {
+		n *= 4
+	}
+	if err != nil || n < 0 || n > maxText || !wide && !strings.HasPrefix(kind, "S") || h.Shape.Count() != 1 {
+		return "", badHeader("type %s of shape %s, want one text", quoted(descr), h.Shape)
+	}
+	b := make([]byte, n)
+	if err := full(r, b); err != nil {
+		return "", err
+	}
+	if wide {
+		order := binary.ByteOrder(binary.LittleEndian)
+		if descr[0] == '>' {
+			order = binary.BigEndian
+		}
+		var runes []rune
+		for i := 0; i < n; i += 4 {
+			runes = append(runes, rune(order.Uint32(b[i:])))
+		}
+		b = []byte(string(runes))
+	}
+	return strings.TrimRight(string(b), "\x00"), nil
 }
 
 // piece is how many values are converted at a time.

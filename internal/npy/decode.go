@@ -25,6 +25,10 @@ func (h *Header) decode(dst []float64, raw []byte) {
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(le.Uint32(raw[4*i:])))
 		}
+	case "f2":
+		for i := range dst {
+			dst[i] = half(le.Uint16(raw[2*i:]))
+		}
 	case "i8":
 		for i := range dst {
 			dst[i] = float64(int64(le.Uint64(raw[8*i:])))
@@ -65,4 +69,24 @@ func (h *Header) decode(dst []float64, raw []byte) {
 			}
 		}
 	}
+}
+
+// half is the value of an IEEE 754 half-precision number: 1 bit of sign, 5 of exponent, 10 of mantissa.
+func half(b uint16) float64 {
+	e, m := int(b>>10&31), float64(b&1023)
+	var v float64
+	switch {
+	case e == 0:
+		v = math.Ldexp(m, -24)
+	case e < 31:
+		v = math.Ldexp(1024+m, e-25)
+	case m == 0:
+		v = math.Inf(1)
+	default:
+		return math.NaN()
+	}
+	if b>>15 == 1 {
+		return -v
+	}
+	return v
 }

@@ -89,34 +89,46 @@ const maxHeader = 64 << 10
 
 // ReadHeader reads the magic bytes, the version, a length and then a Python dictionary. The values follow.
 func ReadHeader(r io.Reader) (h Header, err error) {
+	descr, err := h.read(r)
+	if err == nil {
+		err = h.dtype(descr)
+	}
+	if err == nil && h.Shape.Count() < 0 {
+		err = badHeader("shape %s is larger than any file", h.Shape)
+	}
+	return h, err
+}
+
+// read reads a header, and returns the type of the values, which it does not look at.
+func (h *Header) read(r io.Reader) (descr string, err error) {
 	b := make([]byte, len(Magic)+2)
 	if err := full(r, b); err != nil {
-		return h, err
+		return "", err
 	}
 	if string(b[:len(Magic)]) != Magic {
-		return h, badHeader("it does not start with \\x93NUMPY")
+		return "", badHeader("it does not start with \\x93NUMPY")
 	}
 	major, minor := b[len(Magic)], b[len(Magic)+1]
 	size := 4
 	switch {
 	case minor != 0 || major < 1 || major > 3:
-		return h, badHeader("version %d.%d, want 1.0 to 3.0", major, minor)
+		return "", badHeader("version %d.%d, want 1.0 to 3.0", major, minor)
 	case major == 1:
 		size = 2
 	}
 	var n [4]byte
 	if err := full(r, n[:size]); err != nil {
-		return h, err
+		return "", err
 	}
 	length := binary.LittleEndian.Uint32(n[:])
 	if length > maxHeader {
-		return h, badHeader("it claims to be %d bytes long", length)
+		return "", badHeader("it claims to be %d bytes long", length)
 	}
 	b = make([]byte, length)
 	if err := full(r, b); err != nil {
-		return h, err
+		return "", err
 	}
-	return h, h.parse(string(b))
+	return h.parse(string(b))
 }
 
 func full(r io.Reader, b []byte) error {
@@ -128,22 +140,21 @@ func full(r io.Reader, b []byte) error {
 }
 
 // parse reads {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }.
-func (h *Header) parse(s string) error {
+func (h *Header) parse(s string) (descr string, err error) {
 	p := literal{rest: s}
-	var descr string
 	seen := map[string]bool{}
 	p.want("{")
 	for p.err == nil && !p.accept("}") {
 		key := p.str()
 		p.want(":")
 		if p.err == nil && seen[key] {
-			return badHeader("%s occurs twice", quoted(key))
+			return "", badHeader("%s occurs twice", quoted(key))
 		}
 		seen[key] = true
 		switch key {
 		case "descr":
 			if p.peek() == '[' {
-				return ErrStructured
+				return "", ErrStructured
 			}
 			descr = p.str()
 		case "fortran_order":
@@ -152,7 +163,7 @@ func (h *Header) parse(s string) error {
 			h.Shape = p.tuple()
 		default:
 			if p.err == nil {
-				return badHeader("key %s is none of descr, fortran_order and shape", quoted(key))
+				return "", badHeader("key %s is none of descr, fortran_order and shape", quoted(key))
 			}
 		}
 		if !p.accept(",") {
@@ -161,23 +172,17 @@ func (h *Header) parse(s string) error {
 		}
 	}
 	if p.err != nil {
-		return p.err
+		return "", p.err
 	}
 	if strings.TrimSpace(p.rest) != "" {
-		return badHeader("%s after its end", quoted(strings.TrimSpace(p.rest)))
+		return "", badHeader("%s after its end", quoted(strings.TrimSpace(p.rest)))
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
-			return badHeader("no %s", key)
+			return "", badHeader("no %s", key)
 		}
 	}
-	if err := h.dtype(descr); err != nil {
-		return err
-	}
-	if h.Shape.Count() < 0 {
-		return badHeader("shape %s is larger than any file", h.Shape)
-	}
-	return nil
+	return descr, nil
 }
 
 // dtype takes a type such as <f8 apart.
@@ -188,7 +193,7 @@ func (h *Header) dtype(descr string) error {
 	}
 	switch kind {
 	case "b1", "i1", "u1":
-	case "f8", "f4", "i2", "i4", "i8", "u2", "u4", "u8":
+	case "f8", "f4", "f2", "i2", "i4", "i8", "u2", "u4", "u8":
 		if order == "|" {
 			return badHeader("type %s has no byte order", quoted(descr))
 		}
