@@ -105,7 +105,15 @@ func selected(err error) string {
 func newParser() *kong.Kong {
 	return kong.Must(&cli{Sweep: sweep.NewCommands(paper.Library())}, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}), kong.PostBuild(describe))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}), kong.PostBuild(describe),
+		kong.ExplicitGroups(groups))
+}
+
+// groups are the titles under which a long help lists flags.
+var groups = []kong.Group{
+	{Key: "csv", Title: "Columns of a CSV:"},
+	{Key: "svmlight", Title: "svmlight text:"},
+	{Key: "margin", Title: "The largest margin (all but --bias select --objective margin):"},
 }
 
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.

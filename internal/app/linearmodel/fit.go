@@ -36,28 +36,30 @@ type Fit struct {
 	Multiclass  string          `default:"auto" json:"multiclass,omitempty" late:"auto"`
 	ClassWeight string          `default:"none" json:"class_weight,omitempty" late:"none"`
 	NoIntercept bool            `json:"no_intercept,omitempty" late:"false"`
-	Method      string          `default:"auto" json:"method"`
-	L2          float64         `name:"l2" default:"0" json:"l2"`
-	LP          settings.Floats `name:"lp" placeholder:"LAMBDA" json:"lp,omitempty"`
-	Soft        float64         `default:"0" json:"soft"`
 	Scale       string          `default:"auto" json:"scale"`
-	Steps       settings.Count  `default:"100000" json:"steps"`
-	Gap         float64         `default:"0" json:"gap"`
-	LR          float64         `name:"lr" default:"0" json:"lr"`
-	Batch       int             `default:"0" json:"batch"`
-	Init        string          `default:"zero" json:"init" file:""`
 	Seed        uint64          `default:"1" json:"seed" role:"seed"`
-	Bias        bool            `json:"bias"`
-	Layout
-	Float32 bool   `name:"float32" json:"float32,omitempty"`
-	Test    string `placeholder:"FILE" json:"test,omitempty" file:""`
-	Top     int    `default:"10" json:"top"`
-	Out     string `placeholder:"FILE" json:"out,omitempty" role:"output"`
-	Resume  string `required:"" xor:"source" placeholder:"RUN" json:"-"`
-	Runs    string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Test        string          `placeholder:"FILE" json:"test,omitempty" file:""`
+	Top         int             `default:"10" json:"top"`
+	Out         string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Resume      string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
+	Runs        string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	command.Printed
 
-	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
+	Layout
+
+	Float32   bool `name:"float32" group:"svmlight" json:"float32,omitempty"`
+	ZeroBased bool `group:"svmlight" json:"zero_based,omitempty" late:"false"`
+
+	Method string          `default:"auto" group:"margin" json:"method"`
+	Gap    float64         `default:"0" group:"margin" json:"gap"`
+	Soft   float64         `default:"0" group:"margin" json:"soft"`
+	Steps  settings.Count  `default:"100000" group:"margin" json:"steps"`
+	LR     float64         `name:"lr" default:"0" group:"margin" json:"lr"`
+	Batch  int             `default:"0" group:"margin" json:"batch"`
+	Init   string          `default:"zero" group:"margin" json:"init" file:""`
+	LP     settings.Floats `name:"lp" placeholder:"LAMBDA" group:"margin" json:"lp,omitempty"`
+	L2     float64         `name:"l2" default:"0" group:"margin" json:"l2"`
+	Bias   bool            `group:"margin" json:"bias"`
 }
 
 // Texts are the words for its settings.
@@ -65,7 +67,7 @@ func (*Fit) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Train a linear classifier or regression on a table, in a chosen geometry.",
 		Help: map[string]string{
-			"data":      "Training data: svmlight, CSV, npy or npz (also gzipped), or a built-in set such as r100:7.",
+			"data":      "Training data: CSV, svmlight, npy or npz (also gzipped), or a built-in set such as iris or r100:7.",
 			"objective": objectiveHelp(),
 			"p": "Geometry: the exponent p. Near 1: sparse weights, at 1 exactly; 2: Euclidean; large: small bounded " +
 				"weights. Several, or auto for 1,1.2,1.5,2,3,inf: the best on held-out examples. Of a margin above 1, and " +

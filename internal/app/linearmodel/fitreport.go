@@ -128,6 +128,9 @@ func LargestWeights(m fit.Model, most int) render.Table {
 	if len(m.Weights) > 1 {
 		t.Header = []string{"feature", "class", "weight"}
 	}
+	if len(m.Classes) == 2 {
+		t.Title += ", positive for " + m.ClassName(m.Classes[1])
+	}
 	type place struct{ k, j int }
 	var at []place
 	for k, v := range m.Weights {

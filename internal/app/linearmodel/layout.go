@@ -11,11 +11,11 @@ import (
 
 // Layout says how the columns of a CSV become features and labels.
 type Layout struct {
-	Label    string `placeholder:"COLUMN" json:"label,omitempty"`
-	Columns  string `placeholder:"COLUMN,…" json:"columns,omitempty" late:""`
-	Drop     string `placeholder:"COLUMN,…" json:"drop,omitempty" late:""`
-	NoHeader bool   `json:"no_header,omitempty" late:"false"`
-	Missing  string `default:"mean" json:"missing,omitempty" late:"error"`
+	Label    string `group:"csv" placeholder:"COLUMN" json:"label,omitempty"`
+	Columns  string `group:"csv" placeholder:"COLUMN,…" json:"columns,omitempty" late:""`
+	Drop     string `group:"csv" placeholder:"COLUMN,…" json:"drop,omitempty" late:""`
+	NoHeader bool   `group:"csv" json:"no_header,omitempty" late:"false"`
+	Missing  string `group:"csv" default:"mean" json:"missing,omitempty" late:"error"`
 }
 
 // Texts are the words for them.
