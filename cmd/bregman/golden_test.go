@@ -44,7 +44,7 @@ const goldenRoot = "testdata/v1"
 var goldenSets = []string{"67def19", "8146c92"}
 
 // goldenLast is the set that today's program matches but for newKeys. Its api/forms is newer: networks, units and all
-// engines became choices there.
+// engines became choices there, and fit has objectives and columns.
 const goldenLast = "8146c92"
 
 // goldenCase is a command line and what came of it.

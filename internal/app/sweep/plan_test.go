@@ -175,7 +175,7 @@ func parse(job string, values map[string]string) (command.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.Parse(values)
+	return k.ParseStored(values)
 }
 
 func TestAMistakeIsNamedWithItsLine(t *testing.T) {
