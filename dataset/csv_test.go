@@ -61,7 +61,7 @@ func TestCSVErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{"a,b,y\n1,2,3\n1,2\n", "", ":3: 2 fields, but the header has 3: every line needs one field a column"},
 		{"a,b,y\n1,2,3,4\n", "", ":2: 4 fields, but the header has 3: every line needs one field a column"},
 		{"a,b,y\n1,x\n", "", ":2: 2 fields, but the header has 3: every line needs one field a column"},
-		{"a,b,y\n1,2,\"3\n", "", `:2:5: field 3 ("y"): a quote that does not end on its line: close it`},
+		{"a,b,y\n1,2,\"3\n", "", `:2:5: field 3 ("y"): a quote that does not end: close it`},
 		{"a,b,y\n\"1,5\",2,3\n", "", `:2:1: field 1 ("a"): "1,5" is not a number: write decimals with a point, such as ` +
 			`0.5, and thousands without a sign`},
 		{"a,b,y\n1,,3\n", "", `:2:3: field 2 ("b"): 1 missing value in column b: --missing mean fills them in, --missing drop ` +
@@ -80,7 +80,7 @@ func TestCSVErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{"1,2,3\n4,5,6\n", "", ":1: the first line is all numbers: put a line with the names of the columns before it, " +
 			"or say --no-header"},
 		{"label\n1\n", "", ":1: only one column: a CSV has features and a label, parted by commas, semicolons or tabs"},
-		{"a,\"b,y\n1,2,3\n", "", ":1:3: field 2: a quote that does not end on its line: close it"},
+		{"a,\"b,y\n1,2,3\n", "", ":1:3: field 2: a quote that does not end: close it"},
 		{"a,\"b\"c,y\n1,2,3\n", "", ":1:6: field 2: text after a closing quote: double the quotes inside a name"},
 	} {
 		wantError(t, c.data, "a.csv", Options{Label: c.label}, "a.csv"+c.want)

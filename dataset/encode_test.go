@@ -443,15 +443,34 @@ func TestTextsThatAreNoCategoriesAreRefusedWithTheWayOut(t *testing.T) {
 
 func TestTextsMayHoldSeparatorsAndQuotes(t *testing.T) {
 	for data, want := range map[string][]string{
-		"a,label\n\"x, y\",1\n\"say \"\"no\"\"\",0\n5\" pipe,1\n": {`5" pipe`, `say "no"`, "x, y"},
-		"\ufeffa;label\r\nx;1\r\n\"y;z\" ;0\r\n w ;1\r\n":         {"w", "x", "y;z"},
-		"a\tlabel\nx y\t1\n\"t\tu\"\t0\nv\t1\n":                   {"t\tu", "v", "x y"},
-		"a,label\nk\xf6ln,1\nköln,0\nbonn,1\nessen,0\n":           {"bonn", "essen", "köln"}, // Latin-1 is understood
+		"a,label\n\"x, y\",1\n\"say \"\"no\"\"\",0\n5\" pipe,1\n":  {`5" pipe`, `say "no"`, "x, y"},
+		"\ufeffa;label\r\nx;1\r\n\"y;z\" ;0\r\n w ;1\r\n":          {"w", "x", "y;z"},
+		"a\tlabel\nx y\t1\n\"t\tu\"\t0\nv\t1\n":                    {"t\tu", "v", "x y"},
+		"\"a\r\n(cm)\",label\n\"one\ntwo\n\nthree\",1\nx,0\ny,1\n": {"one two three", "x", "y"},
+		"a,label\nk\xf6ln,1\nköln,0\nbonn,1\nessen,0\n":            {"bonn", "essen", "köln"}, // Latin-1 is understood
 	} {
 		s := mustRead(t, data, "a.csv", Options{})
 		if got := s.Encoding.Columns[0].Categories; !slices.Equal(got, want) {
 			t.Errorf("%q has the categories %q, want %q", data, got, want)
 		}
+	}
+}
+
+func TestLinesAreCountedOverTextsOfSeveral(t *testing.T) {
+	wantError(t, "a,label\n\"x\ny\",1\n\"z\n\",\"1\n\nu,1,1\n", "a.csv", Options{}, `a.csv:5:3: field 2 ("label"): a quote `+
+		`that does not end: close it`)
+	wantError(t, "a,label\n\"x\ny\",1\nu,1,1\n", "a.csv", Options{},
+		`a.csv:4: 3 fields, but the header has 2: every line needs one field a column`)
+	wantError(t, "a,b,label\n1,\"x"+strings.Repeat("\n1,x,0", 20_000), "a.csv", Options{Drop: []string{"b"}},
+		`a.csv:2:3: field 2 ("b"): a quote that does not end: close it`)
+	wantError(t, "a,label,b\n1,0,\"x"+strings.Repeat("\n1,0,x", 20_000), "a.csv", Options{Drop: []string{"b"}},
+		`a.csv:2:5: field 3 ("b"): a quote that does not end: close it`)
+}
+
+func TestOneClassOfTextIsNotTwo(t *testing.T) {
+	if _, _, err := mustRead(t, "a,label\n1,yes\n2,yes\n", "a.csv", Options{}).Signs(); err == nil ||
+		err.Error() != `a.csv: one class only, "yes": want examples of two` {
+		t.Errorf("%v", err)
 	}
 }
 
