@@ -17,19 +17,20 @@ import (
 // Its cells become numbers at once: a text becomes a code, which is its place in a dictionary of the column. What the
 // codes mean is settled when all is read, see encode.go.
 type csv struct {
-	name  string
-	opt   Options
-	sep   byte
-	cols  []string
-	uses  []use     // what each field of a line is for
-	used  []*column // by field; nil where it is unused
-	feats []*column // the columns of rows
-	label *column   // nil: there are no labels
-	rows  *table
-	y     []float64
-	line  int
-	n     int   // examples, complete and kept
-	left  []int // which of all lines with examples were left out, counted from 0
+	name   string
+	opt    Options
+	sep    byte
+	cols   []string
+	uses   []use     // what each field of a line is for
+	used   []*column // by field; nil where it is unused
+	feats  []*column // the columns of rows
+	label  *column   // nil: there are no labels
+	rows   *table
+	y      []float64
+	line   int
+	quotes bool  // there are some in the window of the text
+	n      int   // examples, complete and kept
+	left   []int // which of all lines with examples were left out, counted from 0
 
 	missing Missing
 	lacking int // examples with missing values
@@ -63,6 +64,7 @@ func parseCSV(t *text, name string, opt Options) (*Set, error) {
 	if opt.Like != nil {
 		p.missing, p.opt.NoHeader = opt.Like.Missing, opt.Like.NoHeader
 	}
+	p.look(t)
 	for {
 		line, err := p.next(t)
 		switch {
@@ -72,10 +74,12 @@ func parseCSV(t *text, name string, opt Options) (*Set, error) {
 			return nil, failed(name, p.line, err)
 		case len(bytes.TrimSpace(line)) == 0 && (p.sep != '\t' || len(line) == 0):
 			continue
-		case bytes.IndexByte(line, '"') >= 0:
+		case p.quotes && bytes.IndexByte(line, '"') >= 0:
 			err = p.quoted(t, line)
-		default:
+		case p.cols == nil:
 			err = p.take(line)
+		default:
+			err = p.row(line)
 		}
 		if err != nil {
 			return nil, err
@@ -169,8 +173,12 @@ func (p *csv) next(t *text) ([]byte, error) {
 		}
 		seen = len(b)
 		t.more()
+		p.look(t)
 	}
 }
+
+// look notes whether there are quotes in what is to be read next. Most tables have none.
+func (p *csv) look(t *text) { p.quotes = bytes.IndexByte(t.unread(), '"') >= 0 }
 
 // header takes the column names and chooses the labels and features among them.
 func (p *csv) header(line string) error {
