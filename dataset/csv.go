@@ -146,7 +146,8 @@ const endless = "a quote that does not end: close it"
 func (p *csv) open(line []byte) int {
 	for i := 0; i < len(line); i++ {
 		start := p.blanks(line, i)
-		if i = p.end(line, i); i == len(line) && start < i && line[start] == '"' && bytes.Count(line[start:], []byte(`"`))%2 == 1 {
+		i = p.end(line, i)
+		if i == len(line) && start < i && line[start] == '"' && bytes.Count(line[start:], []byte(`"`))%2 == 1 {
 			return start
 		}
 	}
@@ -183,7 +184,8 @@ func (p *csv) look(t *text) { p.quotes = bytes.IndexByte(t.unread(), '"') >= 0 }
 // header takes the column names and chooses the labels and features among them.
 func (p *csv) header(line string) error {
 	p.sep = separator(line)
-	if p.opt.NoHeader && p.sep == ',' && strings.Contains(line, ";") && strings.Count(line, ";") >= strings.Count(line, ",") {
+	if p.opt.NoHeader && p.sep == ',' && strings.Contains(line, ";") && strings.Count(line,
+		";") >= strings.Count(line, ",") {
 		p.sep = ';' // 1,5;2,5 has commas in its numbers
 	}
 	var cols []string
@@ -427,7 +429,8 @@ func (p *csv) token(line []byte, i, field int) (tok []byte, next int, err error)
 		return nil, 0, err
 	}
 	if len(tok) > longest {
-		return nil, 0, p.fail(place{p.line, i + 1}, field, "a text of %d bytes, want at most %d: is a quote missing?", len(tok),
+		return nil, 0, p.fail(place{p.line, i + 1}, field,
+			"a text of %d bytes, want at most %d: is a quote missing?", len(tok),
 			longest)
 	}
 	return p.trim(tok), next, nil
@@ -473,13 +476,14 @@ type place struct{ line, col int }
 
 // fail is an error about a field.
 func (p *csv) fail(where place, field int, format string, args ...any) error {
-	return at(p.name, where.line, where.col, "field %d (%s): %s", field+1, quoted(p.cols[field]), fmt.Sprintf(format, args...))
+	return at(p.name, where.line, where.col, "field %d (%s): %s", field+1, quoted(p.cols[field]),
+		fmt.Sprintf(format, args...))
 }
 
 func (p *csv) ragged(line []byte) error {
 	if p.opt.NoHeader {
-		return at(p.name, p.line, 0, "%d fields, but the first line has %d: every line needs one field a column", p.width(line),
-			len(p.cols))
+		return at(p.name, p.line, 0, "%d fields, but the first line has %d: every line needs one field a column",
+			p.width(line), len(p.cols))
 	}
 	return at(p.name, p.line, 0, "%d fields, but the header has %d: every line needs one field a column", p.width(line),
 		len(p.cols))

@@ -64,8 +64,9 @@ func TestCSVErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{"a,b,y\n1,2,\"3\n", "", `:2:5: field 3 ("y"): a quote that does not end: close it`},
 		{"a,b,y\n\"1,5\",2,3\n", "", `:2:1: field 1 ("a"): "1,5" is not a number: write decimals with a point, such as ` +
 			`0.5, and thousands without a sign`},
-		{"a,b,y\n1,,3\n", "", `:2:3: field 2 ("b"): 1 missing value in column b: --missing mean fills them in, --missing drop ` +
-			`leaves out 1 of 1 example`},
+		{"a,b,y\n1,,3\n", "",
+			`:2:3: field 2 ("b"): 1 missing value in column b: --missing mean fills them in, --missing drop ` +
+				`leaves out 1 of 1 example`},
 		{"a,b,y\n1,2,inf\n", "", `:2:5: field 3 ("y"): label: inf is not finite: fill in missing values or drop the example`},
 		{"a,b,y\n-1e999,2,3\n", "", `:2:1: field 1 ("a"): "-1e999" is too large for a 64-bit float: scale the data`},
 		{"a;b;y\n0,5;1;2\n", "", `:2:1: field 1 ("a"): "0,5" is not a number: write decimals with a point, such as 0.5, ` +
