@@ -70,6 +70,31 @@ func BenchmarkReadCSV(b *testing.B) {
 	}
 }
 
+// BenchmarkReadTexts reads a table of which every other column has one of ten texts.
+func BenchmarkReadTexts(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	text := []byte("a,b,c,d,e,f,g,h,label\n")
+	for len(text) < 16<<20 {
+		for j := range 8 {
+			if j%2 == 0 {
+				text = append(text, "category "...)
+				text = strconv.AppendInt(text, int64(rng.IntN(10)), 10)
+			} else {
+				text = strconv.AppendFloat(text, rng.NormFloat64(), 'g', 10, 64)
+			}
+			text = append(text, ',')
+		}
+		text = append(text, []string{"yes\n", "no\n"}[rng.IntN(2)]...)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ReadFrom(bytes.NewReader(text), "bench.csv", Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkReadNPY(b *testing.B) {
 	const n, d = 20_000, 100
 	double, single, bytes8 := make([]float64, n*d), make([]float32, n*d), make([]uint8, n*d)

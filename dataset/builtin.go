@@ -98,7 +98,8 @@ func (g Generator) table(opt Options) (*Set, error) {
 	if opt.NoHeader {
 		return nil, &Error{Name: g.Name, Msg: "--no-header: this table has a header: leave it out"}
 	}
-	if opt.Label == "" && opt.Like == nil && !slices.Contains(opt.Drop, g.label) && !slices.Contains(opt.Columns, g.label) {
+	used := slices.Contains(opt.Drop, g.label) || slices.Contains(opt.Columns, g.label)
+	if opt.Label == "" && opt.Like == nil && !used {
 		opt.Label = g.label
 	}
 	data, err := tables.ReadFile("tables/" + g.Name + ".csv.gz")

@@ -25,7 +25,6 @@ type column struct {
 	unknown  int    // values that are none of the categories of like
 	example  string // one of them
 	fill     []float64
-	isIndex  bool // it counts the examples and has no name
 }
 
 // spot is a text and where it stands.
@@ -287,8 +286,8 @@ func (p *csv) numbered(label int) (map[string][]int, error) {
 		shift = -1
 	}
 	if shift < 0 {
-		return nil, at(p.name, p.line, 0, "%d columns, but the table of the model has %d: without a header columns are known by "+
-			"their place", len(p.cols), e.Width)
+		return nil, at(p.name, p.line, 0, "%d columns, but the table of the model has %d: without a header columns are "+
+			"known by their place", len(p.cols), e.Width)
 	}
 	for k := 1; k <= e.Width; k++ {
 		i := k - 1

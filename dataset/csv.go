@@ -5,30 +5,32 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 // csv reads a table under a line of column names. Fields are parted by commas, semicolons or tabs, whichever the header
-// has most of, and may stand in quotes; a field does not go on over a line's end.
+// has most of, and may stand in quotes; those in quotes may hold separators and line ends.
 //
 // Its cells become numbers at once: a text becomes a code, which is its place in a dictionary of the column. What the
 // codes mean is settled when all is read, see encode.go.
 type csv struct {
-	name  string
-	opt   Options
-	sep   byte
-	cols  []string
-	uses  []use     // what each field of a line is for
-	used  []*column // by field; nil where it is unused
-	feats []*column // the columns of rows
-	label *column   // nil: there are no labels
-	rows  *table
-	y     []float64
-	line  int
-	n     int   // examples, complete and kept
-	left  []int // which of all lines with examples were left out, counted from 0
+	name   string
+	opt    Options
+	sep    byte
+	cols   []string
+	uses   []use     // what each field of a line is for
+	used   []*column // by field; nil where it is unused
+	feats  []*column // the columns of rows
+	label  *column   // nil: there are no labels
+	rows   *table
+	y      []float64
+	line   int
+	quotes bool  // there are some in the window of the text
+	n      int   // examples, complete and kept
+	left   []int // which of all lines with examples were left out, counted from 0
 
 	missing Missing
 	lacking int // examples with missing values
@@ -62,6 +64,7 @@ func parseCSV(t *text, name string, opt Options) (*Set, error) {
 	if opt.Like != nil {
 		p.missing, p.opt.NoHeader = opt.Like.Missing, opt.Like.NoHeader
 	}
+	p.look(t)
 	for {
 		line, err := p.next(t)
 		switch {
@@ -71,10 +74,10 @@ func parseCSV(t *text, name string, opt Options) (*Set, error) {
 			return nil, failed(name, p.line, err)
 		case len(bytes.TrimSpace(line)) == 0 && (p.sep != '\t' || len(line) == 0):
 			continue
+		case p.quotes && bytes.IndexByte(line, '"') >= 0:
+			err = p.quoted(t, line)
 		case p.cols == nil:
-			if err = p.header(string(line)); err == nil && p.opt.NoHeader {
-				err = p.row(line)
-			}
+			err = p.take(line)
 		default:
 			err = p.row(line)
 		}
@@ -82,6 +85,73 @@ func parseCSV(t *text, name string, opt Options) (*Set, error) {
 			return nil, err
 		}
 	}
+}
+
+// take reads the header or an example.
+func (p *csv) take(line []byte) error {
+	if p.cols != nil {
+		return p.row(line)
+	}
+	err := p.header(string(line))
+	if err == nil && p.opt.NoHeader {
+		err = p.row(line)
+	}
+	return err
+}
+
+// quoted is take for a line with quotes, which continues on the next if one of them is open at its end.
+func (p *csv) quoted(t *text, line []byte) error {
+	if p.cols == nil {
+		p.sep = separator(string(line))
+	}
+	if p.open(line) < 0 {
+		return p.take(line)
+	}
+	begin, first := p.line, len(line)
+	whole := slices.Clone(line)
+	for {
+		next, err := p.next(t)
+		if err == io.EOF || err == nil && len(whole)-first > longest {
+			return p.unclosed(begin, whole)
+		}
+		if err != nil {
+			return failed(p.name, p.line, err)
+		}
+		whole = append(append(whole, '\n'), next...)
+		if bytes.IndexByte(next, '"') >= 0 && p.open(whole) < 0 {
+			break
+		}
+	}
+	end := p.line
+	p.line = begin
+	err := p.take(whole)
+	p.line = end
+	return err
+}
+
+// unclosed is the error about a quote that never ends. The text begins with the line of the number.
+func (p *csv) unclosed(number int, text []byte) error {
+	start := p.open(text)
+	field := p.width(text) - 1
+	where := place{number + bytes.Count(text[:start], []byte("\n")), start - bytes.LastIndexByte(text[:start], '\n')}
+	if field < len(p.cols) {
+		return p.fail(where, field, endless)
+	}
+	return at(p.name, where.line, where.col, "field %d: "+endless, field+1)
+}
+
+const endless = "a quote that does not end: close it"
+
+// open returns where a quote stands that is not closed by the end of a line, or −1.
+func (p *csv) open(line []byte) int {
+	for i := 0; i < len(line); i++ {
+		start := p.blanks(line, i)
+		i = p.end(line, i)
+		if i == len(line) && start < i && line[start] == '"' && bytes.Count(line[start:], []byte(`"`))%2 == 1 {
+			return start
+		}
+	}
+	return -1
 }
 
 // next returns the next line without its end, and io.EOF after the last.
@@ -104,13 +174,18 @@ func (p *csv) next(t *text) ([]byte, error) {
 		}
 		seen = len(b)
 		t.more()
+		p.look(t)
 	}
 }
+
+// look notes whether there are quotes in what is to be read next. Most tables have none.
+func (p *csv) look(t *text) { p.quotes = bytes.IndexByte(t.unread(), '"') >= 0 }
 
 // header takes the column names and chooses the labels and features among them.
 func (p *csv) header(line string) error {
 	p.sep = separator(line)
-	if p.opt.NoHeader && p.sep == ',' && strings.Contains(line, ";") && strings.Count(line, ";") >= strings.Count(line, ",") {
+	if p.opt.NoHeader && p.sep == ',' && strings.Contains(line, ";") && strings.Count(line,
+		";") >= strings.Count(line, ",") {
 		p.sep = ';' // 1,5;2,5 has commas in its numbers
 	}
 	var cols []string
@@ -192,7 +267,7 @@ func (p *csv) fields(line string) (cols []string, err error) {
 			for ; ; end++ {
 				k := strings.IndexByte(line[end:], '"')
 				if k < 0 {
-					return nil, at(p.name, p.line, i+1, "field %d: a quote that does not end on its line: close it", len(cols)+1)
+					return nil, at(p.name, p.line, i+1, "field %d: "+endless, len(cols)+1)
 				}
 				if end += k + 1; end == len(line) || line[end] != '"' {
 					break
@@ -219,8 +294,11 @@ func (p *csv) fields(line string) (cols []string, err error) {
 	}
 }
 
-// valid is s as UTF-8. Bytes that are not are taken for Latin-1, which most other files are in.
+// valid is s as UTF-8 of one line. Bytes that are not UTF-8 are taken for Latin-1, which most other files are in.
 func valid(s string) string {
+	if strings.ContainsAny(s, "\r\n") {
+		s = strings.Join(strings.Fields(s), " ")
+	}
 	if utf8.ValidString(s) {
 		return s
 	}
@@ -351,7 +429,8 @@ func (p *csv) token(line []byte, i, field int) (tok []byte, next int, err error)
 		return nil, 0, err
 	}
 	if len(tok) > longest {
-		return nil, 0, p.fail(place{p.line, i + 1}, field, "a text of %d bytes, want at most %d: is a quote missing?", len(tok),
+		return nil, 0, p.fail(place{p.line, i + 1}, field,
+			"a text of %d bytes, want at most %d: is a quote missing?", len(tok),
 			longest)
 	}
 	return p.trim(tok), next, nil
@@ -367,7 +446,7 @@ func (p *csv) inQuotes(line []byte, i, field int) (tok []byte, next int, err err
 			if p.width(line) != len(p.cols) {
 				return nil, 0, p.ragged(line)
 			}
-			return nil, 0, p.fail(place{p.line, i + 1}, field, "a quote that does not end on its line: close it")
+			return nil, 0, p.fail(place{p.line, i + 1}, field, endless)
 		}
 		if end += k + 1; end == len(line) || line[end] != '"' {
 			break
@@ -397,13 +476,14 @@ type place struct{ line, col int }
 
 // fail is an error about a field.
 func (p *csv) fail(where place, field int, format string, args ...any) error {
-	return at(p.name, where.line, where.col, "field %d (%s): %s", field+1, quoted(p.cols[field]), fmt.Sprintf(format, args...))
+	return at(p.name, where.line, where.col, "field %d (%s): %s", field+1, quoted(p.cols[field]),
+		fmt.Sprintf(format, args...))
 }
 
 func (p *csv) ragged(line []byte) error {
 	if p.opt.NoHeader {
-		return at(p.name, p.line, 0, "%d fields, but the first line has %d: every line needs one field a column", p.width(line),
-			len(p.cols))
+		return at(p.name, p.line, 0, "%d fields, but the first line has %d: every line needs one field a column",
+			p.width(line), len(p.cols))
 	}
 	return at(p.name, p.line, 0, "%d fields, but the header has %d: every line needs one field a column", p.width(line),
 		len(p.cols))

@@ -61,11 +61,12 @@ func TestCSVErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{"a,b,y\n1,2,3\n1,2\n", "", ":3: 2 fields, but the header has 3: every line needs one field a column"},
 		{"a,b,y\n1,2,3,4\n", "", ":2: 4 fields, but the header has 3: every line needs one field a column"},
 		{"a,b,y\n1,x\n", "", ":2: 2 fields, but the header has 3: every line needs one field a column"},
-		{"a,b,y\n1,2,\"3\n", "", `:2:5: field 3 ("y"): a quote that does not end on its line: close it`},
+		{"a,b,y\n1,2,\"3\n", "", `:2:5: field 3 ("y"): a quote that does not end: close it`},
 		{"a,b,y\n\"1,5\",2,3\n", "", `:2:1: field 1 ("a"): "1,5" is not a number: write decimals with a point, such as ` +
 			`0.5, and thousands without a sign`},
-		{"a,b,y\n1,,3\n", "", `:2:3: field 2 ("b"): 1 missing value in column b: --missing mean fills them in, --missing drop ` +
-			`leaves out 1 of 1 example`},
+		{"a,b,y\n1,,3\n", "",
+			`:2:3: field 2 ("b"): 1 missing value in column b: --missing mean fills them in, --missing drop ` +
+				`leaves out 1 of 1 example`},
 		{"a,b,y\n1,2,inf\n", "", `:2:5: field 3 ("y"): label: inf is not finite: fill in missing values or drop the example`},
 		{"a,b,y\n-1e999,2,3\n", "", `:2:1: field 1 ("a"): "-1e999" is too large for a 64-bit float: scale the data`},
 		{"a;b;y\n0,5;1;2\n", "", `:2:1: field 1 ("a"): "0,5" is not a number: write decimals with a point, such as 0.5, ` +
@@ -80,7 +81,7 @@ func TestCSVErrorsSayWhereAndWhatToDo(t *testing.T) {
 		{"1,2,3\n4,5,6\n", "", ":1: the first line is all numbers: put a line with the names of the columns before it, " +
 			"or say --no-header"},
 		{"label\n1\n", "", ":1: only one column: a CSV has features and a label, parted by commas, semicolons or tabs"},
-		{"a,\"b,y\n1,2,3\n", "", ":1:3: field 2: a quote that does not end on its line: close it"},
+		{"a,\"b,y\n1,2,3\n", "", ":1:3: field 2: a quote that does not end: close it"},
 		{"a,\"b\"c,y\n1,2,3\n", "", ":1:6: field 2: text after a closing quote: double the quotes inside a name"},
 	} {
 		wantError(t, c.data, "a.csv", Options{Label: c.label}, "a.csv"+c.want)

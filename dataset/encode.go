@@ -107,7 +107,7 @@ func (p *csv) settle() error {
 func (p *csv) settleLabels() error {
 	c := p.label
 	if c.missing > 0 {
-		return p.fail(c.missedAt, c.field, "%s missing: fill them in, or leave out those examples with --missing drop",
+		return p.fail(c.missedAt, c.field, "%s missing: fill in labels, or leave out those examples with --missing drop",
 			isAre(c.missing, "label"))
 	}
 	if c.codes == nil {
@@ -126,8 +126,8 @@ func (p *csv) settleLabels() error {
 		return p.fail(c.first.place, c.field, "label: %s", p.amongNumbers(c, words, all))
 	}
 	if k := len(c.texts); k > max(manyClasses, len(p.y)/4) {
-		return &Error{Name: p.name, Msg: fmt.Sprintf("column %s looks like no label: it has %d different texts in %s: choose "+
-			"another with --label NAME, of %s", quoted(c.name), k, plural(len(p.y), "example"), some(p.cols))}
+		return &Error{Name: p.name, Msg: fmt.Sprintf("column %s looks like no label: it has %d different texts in %s: "+
+			"choose another with --label NAME, of %s", quoted(c.name), k, plural(len(p.y), "example"), some(p.cols))}
 	}
 	order := c.sort()
 	for i, y := range p.y {
@@ -339,17 +339,19 @@ func (p *csv) tellMissing() error {
 		p.note("%s in %s %s filled in with the mean", plural(total, "missing value"), of, are(total))
 		return nil
 	case p.opt.Like != nil:
-		return p.fail(where.missedAt, where.field, "%s in %s, and the model does not say what stands for them: fill them in, or "+
-			"fit it with --missing mean", plural(total, "missing value"), of)
+		return p.fail(where.missedAt, where.field,
+			"%s in %s, and the model does not say what stands for them: fill them in, or "+
+				"fit it with --missing mean", plural(total, "missing value"), of)
 	}
-	return p.fail(where.missedAt, where.field, "%s in %s: --missing mean fills them in, --missing drop leaves out %d of %s",
+	return p.fail(where.missedAt, where.field,
+		"%s in %s: --missing mean fills them in, --missing drop leaves out %d of %s",
 		plural(total, "missing value"), by, p.lacking, plural(p.n, "example"))
 }
 
 // settleLike checks what was read like another table.
 func (p *csv) settleLike() error {
 	if c := p.label; c != nil && c.missing > 0 && p.missing != MissingDrop {
-		return p.fail(c.missedAt, c.field, "%s missing: fill them in, or leave those lines out", isAre(c.missing, "label"))
+		return p.fail(c.missedAt, c.field, "%s missing: fill in labels, or leave those lines out", isAre(c.missing, "label"))
 	}
 	for _, c := range p.feats {
 		if c.unknown > 0 {

@@ -17,7 +17,8 @@ const people = "age,sex,port,adult,survived\n22,male,S,true,no\n38,female,C,true
 
 func TestTextsBecomeCategoriesAndClasses(t *testing.T) {
 	s := mustRead(t, people, "p.csv", Options{Bias: true})
-	wantSet(t, s, [][]float64{{22, 1, 0, 0, 1, 1, 1}, {38, 0, 1, 0, 0, 1, 1}, {2, 0, 0, 1, 0, 0, 1}, {26, 0, 0, 0, 1, 1, 1}},
+	wantSet(t, s, [][]float64{{22, 1, 0, 0, 1, 1, 1}, {38, 0, 1, 0, 0, 1, 1},
+		{2, 0, 0, 1, 0, 0, 1}, {26, 0, 0, 0, 1, 1, 1}},
 		[]float64{0, 1, 1, 0})
 	want := []string{"age", "sex=male", "port=C", "port=Q", "port=S", "adult=true", "bias"}
 	if !slices.Equal(s.Features, want) {
@@ -245,8 +246,9 @@ func TestLikeWithoutAHeaderGoesByPlace(t *testing.T) {
 	if !short.Unlabeled {
 		t.Errorf("a table without the labels has labels: %+v", short)
 	}
-	wantError(t, "y,7\n", "b.csv", like, "b.csv:1: 2 columns, but the table of the model has 4: without a header columns are "+
-		"known by their place")
+	wantError(t, "y,7\n", "b.csv", like,
+		"b.csv:1: 2 columns, but the table of the model has 4: without a header columns are "+
+			"known by their place")
 }
 
 func TestWhatLikeCannotPlaceIsFilledInOrRefused(t *testing.T) {
@@ -265,21 +267,27 @@ func TestWhatLikeCannotPlaceIsFilledInOrRefused(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{"age,sex,port,adult\n1,male,X,true\n", strict, `:2:8: field 3 ("port"): "X" is none of the categories of the model: ` +
-			`"C", "Q", "S"`},
-		{"age,sex,port,adult\n1,male,,true\n", strict, `:2:8: field 3 ("port"): 1 missing value in column port, and the model ` +
-			`does not say what stands for them: fill them in, or fit it with --missing mean`},
-		{"age,sex,port,adult\nold,male,S,true\n", like, `:2:1: field 1 ("age"): "old" is not a number: write decimals such as ` +
-			`0.5 or 1e-3`},
+		{"age,sex,port,adult\n1,male,X,true\n", strict,
+			`:2:8: field 3 ("port"): "X" is none of the categories of the model: ` +
+				`"C", "Q", "S"`},
+		{"age,sex,port,adult\n1,male,,true\n", strict,
+			`:2:8: field 3 ("port"): 1 missing value in column port, and the model ` +
+				`does not say what stands for them: fill them in, or fit it with --missing mean`},
+		{"age,sex,port,adult\nold,male,S,true\n", like,
+			`:2:1: field 1 ("age"): "old" is not a number: write decimals such as ` +
+				`0.5 or 1e-3`},
 		{"age,port\n1,S\n", like, `:1: no columns "sex", "adult", which the model needs: the file has "age", "port"`},
-		{"age,sex,port,adult,survived\n1,male,S,true,maybe\n", like, `:2:15: field 5 ("survived"): label "maybe" is none of ` +
-			`the classes of the model: "no", "yes"`},
+		{"age,sex,port,adult,survived\n1,male,S,true,maybe\n", like,
+			`:2:15: field 5 ("survived"): label "maybe" is none of ` +
+				`the classes of the model: "no", "yes"`},
 		{"age,sex,port,adult,survived\n1,male,S,true,no\n1,male,S,true,\n", like, `:3:15: field 5 ("survived"): 1 label is ` +
-			`missing: fill them in, or leave those lines out`},
-		{"1,2\n3,4\n", like, ":1: the first line is all numbers: put a line with the names of the columns before it, or say " +
-			"--no-header"},
-		{people, Options{Like: like.Like, Label: "sex"}, `:1: column "sex" is a feature of the model: name another column of ` +
-			`labels with --label`},
+			`missing: fill in labels, or leave those lines out`},
+		{"1,2\n3,4\n", like,
+			":1: the first line is all numbers: put a line with the names of the columns before it, or say " +
+				"--no-header"},
+		{people, Options{Like: like.Like, Label: "sex"},
+			`:1: column "sex" is a feature of the model: name another column of ` +
+				`labels with --label`},
 		{people, Options{Like: &Encoding{}}, ": the model does not say how to read it: the encoding has no columns"},
 	} {
 		wantError(t, c.data, "q.csv", c.opt, "q.csv"+c.want)
@@ -288,8 +296,9 @@ func TestWhatLikeCannotPlaceIsFilledInOrRefused(t *testing.T) {
 
 func TestMissingValuesAreAnErrorFilledInOrLeftOut(t *testing.T) {
 	const data = "a,b,label\n1,x,1\n,y,0\n3,NA,1\nnull,y,0\n"
-	wantError(t, data, "a.csv", Options{}, `a.csv:3:1: field 1 ("a"): 3 missing values in 2 columns (a 2, b 1): --missing `+
-		`mean fills them in, --missing drop leaves out 3 of 4 examples`)
+	wantError(t, data, "a.csv", Options{},
+		`a.csv:3:1: field 1 ("a"): 3 missing values in 2 columns (a 2, b 1): --missing `+
+			`mean fills them in, --missing drop leaves out 3 of 4 examples`)
 	s := mustRead(t, data, "a.csv", Options{Missing: MissingMean})
 	wantSet(t, s, [][]float64{{1, 0}, {2, 1}, {3, 2. / 3}, {2, 1}}, []float64{1, 0, 1, 0})
 	wantNotes(t, s, "the texts in column b are 1 feature",
@@ -319,8 +328,9 @@ func TestMissingValuesAreAnErrorFilledInOrLeftOut(t *testing.T) {
 func TestMissingLabelsAreLeftOutOrRefused(t *testing.T) {
 	const data = "a,label\n1,x\n2,\n3,y\n"
 	for _, m := range []Missing{MissingError, MissingMean} {
-		wantError(t, data, "a.csv", Options{Missing: m}, `a.csv:3:3: field 2 ("label"): 1 label is missing: fill them in, or `+
-			`leave out those examples with --missing drop`)
+		wantError(t, data, "a.csv", Options{Missing: m},
+			`a.csv:3:3: field 2 ("label"): 1 label is missing: fill in labels, or `+
+				`leave out those examples with --missing drop`)
 	}
 	wantSet(t, mustRead(t, data, "a.csv", Options{Missing: MissingDrop}), [][]float64{{1}, {3}}, []float64{0, 1})
 }
@@ -370,8 +380,9 @@ func TestColumnsAreChosenByNameOrNumber(t *testing.T) {
 		{Options{Label: "a", Columns: []string{"a"}}, `column "a" is named by --label and by --columns: choose one`},
 		{Options{Drop: []string{"a"}, Columns: []string{"a"}}, `column "a" is named by --columns and by --drop: choose one`},
 		{Options{Drop: []string{"a", "b", "c"}}, `no features: no column is left besides the label`},
-		{Options{Columns: []string{"a", "b", "c", "label"}}, `no column is left for the label: name fewer with --columns or ` +
-			`--drop`},
+		{Options{Columns: []string{"a", "b", "c", "label"}},
+			`no column is left for the label: name fewer with --columns or ` +
+				`--drop`},
 	} {
 		wantError(t, data, "a.csv", c.opt, "a.csv:1: "+c.want)
 	}
@@ -410,10 +421,12 @@ func TestTextsThatAreNoCategoriesAreRefusedWithTheWayOut(t *testing.T) {
 	}
 	spoilt := slices.Clone(numbers)
 	spoilt[7], spoilt[90] = "7 kg", "unknown"
-	wantError(t, oneColumn(spoilt), "a.csv", Options{}, `a.csv:9:1: field 1 ("a b"): "7 kg" is not a number in a column of `+
-		`numbers, where 2 of 200 are none: correct it, or --drop "a b"`)
-	wantError(t, oneColumn(names), "a.csv", Options{}, `a.csv:2:1: 1 column with too many different texts for 200 examples, `+
-		`"a b" (200 texts, such as "name 0"): names are no features: --drop "a b"`)
+	wantError(t, oneColumn(spoilt), "a.csv", Options{},
+		`a.csv:9:1: field 1 ("a b"): "7 kg" is not a number in a column of `+
+			`numbers, where 2 of 200 are none: correct it, or --drop "a b"`)
+	wantError(t, oneColumn(names), "a.csv", Options{},
+		`a.csv:2:1: 1 column with too many different texts for 200 examples, `+
+			`"a b" (200 texts, such as "name 0"): names are no features: --drop "a b"`)
 	several := "id,Name,Ticket,label\n"
 	for i := range 150 {
 		several += fmt.Sprintf("%d.5,n%d,t%d,%d\n", i, i, i, i%2)
@@ -425,8 +438,9 @@ func TestTextsThatAreNoCategoriesAreRefusedWithTheWayOut(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&classes, "%d.5,c%d\n", i, i)
 	}
-	wantError(t, classes.String(), "a.csv", Options{}, `a.csv: column "label" looks like no label: it has 40 different texts `+
-		`in 40 examples: choose another with --label NAME, of "a", "label"`)
+	wantError(t, classes.String(), "a.csv", Options{},
+		`a.csv: column "label" looks like no label: it has 40 different texts `+
+			`in 40 examples: choose another with --label NAME, of "a", "label"`)
 	few := []string{"1", "2", "many", "3"}
 	if s := mustRead(t, oneColumn(few), "a.csv", Options{}); len(s.Features) != 4 {
 		t.Errorf("%q", s.Features)
@@ -443,15 +457,35 @@ func TestTextsThatAreNoCategoriesAreRefusedWithTheWayOut(t *testing.T) {
 
 func TestTextsMayHoldSeparatorsAndQuotes(t *testing.T) {
 	for data, want := range map[string][]string{
-		"a,label\n\"x, y\",1\n\"say \"\"no\"\"\",0\n5\" pipe,1\n": {`5" pipe`, `say "no"`, "x, y"},
-		"\ufeffa;label\r\nx;1\r\n\"y;z\" ;0\r\n w ;1\r\n":         {"w", "x", "y;z"},
-		"a\tlabel\nx y\t1\n\"t\tu\"\t0\nv\t1\n":                   {"t\tu", "v", "x y"},
-		"a,label\nk\xf6ln,1\nköln,0\nbonn,1\nessen,0\n":           {"bonn", "essen", "köln"}, // Latin-1 is understood
+		"a,label\n\"x, y\",1\n\"say \"\"no\"\"\",0\n5\" pipe,1\n":  {`5" pipe`, `say "no"`, "x, y"},
+		"\ufeffa;label\r\nx;1\r\n\"y;z\" ;0\r\n w ;1\r\n":          {"w", "x", "y;z"},
+		"a\tlabel\nx y\t1\n\"t\tu\"\t0\nv\t1\n":                    {"t\tu", "v", "x y"},
+		"\"a\r\n(cm)\",label\n\"one\ntwo\n\nthree\",1\nx,0\ny,1\n": {"one two three", "x", "y"},
+		"a,label\nk\xf6ln,1\nköln,0\nbonn,1\nessen,0\n":            {"bonn", "essen", "köln"}, // Latin-1 is understood
 	} {
 		s := mustRead(t, data, "a.csv", Options{})
 		if got := s.Encoding.Columns[0].Categories; !slices.Equal(got, want) {
 			t.Errorf("%q has the categories %q, want %q", data, got, want)
 		}
+	}
+}
+
+func TestLinesAreCountedOverTextsOfSeveral(t *testing.T) {
+	wantError(t, "a,label\n\"x\ny\",1\n\"z\n\",\"1\n\nu,1,1\n", "a.csv", Options{},
+		`a.csv:5:3: field 2 ("label"): a quote `+
+			`that does not end: close it`)
+	wantError(t, "a,label\n\"x\ny\",1\nu,1,1\n", "a.csv", Options{},
+		`a.csv:4: 3 fields, but the header has 2: every line needs one field a column`)
+	wantError(t, "a,b,label\n1,\"x"+strings.Repeat("\n1,x,0", 20_000), "a.csv", Options{Drop: []string{"b"}},
+		`a.csv:2:3: field 2 ("b"): a quote that does not end: close it`)
+	wantError(t, "a,label,b\n1,0,\"x"+strings.Repeat("\n1,0,x", 20_000), "a.csv", Options{Drop: []string{"b"}},
+		`a.csv:2:5: field 3 ("b"): a quote that does not end: close it`)
+}
+
+func TestOneClassOfTextIsNotTwo(t *testing.T) {
+	if _, _, err := mustRead(t, "a,label\n1,yes\n2,yes\n", "a.csv", Options{}).Signs(); err == nil ||
+		err.Error() != `a.csv: one class only, "yes": want examples of two` {
+		t.Errorf("%v", err)
 	}
 }
 

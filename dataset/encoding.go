@@ -10,7 +10,7 @@ import (
 // Encoding says how the columns of a table became features and labels: what a model keeps to read another table alike.
 type Encoding struct {
 	Label    string   `json:"label,omitempty"`     // name of the column of labels; "": there is none
-	Classes  []string `json:"classes,omitempty"`   // texts of the labels, by the code 0, 1, … in Y; nil: labels are numbers
+	Classes  []string `json:"classes,omitempty"`   // texts of the labels, by their code 0, 1, … in Y; nil: numbers
 	NoHeader bool     `json:"no_header,omitempty"` // the columns are known by their numbers, counted from 1
 	Width    int      `json:"width,omitempty"`     // without a header: how many columns the file had, used or not
 	Missing  Missing  `json:"missing,omitempty"`

@@ -40,6 +40,34 @@ func ExampleReadFrom() {
 	// [1 -1] [1 2]
 }
 
+func ExampleEncoding() {
+	train := strings.NewReader("size,colour,kind\n1,red,apple\n2,,apple\n3,green,pear\n2,yellow,pear\n")
+	s, err := dataset.ReadFrom(train, "train.csv", dataset.Options{Missing: dataset.MissingMean})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Features, s.Y, s.Encoding.Classes)
+	fmt.Println(strings.Join(s.Notes, "\n"))
+
+	later := strings.NewReader("colour,size\ngreen,2.5\nblue,1\n") // no labels, and another order
+	s, err = dataset.ReadFrom(later, "later.csv", dataset.Options{Like: s.Encoding})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, x := s.X.Row(0)
+	fmt.Println(x, s.Unlabeled)
+	fmt.Println(strings.Join(s.Notes, "\n"))
+	// Output:
+	// [size colour=green colour=red colour=yellow] [0 0 1 1] [apple pear]
+	// labels are in column "kind", the last one (--label NAME for another)
+	// the texts in column colour are 3 features
+	// 1 missing value in column colour is filled in with the mean
+	// [2.5 1 0 0] true
+	// 1 value of column colour is none of the categories of the model, such as "blue": taken as missing
+}
+
 func ExampleError() {
 	_, err := dataset.ReadFrom(strings.NewReader("+1 1:0.5\n-1 0:2\n"), "data.svm", dataset.Options{})
 	fmt.Println(err)

@@ -153,7 +153,8 @@ func FuzzCSV(f *testing.F) {
 // FuzzTable reads tables of texts with all options, and each again like itself.
 func FuzzTable(f *testing.F) {
 	for _, data := range []string{people, smallCSV, ",a,y\n0,x,1\n1,,0\n", "a;b\n\"x;\"\"y\";no\n-0;yes\n0.0;yes\n",
-		"y,x,y\n1,a,2\n", "a,b,\n1,x,2\n", "1,2\n3,\n", "a,b,a,label\n1,x,2,u\n3,y,?,v\n", "a\tb\n\xff\t1\n\tNA\n"} {
+		"y,x,y\n1,a,2\n", "a,b,\n1,x,2\n", "1,2\n3,\n", "a,b,a,label\n1,x,2,u\n3,y,?,v\n", "a\tb\n\xff\t1\n\tNA\n",
+		"a,b\n\"x\ny\",1\nz,0\n"} {
 		for k := range uint8(6) {
 			f.Add([]byte(data), k*41, "", "")
 		}

@@ -97,8 +97,8 @@ func sparseShape(z *npy.Archive, file string) (n, d int, err error) {
 	}
 	whole := func(v float64) bool { return v >= 0 && v <= math.MaxInt32-1 && v == math.Trunc(v) }
 	if len(shape) != 2 || !whole(shape[0]) || !whole(shape[1]) {
-		return 0, 0, &Error{Name: file, Msg: fmt.Sprintf("array shape: %s: want two whole numbers below 2147483647, examples "+
-			"and features", listed(shape))}
+		return 0, 0, &Error{Name: file, Msg: fmt.Sprintf("array shape: %s: want two whole numbers below 2147483647, "+
+			"examples and features", listed(shape))}
 	}
 	switch n, d = int(shape[0]), int(shape[1]); {
 	case n == 0:

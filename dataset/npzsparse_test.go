@@ -33,7 +33,8 @@ func TestSparseMatricesOfSciPyAreRead(t *testing.T) {
 		wantSet(t, s, want, []float64{1, -1, 1})
 	}
 	s := mustOpen(t, "testdata/scipy-y.npz", Options{Bias: true, Cols: 7})
-	wantSet(t, s, [][]float64{{0, 1.5, 0, -2, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 1}, {3, 0, 0.25, 0, 0, 0, 1}}, []float64{1, -1, 1})
+	wantSet(t, s, [][]float64{{0, 1.5, 0, -2, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 1}, {3, 0, 0.25, 0, 0, 0, 1}},
+		[]float64{1, -1, 1})
 	_, err := Open(t.Context(), "testdata/scipy-bsr.npz", Options{})
 	if err == nil || err.Error() != `testdata/scipy-bsr.npz: a sparse matrix in format "bsr": save X.tocsr()` {
 		t.Errorf("bsr: %v", err)

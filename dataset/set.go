@@ -55,6 +55,9 @@ func (s *Set) ClassName(y float64) string { return s.Encoding.ClassName(y) }
 func (s *Set) Signs() (y []float64, classes []float64, err error) {
 	classes = s.Classes()
 	switch {
+	case s.Encoding != nil && len(s.Encoding.Classes) == 1:
+		return nil, nil, &Error{Name: s.Name, Msg: fmt.Sprintf("one class only, %s: want examples of two",
+			quoted(s.Encoding.Classes[0]))}
 	case len(classes) == 0:
 		return nil, nil, &Error{Name: s.Name, Msg: noExamples}
 	case len(classes) > 2:
