@@ -320,8 +320,9 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
 			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed},
 			{X: p, Y: hi, Color: c, Style: render.Dashed}}},
-		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true, Series: []render.Series{
-			{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
+		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true,
+			Max: [2]float64{0, max(1, slices.Max(sparse))}, Series: []render.Series{
+				{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
 	}
 	lambdas := r.Lambdas()
 	if len(lambdas) < 2 {

@@ -306,8 +306,11 @@ func (c *candidates) pathFigures() []render.Figure {
 		for _, s := range c.onPath(p) {
 			curve.X, curve.Y = append(curve.X, s.Penalty), append(curve.Y, c.value(s))
 			if low, high := c.band(s); p == chosen.P && !math.IsNaN(low) {
-				if cut && high > least {
+				if cut {
 					low = max(low, least)
+				}
+				if cut && c.value(s) < least {
+					low, high = math.NaN(), math.NaN()
 				}
 				curve.Low, curve.High = append(curve.Low, low), append(curve.High, high)
 			}
@@ -402,11 +405,13 @@ func (c *candidates) byPFigures() []render.Figure {
 	chosen := c.chosen()
 	best.Series = append(best.Series, render.Series{Name: "chosen", X: []float64{float64(chosen.P)},
 		Y: []float64{c.value(chosen)}, Style: render.Rings})
+	near := render.Figure{Title: "Weights near 0", X: "p", Y: "% of the weights", ByP: true}
+	near.Max[1] = max(1, slices.Max(append(sparse, 0)))
 	grey := render.Fade(render.Color(math.NaN()), 0.4)
 	best.Series = slices.Insert(best.Series, 0, render.Series{X: p, Y: value, Color: grey, Style: render.Dotted})
-	return []render.Figure{best, {Title: "Weights near 0", X: "p", Y: "% of the weights", ByP: true,
-		Series: []render.Series{{X: at, Y: sparse, Color: grey, Style: render.Dotted},
-			{X: at, Y: sparse, Color: render.Color(math.NaN()), Style: render.Discs}}}}
+	near.Series = []render.Series{{X: at, Y: sparse, Color: grey, Style: render.Dotted},
+		{X: at, Y: sparse, Color: render.Color(math.NaN()), Style: render.Discs}}
+	return []render.Figure{best, near}
 }
 
 // addChoice shows how p and the penalty were chosen.
