@@ -85,7 +85,8 @@ func TestThePageOfAPathWithTwoClasses(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"tables/cv.csv", "tables/cv-penalty.csv", "tables/quality.csv",
-		"tables/confusion_test.csv", "tables/classes_held_out.csv", "tables/effects.csv", "figures/cv.svg",
+		"tables/confusion_test.csv", "tables/classes_held_out.csv", "tables/effects.csv", "tables/weights.csv",
+		"figures/cv.svg",
 		"figures/cv-p.png", "figures/effects.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			t.Error(err)
