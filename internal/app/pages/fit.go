@@ -60,9 +60,7 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	if err := addEffects(doc, &r); err != nil {
 		return err
 	}
-	if err := addWeights(doc, f, &r); err != nil {
-		return err
-	}
+	addWeights(doc, f, &r)
 	if err := addTrace(doc, f, &s, &r); err != nil {
 		return err
 	}
@@ -76,25 +74,27 @@ const maxFit = 64 << 20
 // onPath reports whether the model was looked for on a path of penalties.
 func onPath(r *linearmodel.FitResult) bool { return r.Penalty > 0 || r.MarginEnd }
 
-// addWeights lists the largest weights of a result without effects.
-func addWeights(doc *render.Document, f opened, r *linearmodel.FitResult) error {
-	if len(r.Effects) > 0 {
-		return nil
-	}
+// addWeights writes the largest weights, and shows them if the effects of the features are not known.
+func addWeights(doc *render.Document, f opened, r *linearmodel.FitResult) {
 	data, err := f.ReadFile("model.json", maxModel)
 	if err != nil {
-		return nil // a fit that was stopped has none
+		return // a fit that was stopped has none
 	}
 	m, err := fit.DecodeModel(data)
 	if err != nil {
-		return nil
+		return
 	}
-	if t := linearmodel.LargestWeights(m, 50); len(t.Rows) > 0 {
-		doc.Section(t.Title)
-		t.Title = ""
+	t := linearmodel.LargestWeights(m, 50)
+	title := t.Title
+	t.Title = ""
+	switch {
+	case len(t.Rows) == 0:
+	case len(r.Effects) > 0:
+		doc.SaveTable("weights", t)
+	default:
+		doc.Section(title)
 		doc.AddTables(render.Named{Name: "weights", Table: t})
 	}
-	return nil
 }
 
 // found says what a fit on a path has minimised, or which margin it has.
@@ -320,8 +320,9 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
 			{Name: "one deviation between folds", X: p, Y: lo, Color: c, Style: render.Dashed},
 			{X: p, Y: hi, Color: c, Style: render.Dashed}}},
-		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true, Series: []render.Series{
-			{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
+		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true,
+			Max: [2]float64{0, max(1, slices.Max(sparse))}, Series: []render.Series{
+				{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
 	}
 	lambdas := r.Lambdas()
 	if len(lambdas) < 2 {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/linearmodel"
@@ -54,11 +55,13 @@ func addEffects(doc *render.Document, r *linearmodel.FitResult) error {
 		}
 		figs = append(figs, f)
 	}
-	caption := fmt.Sprintf("The %d largest effects: to the right a feature raises it, to the left it lowers it.",
-		shownEffects)
+	caption := "To the right a feature raises it, to the left it lowers it."
 	if len(r.Classes) == 2 {
-		caption = fmt.Sprintf("The %d largest effects: to the right a feature speaks for class %s, to the left for "+
-			"class %s.", shownEffects, r.Classes[1], r.Classes[0])
+		caption = fmt.Sprintf("To the right a feature speaks for class %s, to the left for class %s.", r.Classes[1],
+			r.Classes[0])
+	}
+	if slices.ContainsFunc(classes, func(c string) bool { return len(of[c]) > shownEffects }) {
+		caption += fmt.Sprintf(" The %d largest effects.", shownEffects)
 	}
 	if err := doc.AddFigure("effects", caption, figs...); err != nil {
 		return err

@@ -28,7 +28,7 @@ func choiceOf(r *linearmodel.FitResult) *candidates {
 	return &candidates{all: r.CV, folds: r.Folds, regression: r.CV[0].RMSE != nil}
 }
 
-// value is what candidates are compared by: the accuracy in %, or the error of a regression.
+// value is the accuracy in %, or the error of a regression.
 func (c *candidates) value(s fit.Score) float64 {
 	switch {
 	case c.regression && s.RMSE == nil:
@@ -77,13 +77,13 @@ func (c *candidates) chosen() fit.Score {
 	return c.all[max(0, slices.IndexFunc(c.all, func(s fit.Score) bool { return s.Chosen }))]
 }
 
-// tied reports whether a candidate is as good as the chosen one, by what they are compared by first.
+// tied reports whether a candidate is as accurate as the chosen one, or has its error.
 func (c *candidates) tied(s fit.Score) bool {
 	a, b := c.value(s), c.value(c.chosen())
 	return math.Abs(a-b) <= 1e-10*max(1, math.Abs(b))
 }
 
-// ties is how many candidates are as good as the chosen one, which counts.
+// ties is how many candidates are as accurate as the chosen one, which counts.
 func (c *candidates) ties() int {
 	n := 0
 	for _, s := range c.all {
@@ -141,16 +141,26 @@ func penaltyName(s fit.Score) string {
 	return fmt.Sprintf("%.3g", s.Penalty)
 }
 
-// cell is the value of a candidate, marked with = if several are as good as the chosen one.
+// cell is the value of a candidate, marked with = if several are as accurate as the chosen one.
 func (c *candidates) cell(s fit.Score) render.Cell {
 	text := c.write(c.value(s))
 	if c.tied(s) && c.ties() > 1 {
 		text = "= " + text
 	}
-	return render.Cell{Text: text, Value: c.value(s), Best: s.Chosen}
+	return render.Cell{Text: text, Value: c.value(s), Best: s.Chosen && (!c.byLoss() || s.LogLoss == nil)}
 }
 
-// measure names what candidates are compared by.
+// loss is the log-loss of a candidate, which decides between those that have one.
+func (c *candidates) loss(s fit.Score) render.Cell {
+	if s.LogLoss == nil {
+		return render.Text("–")
+	}
+	cell := render.Number(*s.LogLoss, 4)
+	cell.Best = s.Chosen
+	return cell
+}
+
+// measure names the value.
 func (c *candidates) measure() string {
 	if c.regression {
 		return "RMSE"
@@ -166,11 +176,7 @@ func (c *candidates) rest(s fit.Score) []render.Cell {
 	}
 	row := []render.Cell{e}
 	if !c.regression {
-		loss := math.NaN()
-		if s.LogLoss != nil {
-			loss = *s.LogLoss
-		}
-		row = append(row, render.Short(loss, 4))
+		row = append(row, c.loss(s))
 	}
 	sparsity, steps := render.Text("%.1f %%", 100*s.Sparsity), render.Number(s.Steps, 0)
 	if s.End { // its solver is another one
@@ -210,8 +216,8 @@ func (c *candidates) table() render.Table {
 }
 
 // grid has a row for each penalty and a column for each p.
-func (c *candidates) grid() render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s by penalty and p", strings.ToUpper(c.measure()[:1])+c.measure()[1:]),
+func (c *candidates) grid(measure string, cell func(fit.Score) render.Cell) render.Table {
+	t := render.Table{Title: fmt.Sprintf("%s by penalty and p", strings.ToUpper(measure[:1])+measure[1:]),
 		Header: []string{"penalty"}}
 	ps := c.ps()
 	for _, p := range ps {
@@ -227,7 +233,7 @@ func (c *candidates) grid() render.Table {
 				cells = append(cells, render.Text("–"))
 				continue
 			}
-			cells = append(cells, c.cell(c.all[k]))
+			cells = append(cells, cell(c.all[k]))
 		}
 		t.Rows = append(t.Rows, cells)
 	}
@@ -243,6 +249,11 @@ func (c *candidates) grid() render.Table {
 	return t
 }
 
+// byLoss reports whether the log-loss decides: with a loss that has probabilities.
+func (c *candidates) byLoss() bool {
+	return slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.LogLoss != nil })
+}
+
 // rule says how the candidate was chosen, and how ties are broken.
 func (c *candidates) rule() string {
 	chosen := c.chosen()
@@ -254,19 +265,28 @@ func (c *candidates) rule() string {
 	if c.folds == 1 {
 		how = "on a fifth of the examples, which was held out"
 	}
-	text := fmt.Sprintf("Of %s, %s was chosen %s: %s %s", render.Count(len(c.all), "candidate"), what, how, c.measure(),
-		c.write(c.value(chosen)))
+	text := fmt.Sprintf("Of %s, %s was chosen %s", render.Count(len(c.all), "candidate"), what, how)
+	value := fmt.Sprintf("%s %s", c.measure(), c.write(c.value(chosen)))
 	if n := c.ties(); n > 1 {
-		text += fmt.Sprintf(", which %d reach (marked =)", n)
+		value += fmt.Sprintf(", which %d reach (marked =)", n)
 	}
-	if c.regression {
-		return text + ". Of equal ones the p nearest to 2 is chosen, then the stronger penalty."
+	const last = "the p nearest to 2, then the stronger penalty"
+	switch {
+	case c.regression:
+		return text + fmt.Sprintf(", for the least RMSE: %s. Of equal ones %s is chosen.", value, last)
+	case !c.byLoss():
+		text += fmt.Sprintf(", for its %s. Of equal ones a penalty is chosen before the largest margin, then %s.", value,
+			last)
+	case chosen.LogLoss != nil:
+		text += fmt.Sprintf(", for the least log-loss: %.4g. It has %s. Of equal log-loss %s is chosen.", *chosen.LogLoss,
+			value, last)
+	default:
+		text += fmt.Sprintf(". It has %s. The least log-loss decides between penalties; of equal ones %s is chosen.", value,
+			last)
 	}
-	text += ". Of equal ones the least log-loss is chosen, then a penalty before the largest margin, then the p " +
-		"nearest to 2, then the stronger penalty."
-	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) {
-		text += " But if that is the weakest penalty of the path, and the largest margin of its p is as accurate, the " +
-			"margin is chosen."
+	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) && c.byLoss() {
+		text += " The largest margin has no log-loss and competes by its accuracy: it is chosen if it is more accurate, or " +
+			"if the weakest penalty of the path is the best and the margin of that p as accurate."
 	}
 	return text
 }
@@ -306,8 +326,11 @@ func (c *candidates) pathFigures() []render.Figure {
 		for _, s := range c.onPath(p) {
 			curve.X, curve.Y = append(curve.X, s.Penalty), append(curve.Y, c.value(s))
 			if low, high := c.band(s); p == chosen.P && !math.IsNaN(low) {
-				if cut && high > least {
+				if cut {
 					low = max(low, least)
+				}
+				if cut && c.value(s) < least {
+					low, high = math.NaN(), math.NaN()
 				}
 				curve.Low, curve.High = append(curve.Low, low), append(curve.High, high)
 			}
@@ -402,11 +425,31 @@ func (c *candidates) byPFigures() []render.Figure {
 	chosen := c.chosen()
 	best.Series = append(best.Series, render.Series{Name: "chosen", X: []float64{float64(chosen.P)},
 		Y: []float64{c.value(chosen)}, Style: render.Rings})
+	near := render.Figure{Title: "Weights near 0", X: "p", Y: "% of the weights", ByP: true}
+	near.Max[1] = max(1, slices.Max(append(sparse, 0)))
 	grey := render.Fade(render.Color(math.NaN()), 0.4)
 	best.Series = slices.Insert(best.Series, 0, render.Series{X: p, Y: value, Color: grey, Style: render.Dotted})
-	return []render.Figure{best, {Title: "Weights near 0", X: "p", Y: "% of the weights", ByP: true,
-		Series: []render.Series{{X: at, Y: sparse, Color: grey, Style: render.Dotted},
-			{X: at, Y: sparse, Color: render.Color(math.NaN()), Style: render.Discs}}}}
+	near.Series = []render.Series{{X: at, Y: sparse, Color: grey, Style: render.Dotted},
+		{X: at, Y: sparse, Color: render.Color(math.NaN()), Style: render.Discs}}
+	if !c.byLoss() {
+		return []render.Figure{best, near}
+	}
+	loss := render.Figure{Title: "Its log-loss", X: "p", Y: "mean −log P(true class)", ByP: true}
+	var line render.Series
+	for _, e := range c.ps() {
+		if s := c.best(e); s.LogLoss != nil {
+			x, y := []float64{float64(e)}, []float64{*s.LogLoss}
+			line.X, line.Y = append(line.X, x...), append(line.Y, y...)
+			loss.Series = append(loss.Series, render.Series{X: x, Y: y, Color: render.Color(float64(e)), Style: render.Discs})
+		}
+	}
+	line.Color, line.Style = grey, render.Dotted
+	loss.Series = slices.Insert(loss.Series, 0, line)
+	if chosen.LogLoss != nil {
+		loss.Series = append(loss.Series, render.Series{Name: "chosen", X: []float64{float64(chosen.P)},
+			Y: []float64{*chosen.LogLoss}, Style: render.Rings})
+	}
+	return []render.Figure{best, loss, near}
 }
 
 // addChoice shows how p and the penalty were chosen.
@@ -420,8 +463,15 @@ func (c *candidates) addChoice(doc *render.Document) error {
 	if len(c.ps()) < 2 {
 		return nil
 	}
-	err := doc.AddFigure("cv-p", "(1) With one standard error over the folds to both sides. (2) Below a thousandth of "+
-		"the largest, mean over the folds.", c.byPFigures()...)
-	doc.AddTables(render.Named{Name: "cv-penalty", Table: c.grid()})
+	caption := "(1) With one standard error over the folds to both sides. (2) The weights below a thousandth of the largest."
+	if c.byLoss() {
+		caption = "(1) With one standard error over the folds to both sides. (2) The log-loss decides. (3) The weights below " +
+			"a thousandth of the largest."
+	}
+	err := doc.AddFigure("cv-p", caption, c.byPFigures()...)
+	doc.AddTables(render.Named{Name: "cv-penalty", Table: c.grid(c.measure(), c.cell)})
+	if c.byLoss() {
+		doc.AddTables(render.Named{Name: "cv-penalty-loss", Table: c.grid("log-loss", c.loss)})
+	}
 	return err
 }

@@ -76,7 +76,8 @@ func TestThePageOfAPathWithTwoClasses(t *testing.T) {
 	says(t, page, "minimises the mean logistic loss", "How good it is", ">held out<", ">test<", "balanced accuracy",
 		">AUC<", ">log-loss<", ">Brier score<", ">calibration error<", "largest class",
 		"(1) Accuracy on held-out examples", "(2) Log-loss on held-out examples", "penalty, from strong to weak", ">chosen<",
-		"p = 1<", "p = inf<", "The best penalty of each p", "Accuracy by penalty and p", "as sort0", "as sort1", ">F1<",
+		"p = 1<", "p = inf<", "The best penalty of each p", "Accuracy by penalty and p",
+		"Log-loss by penalty and p", "(2) Its log-loss", "for the least log-loss", "as sort0", "as sort1", ">F1<",
 		"Which features count", ">weight &amp; height<", "speaks for class sort1, to the left for class sort0",
 		fmt.Sprintf("%.2f %%", 100*r.HeldOut.Classes.Accuracy), "a path from 10 to 1e-6", "stronger penalty")
 	for _, absent := range []string{"steps, at most", ">start<", ">batch<", ">bias<", "Largest weights", "RMSE"} {
@@ -84,8 +85,9 @@ func TestThePageOfAPathWithTwoClasses(t *testing.T) {
 			t.Errorf("the page says %q, which does not apply", absent)
 		}
 	}
-	for _, file := range []string{"tables/cv.csv", "tables/cv-penalty.csv", "tables/quality.csv",
-		"tables/confusion_test.csv", "tables/classes_held_out.csv", "tables/effects.csv", "figures/cv.svg",
+	for _, file := range []string{"tables/cv.csv", "tables/cv-penalty.csv", "tables/cv-penalty-loss.csv", "tables/quality.csv",
+		"tables/confusion_test.csv", "tables/classes_held_out.csv", "tables/effects.csv", "tables/weights.csv",
+		"figures/cv.svg",
 		"figures/cv-p.png", "figures/effects.svg"} {
 		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
 			t.Error(err)
@@ -134,7 +136,7 @@ func TestThePageOfTheLargestMarginHasItsCertificate(t *testing.T) {
 	}
 	says(t, page, "the end of the path", "with a free intercept, of standardised columns", "proved by a dual solution",
 		fmt.Sprintf("%.8g", *r.Lower), ">margin</text>", "The disc at the right end", "the largest margin of p = ",
-		"marked =", "is chosen.")
+		"marked =", "competes by its accuracy")
 	if strings.Contains(page, "Along the run") {
 		t.Error("the largest margin has no trace")
 	}
@@ -165,21 +167,42 @@ func TestTiesAreMarked(t *testing.T) {
 		}
 		return out
 	}
-	if got := marked(c.grid()); !slices.Equal(got, []string{"1 p = 1", "1 p = inf", "margin p = 1"}) {
+	if got := marked(c.grid("accuracy", c.cell)); !slices.Equal(got, []string{"1 p = 1", "1 p = inf", "margin p = 1"}) {
 		t.Errorf("grid: %q", got)
 	}
 	if got := marked(c.table()); !slices.Equal(got, []string{"1 accuracy", "inf accuracy"}) {
 		t.Errorf("by p: %q", got)
 	}
-	for _, want := range []string{"3 reach (marked =)", "least log-loss", "a penalty before the largest margin",
-		"p nearest to 2", "stronger penalty"} {
+	bold := func(table render.Table) (out []string) {
+		for _, row := range table.Rows {
+			for j, cell := range row {
+				if cell.Best {
+					out = append(out, row[0].Text+" "+table.Header[j])
+				}
+			}
+		}
+		return out
+	}
+	if got := slices.Concat(bold(c.table()), bold(c.grid("accuracy", c.cell)), bold(c.grid("log-loss", c.loss))); !slices.Equal(
+		got, []string{"inf log-loss", "1 p = inf"}) {
+		t.Errorf("bold is what decided: %q", got)
+	}
+	for _, want := range []string{"3 reach (marked =)", "for the least log-loss: 0.2", "accuracy 99.00 %", "p nearest to 2",
+		"stronger penalty", "largest margin has no log-loss"} {
 		if !strings.Contains(c.rule(), want) {
 			t.Errorf("%q is not in %q", want, c.rule())
 		}
 	}
 	c.all[1].Accuracy, c.all[2].Accuracy = 0.9, 0.9
-	if got := marked(c.grid()); got != nil || strings.Contains(c.rule(), "marked") {
+	if got := marked(c.grid("accuracy", c.cell)); got != nil || strings.Contains(c.rule(), "marked") {
 		t.Errorf("%q is marked without a tie: %s", got, c.rule())
+	}
+	c = twoPs() // without probabilities
+	for k := range c.all {
+		c.all[k].LogLoss = nil
+	}
+	if text := c.rule(); strings.Contains(text, "log-loss") || !strings.Contains(text, "before the largest margin") {
+		t.Error(text)
 	}
 	rmse := func(v float64) *float64 { return &v }
 	c = &candidates{folds: 2, regression: true, all: []fit.Score{{P: 2, Penalty: 1, RMSE: rmse(12.5), Chosen: true},

@@ -31,8 +31,19 @@ type Cell struct {
 	Shade float64 // from 0 to 1: the strength of a background
 }
 
-// longCell is how many letters a cell on the left may have in one line.
+// longCell is how many letters a cell may have in one line.
 const longCell = 30
+
+// long reports which columns have a cell of several lines: they are aligned left. The last of two has the page's width.
+func (t Table) long() []bool {
+	out := make([]bool, len(t.Header))
+	for _, r := range t.Rows {
+		for j, c := range r {
+			out[j] = out[j] || len([]rune(c.Text)) > longCell && !(j == 1 && len(t.Header) == 2)
+		}
+	}
+	return out
+}
 
 // Text is a cell of words.
 func Text(format string, args ...any) Cell {
@@ -187,6 +198,7 @@ func (t Table) Text() string {
 // HTML returns the table as an element.
 func (t Table) HTML() string {
 	var b strings.Builder
+	long := t.long()
 	b.WriteString(`<figure class="table">`)
 	if t.Title != "" {
 		fmt.Fprintf(&b, "<figcaption>%s</figcaption>", html.EscapeString(t.Title))
@@ -194,7 +206,7 @@ func (t Table) HTML() string {
 	b.WriteString(`<div class="scroll"><table><thead><tr>`)
 	for j, h := range t.Header {
 		class := ""
-		if j > 0 && t.left(j) {
+		if j > 0 && (t.left(j) || long[j]) {
 			class = ` class="left"`
 		}
 		fmt.Fprintf(&b, `<th scope="col"%s>%s</th>`, class, html.EscapeString(h))
@@ -207,17 +219,17 @@ func (t Table) HTML() string {
 			if j == 0 {
 				tag = `th scope="row"`
 			}
-			if j > 0 && t.left(j) {
+			if j > 0 && (t.left(j) || long[j]) {
 				class += " left"
+			}
+			if long[j] {
+				class += " long"
 			}
 			if c.Best {
 				class += " best"
 			}
 			if c.Mark {
 				class += " mark"
-			}
-			if len([]rune(c.Text)) > longCell && t.left(j) {
-				class += " long"
 			}
 			if class != "" {
 				class = fmt.Sprintf(` class="%s"`, class[1:])
