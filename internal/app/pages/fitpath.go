@@ -77,11 +77,8 @@ func (c *candidates) chosen() fit.Score {
 	return c.all[max(0, slices.IndexFunc(c.all, func(s fit.Score) bool { return s.Chosen }))]
 }
 
-// tied reports whether a candidate is as accurate as the chosen one, or has its error.
-func (c *candidates) tied(s fit.Score) bool {
-	a, b := c.value(s), c.value(c.chosen())
-	return math.Abs(a-b) <= 1e-10*max(1, math.Abs(b))
-}
+// tied reports whether a candidate is as accurate as the chosen one, or has its error, to the digits that are shown.
+func (c *candidates) tied(s fit.Score) bool { return c.write(c.value(s)) == c.write(c.value(c.chosen())) }
 
 // ties is how many candidates are as accurate as the chosen one, which counts.
 func (c *candidates) ties() int {
