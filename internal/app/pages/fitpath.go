@@ -78,7 +78,9 @@ func (c *candidates) chosen() fit.Score {
 }
 
 // tied reports whether a candidate is as accurate as the chosen one, or has its error, to the digits that are shown.
-func (c *candidates) tied(s fit.Score) bool { return c.write(c.value(s)) == c.write(c.value(c.chosen())) }
+func (c *candidates) tied(s fit.Score) bool {
+	return c.write(c.value(s)) == c.write(c.value(c.chosen()))
+}
 
 // ties is how many candidates are as accurate as the chosen one, which counts.
 func (c *candidates) ties() int {
