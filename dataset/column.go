@@ -353,9 +353,6 @@ func (p *csv) code(c *column, tok []byte, where place) (float64, error) {
 	if c.like != nil {
 		return p.codeLike(c, tok, where)
 	}
-	if c.codes == nil {
-		p.toTexts(c)
-	}
 	text := canonical(tok)
 	if !isNumber(tok) {
 		if c.first.line == 0 {
@@ -365,9 +362,29 @@ func (p *csv) code(c *column, tok []byte, where place) (float64, error) {
 			c.near = spot{where, text}
 		}
 	}
+	if c.codes == nil {
+		if err := p.toTexts(c); err != nil {
+			return 0, err
+		}
+	}
 	k := c.enter(text)
-	c.codes[string(tok)] = k
+	if c.codes[string(tok)] = k; k >= maxTexts {
+		return 0, p.settleNow(c)
+	}
 	return float64(k), nil
+}
+
+// maxTexts is how many texts a dictionary may hold. So many categories would make any table too large, as there are at
+// least as many examples.
+const maxTexts = 1 << 15
+
+// settleNow is the error about a column with more texts than a table could have, from what has been read of it.
+func (p *csv) settleNow(c *column) error {
+	if err := p.settle(); err != nil {
+		return err
+	}
+	return p.fail(c.first.place, c.field, "more than %d different texts, such as %s: --drop %s", maxTexts,
+		quoted(c.first.text), p.dropped([]*column{c}))
 }
 
 // codeLike is code for a text that is new in a table that is read like another.
@@ -406,7 +423,7 @@ func (c *column) enter(text string) int32 {
 }
 
 // toTexts makes a column of numbers one of codes.
-func (p *csv) toTexts(c *column) {
+func (p *csv) toTexts(c *column) error {
 	c.codes = map[string]int32{}
 	p.uses[c.field].kind = texts
 	known := map[float64]float64{}
@@ -424,14 +441,21 @@ func (p *csv) toTexts(c *column) {
 	if c == p.label {
 		for i, v := range p.y {
 			p.y[i] = recode(v)
+			if len(c.texts) > maxTexts {
+				return p.notNumbers(c, 1, p.n+1)
+			}
 		}
-		return
+		return nil
 	}
 	for i, row := range p.rows.all() {
 		if i < p.n { // the last is still being read
 			row[c.at] = recode(row[c.at])
+			if len(c.texts) > maxTexts {
+				return p.notNumbers(c, 1, p.n+1-c.missing)
+			}
 		}
 	}
+	return nil
 }
 
 // missed counts a missing value.

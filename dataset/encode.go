@@ -123,7 +123,7 @@ func (p *csv) settleLabels() error {
 		return p.fail(c.near.place, c.field, "label: %s", notNumber(c.near.text))
 	}
 	if len(c.texts) > fewValues && all-words > words {
-		return p.fail(c.first.place, c.field, "label: %s", p.amongNumbers(c, words, all))
+		return p.notNumbers(c, words, all)
 	}
 	if k := len(c.texts); k > max(manyClasses, len(p.y)/4) {
 		return &Error{Name: p.name, Msg: fmt.Sprintf("column %s looks like no label: it has %d different texts in %s: "+
@@ -158,8 +158,7 @@ func (p *csv) settleTexts(c *column) (many bool, err error) {
 	}
 	many = len(c.texts) > manyTexts && 10*len(c.texts) > p.n
 	if few := 10*words <= all; len(c.texts) > fewValues && all-words > words && (few || !many) {
-		return false, p.fail(c.first.place, c.field, "%s, or --drop %s", p.amongNumbers(c, words, all),
-			p.dropped([]*column{c}))
+		return false, p.notNumbers(c, words, all)
 	}
 	if many {
 		return true, nil
@@ -173,14 +172,18 @@ func (p *csv) settleTexts(c *column) (many bool, err error) {
 	return false, nil
 }
 
-// amongNumbers is the error of a few texts in a column of numbers.
-func (p *csv) amongNumbers(c *column, words, all int) string {
-	point := ""
+// notNumbers is the error of a few texts in a column of numbers.
+func (p *csv) notNumbers(c *column, words, all int) error {
+	fix := "correct it"
 	if decimalComma(c.first.text) {
-		point = ", decimals with a point"
+		fix += ", decimals with a point"
 	}
-	return fmt.Sprintf("%s is not a number in a column of numbers, where %d of %d are none: correct it%s",
-		quoted(c.first.text), words, all, point)
+	if c == p.label {
+		return p.fail(c.first.place, c.field, "label: %s is not a number in a column of numbers, where %d of %d are none: %s",
+			quoted(c.first.text), words, all, fix)
+	}
+	return p.fail(c.first.place, c.field, "%s is not a number in a column of numbers, where %d of %d are none: %s, "+
+		"or --drop %s", quoted(c.first.text), words, all, fix, p.dropped([]*column{c}))
 }
 
 // sort puts the texts in order and returns the place of each code in it.

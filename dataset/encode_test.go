@@ -455,6 +455,27 @@ func TestTextsThatAreNoCategoriesAreRefusedWithTheWayOut(t *testing.T) {
 		`a.csv:2:1: field 1 ("a b"): a text of 65537 bytes, want at most 65536: is a quote missing?`)
 }
 
+func TestMoreTextsThanATableCouldHaveEndTheReading(t *testing.T) {
+	var numbers, names, both strings.Builder
+	numbers.WriteString("a,label\n")
+	names.WriteString("a,label\n")
+	both.WriteString("a,label\n")
+	const n = 2 * maxTexts
+	for i := range n {
+		fmt.Fprintf(&numbers, "%d.5,%d\n", i, i%2)
+		fmt.Fprintf(&names, "n%d,%d\n", i, i%2)
+		fmt.Fprintf(&both, "%d.5,%d.5\n", i, i)
+	}
+	const junk = "\x00,junk,more\n" // which nobody gets to
+	wantError(t, numbers.String()+"x,1\n"+junk, "a.csv", Options{},
+		`a.csv:65538:1: field 1 ("a"): "x" is not a number in a `+
+			`column of numbers, where 1 of 65537 are none: correct it, or --drop a`)
+	wantError(t, names.String()+junk, "a.csv", Options{}, `a.csv:2:1: 1 column with too many different texts for 32768 `+
+		`examples, "a" (32769 texts, such as "n0"): names are no features: --drop a`)
+	wantError(t, both.String()+"1,x\n"+junk, "a.csv", Options{}, `a.csv:65538:3: field 2 ("label"): label: "x" is not a `+
+		`number in a column of numbers, where 1 of 65537 are none: correct it`)
+}
+
 func TestTextsMayHoldSeparatorsAndQuotes(t *testing.T) {
 	for data, want := range map[string][]string{
 		"a,label\n\"x, y\",1\n\"say \"\"no\"\"\",0\n5\" pipe,1\n":  {`5" pipe`, `say "no"`, "x, y"},
