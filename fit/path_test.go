@@ -230,7 +230,7 @@ func TestAPathIsRepeatedToTheLastBit(t *testing.T) {
 		s := Settings{P: []float64{p}, Scale: "std"}
 		a, _ := trained(t, set, s)
 		b, _ := trained(t, set, s)
-		if fmt.Sprint(a.Model.Weights) != fmt.Sprint(b.Model.Weights) || fmt.Sprint(a.Penalty) != fmt.Sprint(b.Penalty) {
+		if fmt.Sprint(a.Model.Weights) != fmt.Sprint(b.Model.Weights) || a.Penalty != b.Penalty {
 			t.Errorf("p = %v: another model the second time", p)
 		}
 	}

@@ -89,9 +89,10 @@ var (
 	}
 )
 
-// newFiles are those that came after both sets: the largest margins of a path, for its page, and the claims and rates
-// of reproduce linear.
-var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)`)
+// newFiles are those that came after both sets: the largest margins of a path, for its page, the claims and rates of
+// reproduce linear, and what a fit says of features and classes.
+var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)|` +
+	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)`)
 
 // newLines are lines of metrics that came after both sets: the descents for the rates.
 var newLines = regexp.MustCompile(`"experiment":"rates"`)

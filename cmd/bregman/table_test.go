@@ -100,7 +100,8 @@ func TestNewDataNeedOnlyTheColumnsOfTheModel(t *testing.T) {
 		strings.Fields("fit --data train.csv --drop Name --out m.json --runs=")...); code != 0 {
 		t.Fatal(stderr)
 	}
-	write(t, dir, "new.csv", "Fare,Class,remark,Sex,Age\n7.25,third,x,male,22\n71.3,first,y,female,\n30,crew,\"z, z\",male,40\n")
+	write(t, dir, "new.csv", "Fare,Class,remark,Sex,Age\n7.25,third,x,male,22\n71.3,first,y,female,\n"+
+		"30,crew,\"z, z\",male,40\n")
 	stdout, stderr, code := bregman(t, dir, strings.Fields("predict --model m.json --data new.csv")...)
 	if code != 0 || stdout != "no\nyes\nno\n" || !strings.Contains(stderr, "crew") {
 		t.Errorf("exit %d, %q, %s", code, stdout, stderr)

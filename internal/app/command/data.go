@@ -88,8 +88,7 @@ Images, for train:
 
 // DataInfo is `bregman data info`.
 type DataInfo struct {
-	Data  string `arg:"" json:"data"`
-	Label string `placeholder:"NAME" json:"label,omitempty"`
+	Data string `arg:"" json:"data"`
 	Table
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 	Sheet   string `placeholder:"FILE" json:"-" role:"output"`
@@ -105,7 +104,6 @@ func (*DataInfo) Texts() settings.Texts {
 		About: "What a data set holds.",
 		Help: map[string]string{
 			"data":       "A set that data list names, a data file, a folder of images, or a packed file.",
-			"label":      "CSV column with the labels, by name or number.",
 			"data_dir":   "Where image sets are kept.",
 			"sheet":      "Images: write a sheet of samples, a PNG file.",
 			"verify":     "Packed file: read every picture and check all checksums.",
@@ -124,7 +122,7 @@ func (*DataInfo) Help() string {
 }
 
 // Check finds nothing wrong.
-func (*DataInfo) Check() error { return nil }
+func (d *DataInfo) Check() error { return d.CheckTable() }
 
 // Do describes a data set.
 func (d *DataInfo) Do(ctx context.Context, env *Env) (Result, error) {
@@ -135,7 +133,7 @@ func (d *DataInfo) Do(ctx context.Context, env *Env) (Result, error) {
 		}
 		return d.images(ctx, env, s)
 	}
-	s, err := dataset.Open(ctx, d.Data, d.set(dataset.Options{Label: d.Label, ZeroBased: d.ZeroBased}))
+	s, err := dataset.Open(ctx, d.Data, d.Options())
 	if err != nil {
 		if strings.EqualFold(filepath.Ext(d.Data), ".npz") { // images may be npz, too
 			if pictures, err := images.Load(d.Data, d.DataDir); err == nil {
@@ -244,8 +242,7 @@ func (d *DataInfo) isImages() bool {
 
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data  string `arg:"" json:"data"`
-	Label string `placeholder:"NAME" json:"label,omitempty"`
+	Data string `arg:"" json:"data"`
 	Table
 	Out     string `placeholder:"FILE" json:"out" role:"output"`
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
@@ -259,7 +256,6 @@ func (*DataGet) Texts() settings.Texts {
 		About: "Fetch a set of images, or write a table as svmlight text.",
 		Help: map[string]string{
 			"data":       "Image set, built-in table as name or name:seed, or a data file to convert.",
-			"label":      "CSV column with the labels, by name or number.",
 			"out":        "svmlight file to write, gzipped if it ends in .gz; - is standard output.",
 			"data_dir":   "Images: where data sets are kept.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
@@ -280,7 +276,7 @@ svmlight text, as tables are.`
 }
 
 // Check finds nothing wrong: what is needed depends on the data.
-func (*DataGet) Check() error { return nil }
+func (g *DataGet) Check() error { return g.CheckTable() }
 
 // Do fetches an image set, or writes a table as svmlight text.
 func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {
@@ -304,7 +300,7 @@ func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {
 	if err := CheckOut(g.Out, Input{"data", g.Data}); err != nil {
 		return nil, err
 	}
-	s, err := dataset.Open(ctx, g.Data, g.set(dataset.Options{Label: g.Label, ZeroBased: g.ZeroBased}))
+	s, err := dataset.Open(ctx, g.Data, g.Options())
 	if err != nil {
 		return nil, err
 	}
@@ -401,4 +397,18 @@ func (g *DataSynth) Do(_ context.Context, env *Env) (Result, error) {
 		env.Say("%s: %s", g.Out, s.Name)
 	}
 	return written{out}, nil
+}
+
+// Options say how the data are read.
+func (d *DataInfo) Options() dataset.Options {
+	opt := d.Table.Options()
+	opt.ZeroBased = d.ZeroBased
+	return opt
+}
+
+// Options say how the data are read.
+func (g *DataGet) Options() dataset.Options {
+	opt := g.Table.Options()
+	opt.ZeroBased = g.ZeroBased
+	return opt
 }

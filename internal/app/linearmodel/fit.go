@@ -45,7 +45,7 @@ type Fit struct {
 	Runs        string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	command.Printed
 
-	Layout
+	command.Table
 
 	Float32   bool `name:"float32" group:"svmlight" json:"float32,omitempty"`
 	ZeroBased bool `group:"svmlight" json:"zero_based,omitempty" late:"false"`
@@ -267,7 +267,7 @@ func (f *Fit) Check() error {
 			return settings.Errorf("p", "--p %v: %v is listed twice", settings.Floats(f.P), mirror.Exponent(p))
 		}
 	}
-	if err := f.Layout.check(); err != nil {
+	if err := f.CheckTable(); err != nil {
 		return err
 	}
 	if f.onPath() {
@@ -420,9 +420,9 @@ func (f *Fit) settings(start []float64) fit.Settings {
 	return s
 }
 
-// options say how the training data are read.
-func (f *Fit) options() dataset.Options {
-	opt := f.Layout.options()
+// Options say how the data are read.
+func (f *Fit) Options() dataset.Options {
+	opt := f.Table.Options()
 	opt.Bias, opt.Float32, opt.ZeroBased = f.Bias, f.Float32, f.ZeroBased
 	return opt
 }
@@ -514,7 +514,7 @@ type fitting struct {
 // load reads the data and the start, and checks the settings against them.
 func (w *fitting) load(ctx context.Context) (err error) {
 	w.set, err = loadToLearn(ctx, w.env, w.Data,
-		w.options())
+		w.Options())
 	if err != nil {
 		return err
 	}

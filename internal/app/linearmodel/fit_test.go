@@ -240,7 +240,7 @@ func TestTheColumnOfLabelsIsNamed(t *testing.T) {
 			min(i%3, 1))
 	})
 	for label, want := range map[string]string{"": "female", "target": "target"} {
-		r, _, m, err := fitted(t, Fit{Data: data, Layout: Layout{Label: label}, Scale: "max"})
+		r, _, m, err := fitted(t, Fit{Data: data, Table: command.Table{Label: label}, Scale: "max"})
 		if err != nil || r.Label != want || !strings.Contains(r.text(), fmt.Sprintf("labels in column %q", want)) {
 			t.Errorf("--label %q: %q, %v\n%s", label, r.Label, err, r.text())
 		}

@@ -27,7 +27,7 @@ type Margin struct {
 	Gap     float64   `default:"0" json:"gap"`
 	Support bool      `json:"support"`
 	Bias    bool      `json:"bias"`
-	Layout
+	command.Table
 	Out string `placeholder:"FILE" json:"out,omitempty" role:"output"`
 	command.Printed
 
@@ -102,7 +102,7 @@ func (m *Margin) Check() error {
 	if m.Out != "" && !strings.EqualFold(filepath.Ext(m.Out), ".npy") {
 		return settings.Errorf("out", "--out %s: weights are written as .npy", m.Out)
 	}
-	return m.check()
+	return m.CheckTable()
 }
 
 // twoClasses loads data with labels of two classes, or absorbed ones.
@@ -137,7 +137,7 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 	if err := command.CheckOut(m.Out, command.Input{Name: "--data", Path: m.Data}); err != nil {
 		return nil, err
 	}
-	set, prob, err := twoClasses(ctx, env, m.Data, m.options())
+	set, prob, err := twoClasses(ctx, env, m.Data, m.Options())
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +227,9 @@ func (m *Margins) Print(w io.Writer) {
 	}
 }
 
-// options say how the data are read.
-func (m *Margin) options() dataset.Options {
-	opt := m.Layout.options()
+// Options say how the data are read.
+func (m *Margin) Options() dataset.Options {
+	opt := m.Table.Options()
 	opt.Bias, opt.ZeroBased = m.Bias, m.ZeroBased
 	return opt
 }

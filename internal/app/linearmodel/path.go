@@ -25,7 +25,7 @@ type Path struct {
 	Loss string    `default:"exp" json:"loss"`
 	To   float64   `default:"300" json:"to"`
 	Bias bool      `json:"bias"`
-	Layout
+	command.Table
 	Runs string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	command.Printed
 
@@ -83,7 +83,7 @@ func (s *Path) Check() error {
 	if !(s.To > 0) || math.IsInf(s.To, 1) {
 		return settings.Errorf("to", "--to %v: want a positive number such as 300", s.To)
 	}
-	return s.check()
+	return s.CheckTable()
 }
 
 // PathResult is one path.
@@ -147,7 +147,7 @@ func (s *Path) Do(ctx context.Context, env *command.Env) (command.Result, error)
 	if err := command.CheckFolder("--runs", s.Runs); err != nil {
 		return nil, err
 	}
-	set, prob, err := twoClasses(ctx, env, s.Data, s.options())
+	set, prob, err := twoClasses(ctx, env, s.Data, s.Options())
 	if err != nil {
 		return nil, err
 	}
@@ -265,9 +265,9 @@ func (r *Paths) Table() render.Table {
 	return t
 }
 
-// options say how the data are read.
-func (s *Path) options() dataset.Options {
-	opt := s.Layout.options()
+// Options say how the data are read.
+func (s *Path) Options() dataset.Options {
+	opt := s.Table.Options()
 	opt.Bias, opt.ZeroBased = s.Bias, s.ZeroBased
 	return opt
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -204,7 +203,7 @@ func (r *runner) keep(ctx context.Context, s *Spec, k kinds.Kind, c command.Comm
 	if err := os.MkdirAll(filepath.Join(dir, "tables"), 0o777); err != nil {
 		return err
 	}
-	from := r.source(ctx, s)
+	from := r.source(ctx, s, c)
 	info := runlog.NewInfo(runlog.Info{Command: s.Job, Settings: c, Seed: s.Seed,
 		Data: from.name, DataHash: from.hash, Engine: "go", Version: r.env.Version})
 	if err := settings.Set(c, "runs", ""); err != nil {
@@ -248,13 +247,16 @@ func (r *runner) keep(ctx context.Context, s *Spec, k kinds.Kind, c command.Comm
 type source struct{ name, hash string }
 
 // source names the data of a run and their hash. They are read once. The hash shows if data of one name have changed.
-func (r *runner) source(ctx context.Context, s *Spec) source {
-	data, label, zero := s.Settings["data"], s.Settings["label"], s.Settings["zero_based"]
-	key := strings.Join([]string{data, label, zero}, "\x00")
+func (r *runner) source(ctx context.Context, s *Spec, c command.Command) source {
+	data, opt := s.Settings["data"], dataset.Options{}
+	if reads, ok := c.(interface{ Options() dataset.Options }); ok {
+		opt = reads.Options()
+	}
+	key := fmt.Sprintf("%s %+v", data, opt)
 	if known, ok := r.sets[key]; ok {
 		return known
 	}
-	set, err := dataset.Open(ctx, data, dataset.Options{Label: label, ZeroBased: zero == "true"})
+	set, err := dataset.Open(ctx, data, opt)
 	if err != nil { // the run reports what is wrong
 		return source{name: data}
 	}
