@@ -15,12 +15,17 @@ type meanLoss interface {
 	product(dst, w []float64)
 	// scores sets dst to the scores.
 	scores(dst, w []float64)
-	// mean returns the mean loss.
+	// mean returns the mean loss. descent, pull and bend are for the scores that mean was last called with: it may keep
+	// what it has computed.
 	mean(score []float64) float64
 	// descent sets v = −∇ and c to what the scores contribute to it, and returns Σ|c|.
 	descent(v, c, score []float64) (mass float64)
-	// bend computes the second derivative at these scores, for apply, squares and center.
+	// pull is descent for the intercepts alone, without a product with the data.
+	pull(v, c, score []float64) (mass float64)
+	// bend computes the second derivative at these scores, for apply, squares and newton.
 	bend(score []float64)
+	// shift sets dst to the scores of a step of the intercepts alone.
+	shift(dst, step []float64)
 	// apply sets dst = ∇²·x.
 	apply(dst, x []float64)
 	// squares adds the diagonal of ∇² to dst.
@@ -37,6 +42,7 @@ type layout struct {
 	x       matrix.Matrix
 	n, d, k int
 	free    bool
+	one     float64   // the value of the constant column, if it is free
 	own     []float64 // one vector; nil: each lies in one piece
 	other   []float64
 }
@@ -44,6 +50,11 @@ type layout struct {
 func newLayout(x matrix.Matrix, k int, free bool) layout {
 	n, d := x.Dims()
 	l := layout{x: x, n: n, d: d, k: k, free: free}
+	if free {
+		if idx, val := x.Row(0); len(val) > 0 && (idx == nil || int(idx[len(idx)-1]) == d-1) {
+			l.one = val[len(val)-1]
+		}
+	}
 	if free && k > 1 {
 		l.own, l.other = make([]float64, d), make([]float64, d)
 	}
@@ -88,6 +99,27 @@ func (l *layout) transposed(v, c []float64) {
 		own := l.vector(v, k)
 		l.x.AddMulT(own, l.part(c, k))
 		l.put(v, k)
+	}
+}
+
+// sums sets v to Σ cᵢ times the constant, for each vector.
+func (l *layout) sums(v, c []float64) {
+	for k := range v {
+		var sum float64
+		for _, a := range l.part(c, k) {
+			sum += a
+		}
+		v[k] = sum * l.one
+	}
+}
+
+// shift sets each vector of scores to a step of its intercept, signs apart.
+func (l *layout) shift(dst, step []float64) {
+	for k, a := range step {
+		part := l.part(dst, k)
+		for i := range part {
+			part[i] = a * l.one
+		}
 	}
 }
 
@@ -168,14 +200,31 @@ func (s *separate) weighted(c []float64) {
 }
 
 func (s *separate) descent(v, c, score []float64) (mass float64) {
+	mass = s.contributions(c, score)
+	s.transposed(v, c)
+	return mass
+}
+
+func (s *separate) pull(v, c, score []float64) (mass float64) {
+	mass = s.contributions(c, score)
+	s.sums(v, c)
+	return mass
+}
+
+// contributions sets c to what the scores contribute to −∇, and returns Σ|c|.
+func (s *separate) contributions(c, score []float64) (mass float64) {
 	s.loss.Weights(c, score)
 	s.weighted(c)
 	for _, a := range c {
 		mass += math.Abs(a)
 	}
 	s.signed(c)
-	s.transposed(v, c)
 	return mass
+}
+
+func (s *separate) shift(dst, step []float64) {
+	s.layout.shift(dst, step)
+	s.signed(dst)
 }
 
 func (s *separate) bend(score []float64) {
@@ -214,8 +263,8 @@ func (s *separate) newton(step, v []float64) {
 		for _, c := range s.part(s.curv, k) {
 			sum += c
 		}
-		if step[k] = 0; sum > 0 {
-			step[k] = v[k] / sum
+		if step[k] = 0; sum > 0 && s.one != 0 {
+			step[k] = v[k] / (sum * s.one * s.one)
 		}
 	}
 }
@@ -229,13 +278,14 @@ type softmaxLoss struct {
 	share  []float64 // weight/n
 	prob   []float64 // the softmax
 	xd     []float64
-	top    []float64
+	top    []float64 // scratch of each example
+	sum    []float64
 }
 
 func newSoftmaxLoss(l layout, class []int, weight []float64) *softmaxLoss {
 	f := func(k int) []float64 { return make([]float64, k) }
 	s := &softmaxLoss{layout: l, class: class, weight: weight, share: f(l.n), prob: f(l.k * l.n), xd: f(l.k * l.n),
-		top: f(l.n)}
+		top: f(l.n), sum: f(l.n)}
 	for i := range s.share {
 		if s.share[i] = 1 / float64(l.n); weight != nil {
 			s.share[i] *= weight[i]
@@ -269,16 +319,18 @@ func (s *softmaxLoss) normalise(score []float64) float64 {
 		}
 	}
 	vec.Exp(s.prob, s.prob)
+	clear(s.sum)
+	for k := range s.k {
+		vec.Axpy(1, s.part(s.prob, k), s.sum)
+	}
 	var mean float64
-	for i := range s.n {
-		var sum float64
-		for k := range s.k {
-			sum += s.prob[k*s.n+i]
-		}
+	for i, sum := range s.sum {
 		mean += s.share[i] * (math.Log(sum) + s.top[i] - score[s.class[i]*s.n+i])
-		for k := range s.k {
-			s.prob[k*s.n+i] /= sum
-		}
+		s.sum[i] = 1 / sum
+	}
+	for k := range s.k {
+		prob := s.part(s.prob, k)
+		times(prob, prob, s.sum)
 	}
 	return mean
 }
@@ -286,7 +338,19 @@ func (s *softmaxLoss) normalise(score []float64) float64 {
 func (s *softmaxLoss) mean(score []float64) float64 { return s.normalise(score) }
 
 func (s *softmaxLoss) descent(v, c, score []float64) (mass float64) {
-	s.normalise(score)
+	mass = s.contributions(c)
+	s.transposed(v, c)
+	return mass
+}
+
+func (s *softmaxLoss) pull(v, c, score []float64) (mass float64) {
+	mass = s.contributions(c)
+	s.sums(v, c)
+	return mass
+}
+
+// contributions sets c to what the scores contribute to −∇, and returns Σ|c|.
+func (s *softmaxLoss) contributions(c []float64) (mass float64) {
 	for k := range s.k {
 		prob, c := s.part(s.prob, k), s.part(c, k)
 		for i, p := range prob {
@@ -297,22 +361,25 @@ func (s *softmaxLoss) descent(v, c, score []float64) (mass float64) {
 			mass += math.Abs(c[i])
 		}
 	}
-	s.transposed(v, c)
 	return mass
 }
 
-func (s *softmaxLoss) bend(score []float64) { s.normalise(score) }
+func (s *softmaxLoss) bend(score []float64) {} // mean has computed the softmax
 
 func (s *softmaxLoss) apply(dst, x []float64) {
 	s.product(s.xd, x)
-	for i := range s.n {
-		var mean float64
-		for k := range s.k {
-			mean += s.prob[k*s.n+i] * s.xd[k*s.n+i]
+	mean := s.sum
+	clear(mean)
+	for k := range s.k {
+		xd := s.part(s.xd, k)
+		for i, p := range s.part(s.prob, k) {
+			mean[i] += p * xd[i]
 		}
-		for k := range s.k {
-			at := k*s.n + i
-			s.xd[at] = s.share[i] * s.prob[at] * (s.xd[at] - mean)
+	}
+	for k := range s.k {
+		xd := s.part(s.xd, k)
+		for i, p := range s.part(s.prob, k) {
+			xd[i] = s.share[i] * p * (xd[i] - mean[i])
 		}
 	}
 	s.transposed(dst, s.xd)
@@ -334,16 +401,14 @@ func (s *softmaxLoss) newton(step, v []float64) {
 	k := s.k
 	a := make([]float64, k*k)
 	var trace float64
-	for i := range s.n {
-		for j := range k {
-			p := s.share[i] * s.prob[j*s.n+i]
-			a[j*k+j] += p
-			for l := range j + 1 {
-				a[j*k+l] -= p * s.prob[l*s.n+i]
-			}
-		}
-	}
 	for j := range k {
+		times(s.sum, s.share, s.part(s.prob, j))
+		for l := range j {
+			a[j*k+l] = -vec.Dot(s.sum, s.part(s.prob, l))
+		}
+		for i, p := range s.part(s.prob, j) {
+			a[j*k+j] += s.sum[i] * (1 - p)
+		}
 		trace += a[j*k+j]
 	}
 	for j := range k { // + 11ᵀ·trace/k², and a little for classes whose probabilities vanish
@@ -353,6 +418,11 @@ func (s *softmaxLoss) newton(step, v []float64) {
 		a[j*k+j] += 1e-14 * trace
 	}
 	copy(step, v)
+	if s.one == 0 {
+		clear(step)
+		return
+	}
+	vec.Scale(step, 1/(s.one*s.one), step)
 	solveCholesky(a, step)
 }
 

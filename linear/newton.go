@@ -193,8 +193,7 @@ func newNewton(loss meanLoss, goal penalty, w0 []float64) *newtonState {
 
 // evaluate computes objectives, bounds, gradient and curvature from w and its scores.
 func (s *newtonState) evaluate() {
-	s.center()
-	s.mean = s.loss.mean(s.score)
+	s.mean = s.center()
 	mass := s.loss.descent(s.v, s.c, s.score)
 	s.loss.bend(s.score)
 
@@ -210,38 +209,39 @@ func (s *newtonState) evaluate() {
 	s.gradient(product)
 }
 
-// center moves the intercepts to where the mean loss is least, which the bound by the dual point presumes.
-func (s *newtonState) center() {
-	if s.m == s.d {
-		return
-	}
-	step, v := s.s, s.v // the scratch of a step, of which only the intercepts are used
+// center moves the intercepts to where the mean loss is least, which the bound by the dual point presumes, and returns
+// the mean loss.
+func (s *newtonState) center() float64 {
 	mean := s.loss.mean(s.score)
+	if s.m == s.d {
+		return mean
+	}
+	step, v := s.s[s.m:], s.v[s.m:] // the scratch of a step
 	for range centerSteps {
-		mass := s.loss.descent(v, s.c, s.score)
-		if maxAbs(v[s.m:]) <= centered*mass {
-			return
+		mass := s.loss.pull(v, s.c, s.score)
+		if maxAbs(v) <= centered*mass {
+			break
 		}
 		s.loss.bend(s.score)
-		clear(step[:s.m])
-		s.loss.newton(step[s.m:], v[s.m:])
-		s.loss.product(s.xd, step)
-		for t := 1.0; ; t /= 2 {
+		s.loss.newton(step, v)
+		s.loss.shift(s.xd, step)
+		t, next := 1.0, 0.0
+		for ; ; t /= 2 {
 			for i, d := range s.xd {
 				s.c[i] = s.score[i] + t*d
 			}
-			next := s.loss.mean(s.c)
-			if next <= mean*(1+4e-16) || t < 1e-3 {
-				if !(next <= mean*(1+1e-12)) {
-					return // rounding
-				}
-				mean = next
-				vec.Axpy(t, step[s.m:], s.w[s.m:])
-				copy(s.score, s.c)
+			if next = s.loss.mean(s.c); next <= mean*(1+4e-16) || t < 1e-3 {
 				break
 			}
 		}
+		if !(next <= mean*(1+1e-12)) { // rounding
+			return s.loss.mean(s.score)
+		}
+		mean = next
+		vec.Axpy(t, step, s.w[s.m:])
+		copy(s.score, s.c)
 	}
+	return mean
 }
 
 // The most steps that center the intercepts, and the sum of the examples' weights, as a share of their magnitudes, at
@@ -379,6 +379,8 @@ func (s *newtonState) search(dual bool) bool {
 			return true
 		}
 	}
+	s.loss.mean(s.score) // another step is solved for at w
+	s.loss.bend(s.score)
 	return false
 }
 

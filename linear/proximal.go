@@ -54,9 +54,8 @@ func (s *proximalState) begin(goal penalty) {
 // evaluate centres the intercepts and computes the gap at w, from which the next step starts without momentum.
 func (s *proximalState) evaluate() {
 	s.free.w, s.free.score = s.w, s.score
-	s.free.center()
+	s.mean = s.free.center()
 	s.loss.descent(s.v, s.c, s.score)
-	s.mean = s.loss.mean(s.score)
 	w, v := s.w[:s.m], s.v[:s.m]
 	s.f = s.mean + s.goal.value(w)
 	s.dual = max(s.dual, s.f-s.goal.gap(w, v, vec.Dot(v, w)))
