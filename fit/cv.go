@@ -141,18 +141,22 @@ func (t *trainer) crossValidate(ctx context.Context) (chosen Score, all []Score,
 	return chosen, all, nil
 }
 
-// Better reports whether s is to be chosen rather than t: for its accuracy; if that is equal, for its log-loss; else
-// for the p nearer to 2 and the stronger penalty. Of a regression it is the error.
+// Better reports whether s is to be chosen rather than t: for its log-loss if both have one, else for its accuracy. If
+// these are equal, the p nearer to 2 and the stronger penalty is chosen. Of a regression the error decides.
+//
+// The log-loss has one minimum along a path, as a rule. The accuracy of a few hundred examples has many maxima: models
+// chosen for it are no more accurate on other examples, and their probabilities are worse.
 func (s Score) Better(t Score) bool {
 	near := func(p mirror.Exponent) float64 { return math.Abs(math.Log(float64(p) / 2)) }
 	if s.RMSE != nil && t.RMSE != nil && *s.RMSE != *t.RMSE {
 		return *s.RMSE < *t.RMSE
 	}
-	if d := s.Accuracy - t.Accuracy; math.Abs(d) > 1e-12 {
+	if s.LogLoss != nil && t.LogLoss != nil {
+		if *s.LogLoss != *t.LogLoss {
+			return *s.LogLoss < *t.LogLoss
+		}
+	} else if d := s.Accuracy - t.Accuracy; math.Abs(d) > 1e-12 {
 		return d > 0
-	}
-	if s.LogLoss != nil && t.LogLoss != nil && *s.LogLoss != *t.LogLoss {
-		return *s.LogLoss < *t.LogLoss
 	}
 	if s.End != t.End { // as accurate as a penalty, whose probabilities are known
 		return t.End

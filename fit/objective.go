@@ -127,23 +127,29 @@ func (t *trainer) penalised(x matrix.Matrix, rows []int) linear.Penalised {
 			prob.Y = append(prob.Y, pick(y, rows))
 		}
 	}
-	if t.Balanced { // n/(K·n_k), which has mean 1
-		count := make([]float64, len(t.classes))
-		for _, i := range rows {
-			count[t.index[i]]++
-		}
-		present := 0.0
-		for _, c := range count {
-			if c > 0 {
-				present++
-			}
-		}
+	if t.Balanced {
+		weight := t.weights(rows)
 		prob.Weight = make([]float64, len(rows))
 		for k, i := range rows {
-			prob.Weight[k] = float64(len(rows)) / (present * count[t.index[i]])
+			prob.Weight[k] = weight(t.index[i])
 		}
 	}
 	return prob
+}
+
+// weights returns the weight of an example of each class, with mean 1 over the rows: 1, or n/(K·n_k) if classes are
+// balanced.
+func (t *trainer) weights(rows []int) func(class int) float64 {
+	if !t.Balanced {
+		return func(int) float64 { return 1 }
+	}
+	count, present := make([]float64, len(t.classes)), 0.0
+	for _, i := range rows {
+		if count[t.index[i]]++; count[t.index[i]] == 1 {
+			present++
+		}
+	}
+	return func(class int) float64 { return float64(len(rows)) / (present * count[class]) }
 }
 
 // withConstant returns the data with a constant last column, which they have with Bias.

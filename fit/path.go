@@ -28,8 +28,9 @@ const (
 	// each weight vector: then a fifth is held out once.
 	defaultFolds = 5
 	foldEntries  = 20_000_000
-	// weaker is after how many penalties in a row that are no better the path ends.
-	weaker = 5
+	// weaker is after how many penalties in a row that are no better the path ends. An accuracy goes up and down.
+	weaker         = 3
+	weakerAccuracy = 5
 )
 
 // candidate is a point of a path: a penalty, or the largest margin at its end.
@@ -259,7 +260,11 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 			if take(c, held, s); err != nil {
 				return chosen, nil, err
 			}
-			if idle >= weaker && len(t.Penalty) == 0 {
+			most := weaker
+			if s.RMSE == nil && s.LogLoss == nil {
+				most = weakerAccuracy
+			}
+			if idle >= most && len(t.Penalty) == 0 {
 				separated = false
 				break
 			}
@@ -444,6 +449,7 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 			losses += sum / n * sum / n
 			continue
 		}
+		weight := t.weights(f.rows)
 		right, sum := 0.0, 0.0
 		for j, i := range f.rows {
 			if answer(of, j) == t.index[i] {
@@ -454,7 +460,7 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 		square += right / n * right / n
 		if prob := probabilities(t.link(), of); prob != nil && !c.end {
 			for j, i := range f.rows {
-				sum -= math.Log(max(prob[t.index[i]][j], 1e-15))
+				sum -= weight(t.index[i]) * math.Log(max(prob[t.index[i]][j], 1e-15))
 			}
 			loss += sum / n
 		} else {
