@@ -44,3 +44,20 @@ func TestOfEquallyAccuratePTheOneNearestToTwoIsChosen(t *testing.T) {
 		}
 	}
 }
+
+// A penalty is chosen for its log-loss; the largest margin, whose scores are not log-odds, for its accuracy alone.
+func TestBetterByLogLoss(t *testing.T) {
+	loss := func(v float64) *float64 { return &v }
+	calm := Score{P: 2, Penalty: 0.1, Accuracy: 0.90, LogLoss: loss(0.20)}
+	sharp := Score{P: 2, Penalty: 0.001, Accuracy: 0.91, LogLoss: loss(0.30)}
+	end := Score{P: 2, End: true, Accuracy: 0.905}
+	if !calm.Better(sharp) || sharp.Better(calm) {
+		t.Error("the more accurate penalty was chosen, not that of lower log-loss")
+	}
+	if !end.Better(calm) || calm.Better(end) {
+		t.Error("the largest margin is more accurate and was not chosen")
+	}
+	if end.Accuracy = calm.Accuracy; end.Better(calm) || !calm.Better(end) {
+		t.Error("the largest margin is only as accurate and was chosen")
+	}
+}
