@@ -226,15 +226,15 @@ func (s *newtonState) center() float64 {
 		s.loss.newton(step, v)
 		s.loss.shift(s.xd, step)
 		t, next := 1.0, 0.0
-		for ; ; t /= 2 {
+		for ; t > 1e-3; t /= 2 {
 			for i, d := range s.xd {
 				s.c[i] = s.score[i] + t*d
 			}
-			if next = s.loss.mean(s.c); next <= mean*(1+4e-16) || t < 1e-3 {
+			if next = s.loss.mean(s.c); next <= mean*(1+centerRounding) {
 				break
 			}
 		}
-		if !(next <= mean*(1+1e-12)) { // rounding
+		if t <= 1e-3 {
 			return s.loss.mean(s.score)
 		}
 		mean = next
@@ -244,11 +244,12 @@ func (s *newtonState) center() float64 {
 	return mean
 }
 
-// The most steps that center the intercepts, and the sum of the examples' weights, as a share of their magnitudes, at
-// which they count as centred.
+// The most steps that center the intercepts, the sum of the examples' weights, as a share of their magnitudes, at which
+// they count as centred, and by how much rounding may raise a mean: a last step is not to be halved for it.
 const (
-	centerSteps = 20
-	centered    = 1e-12
+	centerSteps    = 20
+	centered       = 1e-12
+	centerRounding = 1e-12
 )
 
 func maxAbs(x []float64) float64 {
