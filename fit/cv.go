@@ -158,9 +158,6 @@ func (s Score) Better(t Score) bool {
 	} else if d := s.Accuracy - t.Accuracy; math.Abs(d) > 1e-12 {
 		return d > 0
 	}
-	if s.End != t.End { // as accurate as a penalty, whose probabilities are known
-		return t.End
-	}
 	return near(s.P) < near(t.P) || s.P == t.P && (s.Lambda > t.Lambda || s.Penalty > t.Penalty)
 }
 

@@ -288,7 +288,7 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 		}
 	}
 	last := penalties[len(penalties)-1]
-	if end.End && end.P == best.P && best.Penalty == last && end.Accuracy == best.Accuracy {
+	if end.End && end.P == best.P && best.Penalty == last && end.Accuracy >= best.Accuracy {
 		best, chosen, scores = end, candidate{p: chosen.p, end: true}, endScores // which the path is on its way to
 	}
 	for k := range r.CV {
@@ -463,50 +463,81 @@ func scoresOf(x matrix.Matrix, w [][]float64) [][]float64 {
 // measure is what cross-validation finds for a candidate.
 func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 	s := Score{P: mirror.Exponent(c.p), Penalty: c.penalty, End: c.end}
-	var accuracy, square, loss, losses float64
-	folds := float64(len(parts))
+	share, losses := make([]float64, len(parts)), make([]float64, len(parts)) // of each fold
+	link := t.link()
+	if c.end {
+		link = LinkSigmoid
+	}
 	for k, f := range parts {
-		of, n := held[k], float64(len(f.rows))
+		n, of := float64(len(f.rows)), held[k]
 		if t.Loss.Residual() {
-			var sum float64
 			for j, i := range f.rows {
-				sum += (of[0][j] - t.set.Y[i]) * (of[0][j] - t.set.Y[i])
+				losses[k] += (of[0][j] - t.set.Y[i]) * (of[0][j] - t.set.Y[i]) / n
 			}
-			loss += sum / n
-			losses += sum / n * sum / n
 			continue
 		}
-		weight := t.weights(f.rows)
-		right, sum := 0.0, 0.0
 		for j, i := range f.rows {
 			if answer(of, j) == t.index[i] {
-				right++
+				share[k] += 1 / n
 			}
 		}
-		accuracy += right / n
-		square += right / n * right / n
-		if prob := probabilities(t.link(), of); prob != nil && !c.end {
+		weight := t.weights(f.rows)
+		if prob := probabilities(link, of); prob != nil {
 			for j, i := range f.rows {
-				sum -= weight(t.index[i]) * math.Log(max(prob[t.index[i]][j], 1e-15))
+				losses[k] -= weight(t.index[i]) * math.Log(max(prob[t.index[i]][j], 1e-15)) / n
 			}
-			loss += sum / n
-		} else {
-			loss = math.NaN()
 		}
 	}
-	deviation := func(sum, squares float64) float64 {
-		return math.Sqrt(max(squares/folds-sum/folds*sum/folds, 0) * folds / max(folds-1, 1))
-	}
-	if loss /= folds; t.Loss.Residual() {
+	loss, spread := meanDeviation(losses)
+	switch {
+	case t.Loss.Residual():
 		rmse := math.Sqrt(loss)
-		s.RMSE, s.Deviation = &rmse, deviation(loss*folds, losses)/max(2*rmse, 1e-300)
+		s.RMSE, s.Deviation = &rmse, spread/max(2*rmse, 1e-300)
 		return s
-	}
-	s.Accuracy, s.Deviation = accuracy/folds, deviation(accuracy, square)
-	if !math.IsNaN(loss) {
+	case link == LinkSigmoid:
+		loss = t.calibratedLoss(t.heldOut(parts, held))
+		s.LogLoss = &loss
+	case link != "":
 		s.LogLoss = &loss
 	}
+	s.Accuracy, s.Deviation = meanDeviation(share)
 	return s
+}
+
+// meanDeviation returns the mean and the standard deviation of some numbers.
+func meanDeviation(v []float64) (mean, deviation float64) {
+	n := float64(len(v))
+	for _, x := range v {
+		mean += x / n
+	}
+	for _, x := range v {
+		deviation += (x - mean) * (x - mean) / max(n-1, 1)
+	}
+	return mean, math.Sqrt(deviation)
+}
+
+// calibratedLoss is the log-loss of two classes with the probabilities that are fitted to their held-out scores. To be
+// compared with others it is 2/n larger: that is what two numbers gain on the examples that they are fitted to (Akaike).
+func (t *trainer) calibratedLoss(h *held) float64 {
+	sigmoid := t.sigmoid(h)
+	loss, weight := 2/float64(len(h.rows)), t.weights(h.rows)
+	for j, i := range h.rows {
+		prob := sigmoid.Probability(h.scores[0][j])
+		if t.index[i] == 0 {
+			prob = 1 - prob
+		}
+		loss -= weight(t.index[i]) * math.Log(max(prob, 1e-15)) / float64(len(h.rows))
+	}
+	return loss
+}
+
+// sigmoid is fitted to the held-out scores of two classes.
+func (t *trainer) sigmoid(h *held) measure.Sigmoid {
+	positive := make([]bool, len(h.rows))
+	for j, i := range h.rows {
+		positive[j] = t.index[i] == 1
+	}
+	return measure.FitSigmoid(h.scores[0], positive)
 }
 
 // held are the scores of the chosen candidate for examples that were held out: by models that have not seen them.
@@ -562,10 +593,6 @@ func (t *trainer) calibrate(r *Result, h *held) {
 	if r.Model.Link = ""; h == nil || len(t.classes) != 2 {
 		return
 	}
-	positive := make([]bool, len(h.rows))
-	for j, i := range h.rows {
-		positive[j] = t.index[i] == 1
-	}
-	s := measure.FitSigmoid(h.scores[0], positive)
+	s := t.sigmoid(h)
 	r.Model.Link, r.Model.Sigmoid = LinkSigmoid, &s
 }

@@ -284,8 +284,8 @@ func (c *candidates) rule() string {
 			last)
 	}
 	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) && c.byLoss() {
-		text += " The largest margin has no log-loss and competes by its accuracy: it is chosen if it is more accurate, or " +
-			"if the weakest penalty of the path is the best and the margin of that p as accurate."
+		text += " The log-loss of the largest margin is that of probabilities fitted to its held-out scores, and 2/n for the " +
+			"two numbers fitted. It is also chosen if the weakest penalty of the path is the best and it is as accurate."
 	}
 	return text
 }
