@@ -136,7 +136,7 @@ func TestThePageOfTheLargestMarginHasItsCertificate(t *testing.T) {
 	}
 	says(t, page, "the end of the path", "with a free intercept, of standardised columns", "proved by a dual solution",
 		fmt.Sprintf("%.8g", *r.Lower), ">margin</text>", "The disc at the right end", "the largest margin of p = ",
-		"marked =", "competes by its accuracy")
+		"marked =", "fitted to its held-out scores")
 	if strings.Contains(page, "Along the run") {
 		t.Error("the largest margin has no trace")
 	}
@@ -188,7 +188,7 @@ func TestTiesAreMarked(t *testing.T) {
 		t.Errorf("bold is what decided: %q", got)
 	}
 	for _, want := range []string{"3 reach (marked =)", "for the least log-loss: 0.2", "accuracy 99.00 %", "p nearest to 2",
-		"stronger penalty", "largest margin has no log-loss"} {
+		"stronger penalty", "log-loss of the largest margin is that of"} {
 		if !strings.Contains(c.rule(), want) {
 			t.Errorf("%q is not in %q", want, c.rule())
 		}
