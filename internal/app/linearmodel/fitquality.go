@@ -2,6 +2,7 @@ package linearmodel
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -147,6 +148,36 @@ func (r *FitResult) Confusion() *render.Table {
 
 func percent(share float64) render.Cell {
 	return render.Cell{Text: fmt.Sprintf("%.1f %%", 100*share), Value: share}
+}
+
+// byPTable shows the best penalty of each p.
+func (r *FitResult) byPTable() render.Table {
+	t := render.Table{Title: fmt.Sprintf("The best penalty of each p: p = %v is chosen", r.P),
+		Header: []string{"p", "penalty", "accuracy", "log-loss", "weights near 0"}}
+	if r.CV[0].RMSE != nil {
+		t.Header = []string{"p", "penalty", "RMSE", "weights near 0"}
+	}
+	for _, s := range r.ByP() {
+		penalty := render.Short(s.Penalty, 2)
+		if s.End {
+			penalty = render.Text("none")
+		}
+		row := []render.Cell{render.Text("%v", s.P), penalty}
+		if s.RMSE != nil {
+			rmse := render.Short(*s.RMSE, 4)
+			rmse.Best = s.Chosen
+			row = append(row, rmse)
+		} else {
+			loss := render.Cell{Text: "–", Value: math.NaN()}
+			if s.LogLoss != nil {
+				loss = render.Number(*s.LogLoss, 4)
+			}
+			loss.Best = s.Chosen
+			row = append(row, render.Text("%.2f %%", 100*s.Accuracy), loss)
+		}
+		t.Rows = append(t.Rows, append(row, render.Text("%.1f %%", 100*s.Sparsity)))
+	}
+	return t
 }
 
 // severalP reports whether cross-validation has compared several p.

@@ -30,7 +30,10 @@ func (f *Fitted) JSON() any { return &f.FitResult }
 
 // Print shows the result, the scores of cross-validation and the largest weights.
 func (f *Fitted) Print(w io.Writer) {
-	if f.CV != nil && (!f.onPath() || f.severalP()) {
+	switch {
+	case f.onPath() && f.severalP():
+		fmt.Fprintln(w, f.byPTable().Text())
+	case f.CV != nil && !f.onPath():
 		fmt.Fprintln(w, f.CVTable().Text())
 	}
 	fmt.Fprint(w, f.text())
