@@ -87,7 +87,7 @@ func (p *frame) use(field, at int) *column {
 // find returns the columns of a name, else the one whose number it is.
 func (p *frame) find(name string) (found []int) {
 	for i, c := range p.cols {
-		if c == name {
+		if c == name || c == "" && name == pandasIndex && !p.text {
 			found = append(found, i)
 		}
 	}

@@ -223,7 +223,11 @@ func (p *frame) indexes() {
 		}
 		switch {
 		case k == 0 && c.field == 0 && (c.name == "" || c.name == "Unnamed: 0") && len(p.feats) > 1:
-			p.note("the first column, which has no name and counts the examples, is left out")
+			if !p.text {
+				p.note("column %s, the row numbers of pandas, is left out", pandasIndex)
+			} else {
+				p.note("the first column, which has no name and counts the examples, is left out")
+			}
 			p.feats = p.feats[1:]
 		case p.n > 2:
 			p.note("column %s counts the examples: --drop %s if that is no feature", quoted(c.name), p.dropped([]*column{c}))

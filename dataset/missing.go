@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Missing says what to do about missing values in a CSV.
+// Missing says what to do about missing values in a CSV or Parquet file.
 type Missing string
 
 const (
