@@ -24,8 +24,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 )
 
-// The files in testdata/parquet are from another writer than the one these tests use. In an empty folder, with write.mjs
-// copied there:
+// The files in testdata/parquet are from another writer than the one these tests use. In an empty folder, with
+// write.mjs copied there:
 //
 //	npm install hyparquet-writer@0.17.0 && node write.mjs .
 const peopleFile = "testdata/parquet/people"
