@@ -2,7 +2,7 @@
 //
 //   - mirror: potentials, mirror maps, Bregman divergences, norms, the step
 //   - matrix: examples as dense or sparse rows, and products with them on all cores
-//   - dataset: tables by name, or from svmlight, CSV and NumPy files
+//   - dataset: tables by name, or from svmlight, CSV, Parquet and NumPy files
 //   - measure: how good predictions are: accuracy, AUC, log-loss, R²; softmax and sigmoid
 //   - linear: problems, losses, methods that fit a linear model, traces and margin certificates
 //   - margin: the exact largest ℓₚ margin with its certificate, least-norm interpolation, the regularisation path

@@ -48,7 +48,7 @@ var house = [][]string{
 	{"mirror", "matrix", "measure"},
 	{"internal/product"},
 	{"internal/vec", "internal/pool", "internal/exact", "internal/twofold", "internal/npy", "internal/safetensors",
-		"internal/tfevents", "internal/filelock"},
+		"internal/tfevents", "internal/parquet", "internal/filelock"},
 }
 
 // light packages never pull in the tensor framework.

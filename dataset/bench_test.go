@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -90,6 +91,24 @@ func BenchmarkReadTexts(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := ReadFrom(bytes.NewReader(text), "bench.csv", Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkReadParquet(b *testing.B) {
+	type row struct{ A, B, C, D, E, F, G, Label float64 }
+	rng := rand.New(rand.NewPCG(1, 1))
+	rows := make([]row, 100_000)
+	for i := range rows {
+		v := rng.NormFloat64
+		rows[i] = row{v(), v(), v(), v(), v(), v(), float64(i % 10), float64(i % 2)}
+	}
+	data := written(b, rows)
+	b.SetBytes(8 * 8 * int64(len(rows)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ReadFrom(strings.NewReader(data), "bench.parquet", Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// column is a column of a CSV that is used.
+// column is a column of a table that is used.
 type column struct {
 	name  string
 	field int     // which of the file, from 0
@@ -34,10 +34,13 @@ type spot struct {
 }
 
 // choose decides which column holds the labels and which are features.
-func (p *csv) choose() error {
+func (p *frame) choose() error {
 	opt, cols := p.opt, p.cols
 	if len(cols) < 2 && !opt.Unlabeled {
-		return at(p.name, p.line, 0, "only one column: a CSV has features and a label, parted by commas, semicolons or tabs")
+		if !p.text {
+			return p.wrong("only one column: want features and a label")
+		}
+		return p.wrong("only one column: a CSV has features and a label, parted by commas, semicolons or tabs")
 	}
 	if p.allNumbers() && !slices.Contains(cols, opt.Label) {
 		return p.headerMissing()
@@ -52,7 +55,7 @@ func (p *csv) choose() error {
 	}
 	for i := range cols {
 		if drop[i] && only[i] {
-			return at(p.name, p.line, 0, "column %s is named by --columns and by --drop: choose one", quoted(cols[i]))
+			return p.wrong("column %s is named by --columns and by --drop: choose one", quoted(cols[i]))
 		}
 	}
 	label, err := p.findLabel(drop, only)
@@ -74,23 +77,23 @@ func (p *csv) choose() error {
 		first[name] = i
 	}
 	if len(p.feats) == 0 {
-		return at(p.name, p.line, 0, "no features: no column is left besides the label")
+		return p.wrong("no features: no column is left besides the label")
 	}
 	p.doubtHeader()
 	return nil
 }
 
 // use makes a column of the file part of the table.
-func (p *csv) use(field, at int) *column {
+func (p *frame) use(field, at int) *column {
 	c := &column{name: p.cols[field], field: field, at: at}
 	p.used[field], p.uses[field] = c, use{numbers, int32(at)}
 	return c
 }
 
 // find returns the columns of a name, else the one whose number it is.
-func (p *csv) find(name string) (found []int) {
+func (p *frame) find(name string) (found []int) {
 	for i, c := range p.cols {
-		if c == name {
+		if c == name || c == "" && name == pandasIndex && !p.text {
 			found = append(found, i)
 		}
 	}
@@ -101,7 +104,7 @@ func (p *csv) find(name string) (found []int) {
 }
 
 // named returns which columns an option names; nil for none.
-func (p *csv) named(flag string, names []string) (map[int]bool, error) {
+func (p *frame) named(flag string, names []string) (map[int]bool, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -109,7 +112,7 @@ func (p *csv) named(flag string, names []string) (map[int]bool, error) {
 	for _, name := range names {
 		found := p.find(name)
 		if found == nil {
-			return nil, at(p.name, p.line, 0, "%s: no column %s: choose among %s", flag, quoted(name), some(p.cols))
+			return nil, p.wrong("%s: no column %s: choose among %s", flag, quoted(name), some(p.cols))
 		}
 		for _, i := range found {
 			is[i] = true
@@ -119,7 +122,7 @@ func (p *csv) named(flag string, names []string) (map[int]bool, error) {
 }
 
 // findLabel returns the label's column: the one asked for, else the one called "label", else the last, or −1 for none.
-func (p *csv) findLabel(drop, only map[int]bool) (int, error) {
+func (p *frame) findLabel(drop, only map[int]bool) (int, error) {
 	want := p.opt.Label
 	if want != "" {
 		return p.labelCalled(want, drop, only)
@@ -146,21 +149,21 @@ func (p *csv) findLabel(drop, only map[int]bool) (int, error) {
 			return found, nil
 		}
 	}
-	return 0, at(p.name, p.line, 0, "no column is left for the label: name fewer with --columns or --drop")
+	return 0, p.wrong("no column is left for the label: name fewer with --columns or --drop")
 }
 
 // labelCalled returns the column of labels that --label names.
-func (p *csv) labelCalled(want string, drop, only map[int]bool) (int, error) {
+func (p *frame) labelCalled(want string, drop, only map[int]bool) (int, error) {
 	found := p.find(want)
 	switch {
 	case found == nil:
-		return 0, at(p.name, p.line, 0, "no column %s for the label: choose one of %s", quoted(want), some(p.cols))
+		return 0, p.wrong("no column %s for the label: choose one of %s", quoted(want), some(p.cols))
 	case len(found) > 1:
 		return 0, p.calledAlike(found[0], found[1])
 	case drop[found[0]]:
-		return 0, at(p.name, p.line, 0, "column %s is named by --label and by --drop: choose one", quoted(want))
+		return 0, p.wrong("column %s is named by --label and by --drop: choose one", quoted(want))
 	case only[found[0]]:
-		return 0, at(p.name, p.line, 0, "column %s is named by --label and by --columns: choose one", quoted(want))
+		return 0, p.wrong("column %s is named by --label and by --columns: choose one", quoted(want))
 	}
 	if name := p.cols[found[0]]; name != want { // it is known by its name to who reads alike
 		for i, c := range p.cols {
@@ -172,13 +175,13 @@ func (p *csv) labelCalled(want string, drop, only map[int]bool) (int, error) {
 	return found[0], nil
 }
 
-func (p *csv) calledAlike(i, j int) error {
-	return at(p.name, p.line, 0, "fields %d and %d are both called %s: rename one", i+1, j+1, quoted(p.cols[i]))
+func (p *frame) calledAlike(i, j int) error {
+	return p.wrong("fields %d and %d are both called %s: rename one", i+1, j+1, quoted(p.cols[i]))
 }
 
 // doubtHeader notes names that look like data. Numbers that count up are names, such as those of years or pixels.
-func (p *csv) doubtHeader() {
-	if p.opt.NoHeader {
+func (p *frame) doubtHeader() {
+	if p.opt.NoHeader || !p.text {
 		return
 	}
 	var last, example string
@@ -198,7 +201,7 @@ func (p *csv) doubtHeader() {
 }
 
 // chooseLike finds the columns of a table that was read before.
-func (p *csv) chooseLike() error {
+func (p *frame) chooseLike() error {
 	e := p.opt.Like
 	label, err := p.labelLike()
 	if err != nil {
@@ -236,10 +239,10 @@ func (p *csv) chooseLike() error {
 	case len(missing) > 0 && p.allNumbers():
 		return p.headerMissing()
 	case len(missing) > 0 && label >= 0 && slices.Contains(missing, p.cols[label]):
-		return at(p.name, p.line, 0, "column %s is a feature of the model: name another column of labels with --label",
+		return p.wrong("column %s is a feature of the model: name another column of labels with --label",
 			quoted(p.cols[label]))
 	case len(missing) > 0:
-		return at(p.name, p.line, 0, "no columns %s, which the model needs: the file has %s", some(missing), some(p.cols))
+		return p.wrong("no columns %s, which the model needs: the file has %s", some(missing), some(p.cols))
 	}
 	if label >= 0 {
 		p.label = p.use(label, inY)
@@ -252,7 +255,7 @@ func (p *csv) chooseLike() error {
 }
 
 // labelLike returns the column of labels of a table that is read like another, or −1 if it has none.
-func (p *csv) labelLike() (int, error) {
+func (p *frame) labelLike() (int, error) {
 	e := p.opt.Like
 	switch {
 	case p.opt.Unlabeled:
@@ -270,7 +273,7 @@ func (p *csv) labelLike() (int, error) {
 }
 
 // numbered returns the places of the columns of a table without a header, which may lack that of the labels.
-func (p *csv) numbered(label int) (map[string][]int, error) {
+func (p *frame) numbered(label int) (map[string][]int, error) {
 	e := p.opt.Like
 	places := map[string][]int{}
 	shift := 0
@@ -286,8 +289,8 @@ func (p *csv) numbered(label int) (map[string][]int, error) {
 		shift = -1
 	}
 	if shift < 0 {
-		return nil, at(p.name, p.line, 0, "%d columns, but the table of the model has %d: without a header columns are "+
-			"known by their place", len(p.cols), e.Width)
+		return nil, p.wrong("%d columns, but the table of the model has %d: without a header columns are known by "+
+			"their place", len(p.cols), e.Width)
 	}
 	for k := 1; k <= e.Width; k++ {
 		i := k - 1
@@ -342,7 +345,7 @@ func canonical(tok []byte) string {
 func number(v float64) string { return strconv.FormatFloat(v+0, 'g', -1, 64) } // −0 is 0
 
 // code returns the cell of a text that is not a number, or stands in a column of texts.
-func (p *csv) code(c *column, tok []byte, where place) (float64, error) {
+func (p *frame) code(c *column, tok []byte, where place) (float64, error) {
 	if k, ok := c.codes[string(tok)]; ok {
 		return float64(k), nil
 	}
@@ -379,7 +382,7 @@ func (p *csv) code(c *column, tok []byte, where place) (float64, error) {
 const maxTexts = 1 << 15
 
 // settleNow is the error about a column with more texts than a table could have, from what has been read of it.
-func (p *csv) settleNow(c *column) error {
+func (p *frame) settleNow(c *column) error {
 	if err := p.settle(); err != nil {
 		return err
 	}
@@ -388,7 +391,7 @@ func (p *csv) settleNow(c *column) error {
 }
 
 // codeLike is code for a text that is new in a table that is read like another.
-func (p *csv) codeLike(c *column, tok []byte, where place) (float64, error) {
+func (p *frame) codeLike(c *column, tok []byte, where place) (float64, error) {
 	if c.texts == nil {
 		msg := notNumber(string(tok))
 		if c == p.label {
@@ -423,7 +426,7 @@ func (c *column) enter(text string) int32 {
 }
 
 // toTexts makes a column of numbers one of codes.
-func (p *csv) toTexts(c *column) error {
+func (p *frame) toTexts(c *column) error {
 	c.codes = map[string]int32{}
 	p.uses[c.field].kind = texts
 	known := map[float64]float64{}
@@ -459,7 +462,7 @@ func (p *csv) toTexts(c *column) error {
 }
 
 // missed counts a missing value.
-func (p *csv) missed(c *column, where place) {
+func (p *frame) missed(c *column, where place) {
 	if c.missing++; c.missing == 1 {
 		c.missedAt = where
 	}
@@ -481,6 +484,6 @@ func decimalComma(s string) bool {
 }
 
 // note adds a sentence for the console and the report.
-func (p *csv) note(format string, args ...any) {
+func (p *frame) note(format string, args ...any) {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }

@@ -2,68 +2,27 @@ package dataset
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // csv reads a table under a line of column names. Fields are parted by commas, semicolons or tabs, whichever the header
 // has most of, and may stand in quotes; those in quotes may hold separators and line ends.
-//
-// Its cells become numbers at once: a text becomes a code, which is its place in a dictionary of the column. What the
-// codes mean is settled when all is read, see encode.go.
 type csv struct {
-	name   string
-	opt    Options
+	frame
 	sep    byte
-	cols   []string
-	uses   []use     // what each field of a line is for
-	used   []*column // by field; nil where it is unused
-	feats  []*column // the columns of rows
-	label  *column   // nil: there are no labels
-	rows   *table
-	y      []float64
-	line   int
-	quotes bool  // there are some in the window of the text
-	n      int   // examples, complete and kept
-	left   []int // which of all lines with examples were left out, counted from 0
-
-	missing Missing
-	lacking int // examples with missing values
-	lacks   int // the line of the last of them
-	notes   []string
+	quotes bool // there are some in the window of the text
 }
-
-// use says what to do with a field. It is small, as every cell looks at it.
-type use struct {
-	kind kind
-	at   int32 // which cell of a row it is
-}
-
-type kind uint8
-
-const (
-	unused  kind = iota
-	numbers      // so far all its values are numbers
-	texts        // its cells are codes
-)
-
-// inY is the place of the labels, and of what is unused: no part of a row.
-const inY = -1
 
 func readCSV(r io.Reader, name string, opt Options) (*Set, error) {
 	return parseCSV(newText(r, window), name, opt)
 }
 
 func parseCSV(t *text, name string, opt Options) (*Set, error) {
-	p := &csv{name: name, opt: opt, missing: opt.Missing}
-	if opt.Like != nil {
-		p.missing, p.opt.NoHeader = opt.Like.Missing, opt.Like.NoHeader
-	}
+	p := &csv{frame: newFrame(name, opt)}
+	p.text = true
 	p.look(t)
 	for {
 		line, err := p.next(t)
@@ -202,38 +161,7 @@ func (p *csv) header(line string) error {
 			cols[i] = valid(c)
 		}
 	}
-	p.cols = cols
-	p.uses, p.used = make([]use, len(cols)), make([]*column, len(cols))
-	for i := range p.uses {
-		p.uses[i].at = inY
-	}
-	choose := p.choose
-	if p.opt.Like != nil {
-		choose = p.chooseLike
-	}
-	if err := choose(); err != nil {
-		return err
-	}
-	p.rows = newTable(len(p.feats), p.opt)
-	return nil
-}
-
-// allNumbers reports whether the first line can hardly be a header.
-func (p *csv) allNumbers() bool {
-	if p.opt.NoHeader {
-		return false
-	}
-	for _, c := range p.cols {
-		if !isNumber([]byte(c)) {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *csv) headerMissing() error {
-	return at(p.name, p.line, 0, "the first line is all numbers: put a line with the names of the columns before it, "+
-		"or say --no-header")
+	return p.start(cols)
 }
 
 // separator is the one the line has most of outside quotes.
@@ -292,42 +220,6 @@ func (p *csv) fields(line string) (cols []string, err error) {
 			return cols, nil
 		}
 	}
-}
-
-// valid is s as UTF-8 of one line. Bytes that are not UTF-8 are taken for Latin-1, which most other files are in.
-func valid(s string) string {
-	if strings.ContainsAny(s, "\r\n") {
-		s = strings.Join(strings.Fields(s), " ")
-	}
-	if utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			r = rune(s[i])
-		}
-		b.WriteRune(r)
-		i += n
-	}
-	return b.String()
-}
-
-// some lists the first of many names.
-func some(names []string) string {
-	const few = 20
-	var b strings.Builder
-	for i, s := range names[:min(few, len(names))] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quoted(s))
-	}
-	if len(names) > few {
-		fmt.Fprintf(&b, ", … (%d in all)", len(names))
-	}
-	return b.String()
 }
 
 // row reads a line of cells.
@@ -416,9 +308,6 @@ func (p *csv) other(line []byte, i, field int) (v float64, next int, err error) 
 	return v, next, err
 }
 
-// longest is how long a text may be.
-const longest = 64 << 10
-
 // token returns the text of the field at line[i:], and where it ends.
 func (p *csv) token(line []byte, i, field int) (tok []byte, next int, err error) {
 	i = p.blanks(line, i)
@@ -469,15 +358,6 @@ func (p *csv) trim(tok []byte) []byte {
 		return bytes.Trim(tok, " ")
 	}
 	return bytes.Trim(tok, " \t")
-}
-
-// place is where in the file something stands.
-type place struct{ line, col int }
-
-// fail is an error about a field.
-func (p *csv) fail(where place, field int, format string, args ...any) error {
-	return at(p.name, where.line, where.col, "field %d (%s): %s", field+1, quoted(p.cols[field]),
-		fmt.Sprintf(format, args...))
 }
 
 func (p *csv) ragged(line []byte) error {
@@ -542,6 +422,3 @@ func (p *csv) incomplete(line []byte) bool {
 	}
 	return false
 }
-
-// nan is the cell of a missing value.
-var nan = math.NaN()

@@ -21,7 +21,7 @@ const (
 )
 
 // set makes the set of all that was read.
-func (p *csv) set() (*Set, error) {
+func (p *frame) set() (*Set, error) {
 	if p.n == 0 {
 		return nil, &Error{Name: p.name, Msg: p.noExamples()}
 	}
@@ -53,7 +53,7 @@ func (p *csv) set() (*Set, error) {
 	return s, nil
 }
 
-func (p *csv) noExamples() string {
+func (p *frame) noExamples() string {
 	switch {
 	case p.cols == nil:
 		return noExamples
@@ -61,11 +61,14 @@ func (p *csv) noExamples() string {
 		return fmt.Sprintf("no examples: each of the %d has a missing value: fill them in with --missing mean, or --drop "+
 			"columns", len(p.left))
 	}
+	if !p.text {
+		return "no examples: the file has columns and no rows"
+	}
 	return "no examples: there is a header and nothing below it"
 }
 
 // settle decides what columns hold that are read for the first time.
-func (p *csv) settle() error {
+func (p *frame) settle() error {
 	if p.label != nil {
 		if err := p.settleLabels(); err != nil {
 			return err
@@ -95,7 +98,7 @@ func (p *csv) settle() error {
 		return &Error{Name: p.name, Msg: fmt.Sprintf("no values at all in %s %s: --drop %s", plural(len(empty), "column"),
 			names(empty), p.dropped(empty))}
 	}
-	if p.missing == MissingMean {
+	if p.missing == MissingMean || p.missing == MissingDrop {
 		for _, c := range p.feats {
 			c.fill = p.mean(c)
 		}
@@ -104,7 +107,7 @@ func (p *csv) settle() error {
 }
 
 // settleLabels decides what the labels are.
-func (p *csv) settleLabels() error {
+func (p *frame) settleLabels() error {
 	c := p.label
 	if c.missing > 0 {
 		return p.fail(c.missedAt, c.field, "%s missing: fill in labels, or leave out those examples with --missing drop",
@@ -140,7 +143,7 @@ func (p *csv) settleLabels() error {
 func isWord(s string) bool { return !isNumber([]byte(s)) && !nearNumber(s) }
 
 // settleTexts decides whether a column with texts is one of categories. It reports whether there are too many.
-func (p *csv) settleTexts(c *column) (many bool, err error) {
+func (p *frame) settleTexts(c *column) (many bool, err error) {
 	count := make([]int, len(c.texts))
 	for _, row := range p.rows.all() {
 		if v := row[c.at]; v == v {
@@ -173,7 +176,7 @@ func (p *csv) settleTexts(c *column) (many bool, err error) {
 }
 
 // notNumbers is the error of a few texts in a column of numbers.
-func (p *csv) notNumbers(c *column, words, all int) error {
+func (p *frame) notNumbers(c *column, words, all int) error {
 	fix := "correct it"
 	if decimalComma(c.first.text) {
 		fix += ", decimals with a point"
@@ -202,7 +205,7 @@ func (c *column) sort() []int32 {
 }
 
 // tooManyTexts is the error about columns that are names rather than categories.
-func (p *csv) tooManyTexts(many []*column) error {
+func (p *frame) tooManyTexts(many []*column) error {
 	var b strings.Builder
 	for i, c := range many[:min(len(many), 5)] {
 		if i > 0 {
@@ -210,13 +213,13 @@ func (p *csv) tooManyTexts(many []*column) error {
 		}
 		fmt.Fprintf(&b, "%s (%d texts, such as %s)", quoted(c.name), len(c.texts), quoted(c.first.text))
 	}
-	return at(p.name, many[0].first.line, many[0].first.col, "%s with too many different texts for %s, %s: names are no "+
+	return p.at(many[0].first.place, "%s with too many different texts for %s, %s: names are no "+
 		"features: --drop %s", plural(len(many), "column"), plural(p.n, "example"), b.String(), p.dropped(many))
 }
 
 // indexes finds columns that count the examples. One without a name, which comes first when a program writes its row
 // numbers, is taken out.
-func (p *csv) indexes() {
+func (p *frame) indexes() {
 	for k, c := range slices.Clone(p.feats) {
 		if p.uses[c.field].kind != numbers || slices.Contains(p.opt.Columns, c.name) || !p.counts(c) {
 			continue
@@ -224,7 +227,11 @@ func (p *csv) indexes() {
 		switch {
 		case k == 0 && c.field == 0 && (c.name == "" || c.name == "Unnamed: 0") && len(p.feats) > 1 &&
 			!slices.Contains(p.cols[1:], c.name): // which could not be told from it
-			p.note("the first column, which has no name and counts the examples, is left out")
+			if !p.text {
+				p.note("column %s, the row numbers of pandas, is left out", pandasIndex)
+			} else {
+				p.note("the first column, which has no name and counts the examples, is left out")
+			}
 			p.feats = p.feats[1:]
 		case p.n > 2:
 			p.note("column %s counts the examples: --drop %s if that is no feature", quoted(c.name), p.dropped([]*column{c}))
@@ -233,7 +240,7 @@ func (p *csv) indexes() {
 }
 
 // counts reports whether a column is 0, 1, … or 1, 2, … in the lines of the file.
-func (p *csv) counts(c *column) bool {
+func (p *frame) counts(c *column) bool {
 	from := 0.0
 	left := p.left
 	line := 0
@@ -254,7 +261,7 @@ func (p *csv) counts(c *column) bool {
 }
 
 // tellCategories notes how many features the texts became.
-func (p *csv) tellCategories() {
+func (p *frame) tellCategories() {
 	var made []*column
 	d := 0
 	for _, c := range p.feats {
@@ -272,7 +279,7 @@ func (p *csv) tellCategories() {
 }
 
 // mean returns what stands for missing values: one number for each feature of a column.
-func (p *csv) mean(c *column) []float64 {
+func (p *frame) mean(c *column) []float64 {
 	features := Column{Categories: c.texts}
 	fill := make([]float64, features.width())
 	n := float64(p.n - c.missing)
@@ -305,7 +312,7 @@ func (p *csv) mean(c *column) []float64 {
 }
 
 // tellMissing notes what was done about missing values, or says what can be done.
-func (p *csv) tellMissing() error {
+func (p *frame) tellMissing() error {
 	if len(p.left) > 0 {
 		verb := "have missing values and are"
 		if len(p.left) == 1 {
@@ -352,7 +359,7 @@ func (p *csv) tellMissing() error {
 }
 
 // settleLike checks what was read like another table.
-func (p *csv) settleLike() error {
+func (p *frame) settleLike() error {
 	if c := p.label; c != nil && c.missing > 0 && p.missing != MissingDrop {
 		return p.fail(c.missedAt, c.field, "%s missing: fill in labels, or leave those lines out", isAre(c.missing, "label"))
 	}
@@ -372,7 +379,7 @@ func (p *csv) settleLike() error {
 }
 
 // encoding says what became of the columns.
-func (p *csv) encoding() *Encoding {
+func (p *frame) encoding() *Encoding {
 	e := &Encoding{NoHeader: p.opt.NoHeader, Missing: p.missing}
 	if e.Missing == MissingError {
 		e.Missing = ""
@@ -393,7 +400,7 @@ func (p *csv) encoding() *Encoding {
 }
 
 // fits refuses tables that categories would make larger than a memory.
-func (p *csv) fits(e *Encoding) error {
+func (p *frame) fits(e *Encoding) error {
 	d := e.width()
 	if d <= 2*len(p.feats) || p.n <= maxExpanded/d {
 		return nil
@@ -404,7 +411,7 @@ func (p *csv) fits(e *Encoding) error {
 }
 
 // expand makes the matrix of the cells. Where they are the features already, nothing is copied.
-func (p *csv) expand(s *Set) {
+func (p *frame) expand(s *Set) {
 	e := s.Encoding
 	same := len(p.feats) == p.rows.features && (p.label == nil || p.label.missing == 0)
 	for _, c := range p.feats {
@@ -468,7 +475,7 @@ func plain(name string) string {
 }
 
 // dropped is what to write after --drop, as a shell takes it.
-func (p *csv) dropped(columns []*column) string {
+func (p *frame) dropped(columns []*column) string {
 	list := make([]string, len(columns))
 	quotes := ""
 	for i, c := range columns {

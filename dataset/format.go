@@ -10,9 +10,13 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/npy"
+	"github.com/bregman-ml/bregman/internal/parquet"
 )
 
-type reader func(r io.Reader, name string, opt Options) (*Set, error)
+type (
+	reader   func(r io.Reader, name string, opt Options) (*Set, error)
+	readerAt func(r io.ReaderAt, size int64, name string, opt Options) (*Set, error)
+)
 
 // Format is a kind of file that Read knows. It is told by its first bytes if it has magic ones, else by the name's
 // ending, else by what a line of text looks like.
@@ -22,20 +26,28 @@ type Format struct {
 	endings     []string
 	looks       func(line []byte) bool // nil: it is not text
 	read        reader
+	readAt      readerAt // for files that are read here and there; they have no read
+	named       bool     // its columns have names, and may hold texts
+	save        string   // what to do about a file that only has the ending
 }
 
 const formatCSV = "csv"
+
+const saveNumPy = "not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez"
 
 // Formats are the kinds of files that are read.
 var Formats = []Format{
 	{Name: "svmlight", About: "label index:value …, a line per example", endings: []string{".svm", ".libsvm", ".svmlight"},
 		looks: looksSVM, read: readSVM},
 	{Name: formatCSV, About: "a header and a line per example, between commas, semicolons or tabs",
-		endings: []string{".csv", ".tsv"}, looks: looksCSV, read: readCSV},
+		endings: []string{".csv", ".tsv"}, looks: looksCSV, read: readCSV, named: true},
 	{Name: "npy", About: "NumPy's array, the last column being the labels", magic: []string{npy.Magic},
-		endings: []string{".npy"}, read: readNPY},
+		endings: []string{".npy"}, read: readNPY, save: saveNumPy},
 	{Name: "npz", About: "NumPy's arrays X and y", magic: []string{"PK\x03\x04", "PK\x05\x06"}, endings: []string{".npz"},
-		read: readNPZ},
+		read: readNPZ, save: saveNumPy},
+	{Name: "parquet", About: "Apache Parquet, a row per example, as a CSV", magic: []string{parquet.Magic},
+		endings: []string{".parquet"}, readAt: readParquet, named: true,
+		save: "not a Parquet file, whatever its name says: save it again, in pandas with DataFrame.to_parquet"},
 }
 
 // format finds the format of a stream.
@@ -60,7 +72,7 @@ func format(in *bufio.Reader, name string) (*Format, error) {
 		switch {
 		case !slices.Contains(f.endings, strings.ToLower(path.Ext(name))):
 		case f.magic != nil:
-			return nil, errors.New("not a NumPy file, whatever its name says: save it again with numpy.save or numpy.savez")
+			return nil, errors.New(f.save)
 		default:
 			return &f, nil
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Missing says what to do about missing values in a CSV.
+// Missing says what to do about missing values in a CSV or Parquet file.
 type Missing string
 
 const (
@@ -13,7 +13,8 @@ const (
 	MissingError Missing = "error"
 	// MissingMean fills them in with the mean of their column.
 	MissingMean Missing = "mean"
-	// MissingDrop leaves out the examples that have some.
+	// MissingDrop leaves out the examples that have some. A table that is read alike keeps them, filled in with the means
+	// of the others: every example gets its prediction.
 	MissingDrop Missing = "drop"
 )
 

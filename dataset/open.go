@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 )
 
 // maxFeatures is more than any model here is meant for: a stray index in a file would take gigabytes for each vector.
@@ -55,7 +56,7 @@ func readFile(ctx context.Context, path string, opt Options) (*Set, error) {
 	}
 	done := make(chan result, 1)
 	go func() { // a read from a terminal or a pipe may never return
-		s, err := ReadFrom(untilDone{ctx, f}, name, opt)
+		s, err := ReadFrom(reading(ctx, f), name, opt)
 		done <- result{s, err}
 	}()
 	select {
@@ -81,3 +82,26 @@ func (u untilDone) Read(b []byte) (int, error) {
 	}
 	return u.r.Read(b)
 }
+
+// fileUntilDone is untilDone for a file that is read in any order.
+type fileUntilDone struct {
+	untilDone
+	f *os.File
+}
+
+// reading is a reader that ends with its context.
+func reading(ctx context.Context, r io.Reader) io.Reader {
+	if f, ok := r.(*os.File); ok {
+		return fileUntilDone{untilDone{ctx, f}, f}
+	}
+	return untilDone{ctx, r}
+}
+
+func (u fileUntilDone) ReadAt(b []byte, at int64) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.f.ReadAt(b, at)
+}
+
+func (u fileUntilDone) Seek(offset int64, whence int) (int64, error) { return u.f.Seek(offset, whence) }

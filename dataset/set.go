@@ -1,9 +1,9 @@
 // Package dataset reads tables of examples for linear models: a file becomes a matrix and its labels. Open also
 // knows sets by name: the paper's synthetic ones, and sets of images.
 //
-// It reads svmlight text, CSV and NumPy's .npy and .npz, each also gzipped, and tells them apart by itself. Texts in a
-// CSV become categories, and an Encoding says how, to read another table alike. What it cannot read it refuses with the
-// place in the file and what to do about it; what it returns holds finite numbers only.
+// It reads svmlight text, CSV, Parquet and NumPy's .npy and .npz, each also gzipped, and tells them apart by itself.
+// Texts in a table become categories, and an Encoding says how, to read another table alike. What it cannot read it
+// refuses with the place in the file and what to do about it; what it returns holds finite numbers only.
 package dataset
 
 import (
@@ -25,7 +25,7 @@ type Set struct {
 	Label    string   // the name of the column of labels, if it has one
 	Hash     string   // "sha256:…" of the file's bytes as stored, or what names the data; empty for R2, R100 and Synth
 
-	Encoding  *Encoding // of a CSV: how its columns became X and Y; nil for other formats
+	Encoding  *Encoding // of a CSV or Parquet file: how its columns became X and Y; else nil
 	Unlabeled bool      // the file has no labels: Y is 0
 	Notes     []string  // what was done with columns, a short sentence each
 

@@ -67,7 +67,8 @@ func (*Fit) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Train a linear classifier or regression on a table, in a chosen geometry.",
 		Help: map[string]string{
-			"data":      "Training data: CSV, svmlight, npy or npz (also gzipped), or a built-in set such as iris or r100:7.",
+			"data": "Training data: CSV, Parquet, svmlight, npy or npz (also gzipped), or a built-in set such as iris or " +
+				"r100:7.",
 			"objective": objectiveHelp(),
 			"p": "Geometry: the exponent p. Near 1: sparse weights, at 1 exactly; 2: Euclidean; large: small bounded " +
 				"weights. Several, or auto for 1,1.2,1.5,2,3,inf: the best on held-out examples. Of a margin above 1, and " +
