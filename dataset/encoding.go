@@ -79,7 +79,8 @@ func (e *Encoding) Features() []string {
 	return names
 }
 
-// ClassName returns the text of a label: that in the file if labels are texts, else the number. A nil encoding has none.
+// ClassName returns the text of a label: that in the file if labels are texts, else the number. A nil encoding has no
+// texts.
 func (e *Encoding) ClassName(y float64) string {
 	if e != nil {
 		if k := int(y); float64(k) == y && k >= 0 && k < len(e.Classes) {

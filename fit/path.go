@@ -516,8 +516,8 @@ func meanDeviation(v []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// calibratedLoss is the log-loss of two classes with the probabilities that are fitted to their held-out scores. To be
-// compared with others it is 2/n larger: that is what two numbers gain on the examples that they are fitted to (Akaike).
+// calibratedLoss is the log-loss of two classes with the probabilities that are fitted to their held-out scores. It is
+// 2/n larger, to be compared with others: two numbers gain as much on the examples that they are fitted to (Akaike).
 func (t *trainer) calibratedLoss(h *held) float64 {
 	sigmoid := t.sigmoid(h)
 	loss, weight := 2/float64(len(h.rows)), t.weights(h.rows)

@@ -190,7 +190,8 @@ func TestTheOnlyExampleOfAClassIsLearnedFrom(t *testing.T) {
 	}
 	few := &dataset.Set{Name: "few", X: matrix.Select(set.X, []int{0, 1, 17, 18}), Y: []float64{1, 2, 3, 4}}
 	var wrong *SettingError
-	if _, err := Train(t.Context(), few, Settings{Objective: Auto}); !errors.As(err, &wrong) || wrong.Setting != "penalty" {
+	_, err := Train(t.Context(), few, Settings{Objective: Auto})
+	if !errors.As(err, &wrong) || wrong.Setting != "penalty" {
 		t.Errorf("four classes of one example: %v", err)
 	}
 }

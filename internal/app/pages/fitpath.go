@@ -284,8 +284,8 @@ func (c *candidates) rule() string {
 			last)
 	}
 	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) && c.byLoss() {
-		text += " The log-loss of the largest margin is that of probabilities fitted to its held-out scores, and 2/n for the " +
-			"two numbers fitted. It is also chosen if the weakest penalty of the path is the best and it is as accurate."
+		text += " The log-loss of the largest margin is that of probabilities fitted to its held-out scores, and 2/n for " +
+			"the two numbers fitted. It is also chosen if the weakest penalty of the path is the best and it is as accurate."
 	}
 	return text
 }
@@ -462,10 +462,11 @@ func (c *candidates) addChoice(doc *render.Document) error {
 	if len(c.ps()) < 2 {
 		return nil
 	}
-	caption := "(1) With one standard error over the folds to both sides. (2) The weights below a thousandth of the largest."
+	caption := "(1) With one standard error over the folds to both sides. (2) The weights below a thousandth of the " +
+		"largest."
 	if c.byLoss() {
-		caption = "(1) With one standard error over the folds to both sides. (2) The log-loss decides. (3) The weights below " +
-			"a thousandth of the largest."
+		caption = "(1) With one standard error over the folds to both sides. (2) The log-loss decides. (3) The weights " +
+			"below a thousandth of the largest."
 	}
 	err := doc.AddFigure("cv-p", caption, c.byPFigures()...)
 	doc.AddTables(render.Named{Name: "cv-penalty", Table: c.grid(c.measure(), c.cell)})

@@ -85,7 +85,8 @@ func TestThePageOfAPathWithTwoClasses(t *testing.T) {
 			t.Errorf("the page says %q, which does not apply", absent)
 		}
 	}
-	for _, file := range []string{"tables/cv.csv", "tables/cv-penalty.csv", "tables/cv-penalty-loss.csv", "tables/quality.csv",
+	for _, file := range []string{"tables/cv.csv", "tables/cv-penalty.csv", "tables/cv-penalty-loss.csv",
+		"tables/quality.csv",
 		"tables/confusion_test.csv", "tables/classes_held_out.csv", "tables/effects.csv", "tables/weights.csv",
 		"figures/cv.svg",
 		"figures/cv-p.png", "figures/effects.svg"} {
@@ -183,12 +184,12 @@ func TestTiesAreMarked(t *testing.T) {
 		}
 		return out
 	}
-	if got := slices.Concat(bold(c.table()), bold(c.grid("accuracy", c.cell)), bold(c.grid("log-loss", c.loss))); !slices.Equal(
-		got, []string{"inf log-loss", "1 p = inf"}) {
+	got := slices.Concat(bold(c.table()), bold(c.grid("accuracy", c.cell)), bold(c.grid("log-loss", c.loss)))
+	if !slices.Equal(got, []string{"inf log-loss", "1 p = inf"}) {
 		t.Errorf("bold is what decided: %q", got)
 	}
-	for _, want := range []string{"3 reach (marked =)", "for the least log-loss: 0.2", "accuracy 99.00 %", "p nearest to 2",
-		"stronger penalty", "log-loss of the largest margin is that of"} {
+	for _, want := range []string{"3 reach (marked =)", "for the least log-loss: 0.2", "accuracy 99.00 %",
+		"p nearest to 2", "stronger penalty", "log-loss of the largest margin is that of"} {
 		if !strings.Contains(c.rule(), want) {
 			t.Errorf("%q is not in %q", want, c.rule())
 		}

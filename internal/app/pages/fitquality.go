@@ -52,8 +52,8 @@ func addQuality(doc *render.Document, r *linearmodel.FitResult) error {
 			continue
 		}
 		doc.SaveTable("confusion_"+file, confusionTable(q, names))
-		caption := fmt.Sprintf("Predictions, %s: the darker a square, the larger its share of the examples of its true class.",
-			q.name)
+		caption := fmt.Sprintf("Predictions, %s: the darker a square, the larger its share of the examples of its true "+
+			"class.", q.name)
 		if err := doc.AddFigure("confusion_"+file, caption, confusionFigure(q, names)); err != nil {
 			return err
 		}

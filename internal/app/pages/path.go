@@ -91,8 +91,8 @@ func pathPage(f opened, info runlog.Info, files render.Files) error {
 	for _, r := range results {
 		mar.Min[0], mar.Max[0] = min(mar.Min[0], r.Points[0].B), max(mar.Max[0], r.Points[len(r.Points)-1].B)
 	}
-	if err := doc.AddFigure("path", "(1) How far the direction is from the max-margin direction. (2) Its margin as a share "+
-		"of the best. (3) The loss.", div, mar, loss); err != nil {
+	if err := doc.AddFigure("path", "(1) How far the direction is from the max-margin direction. (2) Its margin as a "+
+		"share of the best. (3) The loss.", div, mar, loss); err != nil {
 		return err
 	}
 	doc.SaveTable("points", points)
