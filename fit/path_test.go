@@ -252,6 +252,40 @@ func TestAnInterruptedPathStops(t *testing.T) {
 	}
 }
 
+// All folds and the model take at most thirty times the steps of one fit straight to the penalty that is chosen: each
+// fit of a path starts from the one before. Steps are those of Newton's method, the products of which cost the same.
+func TestChoosingAPenaltyCostsAtMostThirtyFits(t *testing.T) {
+	for _, name := range []string{"iris", "wine", "breast_cancer", "diabetes"} {
+		set, err := dataset.Open(t.Context(), name, dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []float64{1.5, 2} {
+			r, _ := trained(t, set, Settings{P: []float64{p}, Scale: "std"})
+			tr := newTrainer(set, Settings{Objective: Auto, P: []float64{p}, Scale: "std"})
+			x, err := tr.scaledPath(tr.withConstant(), &Result{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, err := linear.NewPenaltyPath(tr.penalised(x, allRows(len(set.Y))), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cold, err := path.Fit(t.Context(), r.Penalty, modelGap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := float64(r.Steps)
+			for _, s := range r.CV {
+				steps += s.Steps * float64(r.Folds) * 0.8 // of four fifths of the examples
+			}
+			if steps > 30*float64(cold.Steps) {
+				t.Errorf("%s, p = %v: %.0f steps, one fit takes %d", name, p, steps, cold.Steps)
+			}
+		}
+	}
+}
+
 func TestSeveralPAreCompared(t *testing.T) {
 	r, _ := trained(t, blobs(11, 80, 3, 1), Settings{P: Geometries, Scale: "std", Rest: true})
 	seen := map[mirror.Exponent]bool{}

@@ -87,8 +87,11 @@ func TestATableAsPeopleHaveItIsFittedAndPredicted(t *testing.T) {
 		t.Errorf("predict measures %s, fit %s", a, b)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, r.Run, "report.html"))
-	if want := fmt.Sprintf("%.2f %%", 100*r.Test.Classes.Accuracy); err != nil || !strings.Contains(string(page), want) {
-		t.Errorf("the report does not say %q, %v", want, err)
+	for _, want := range []string{fmt.Sprintf("%.2f %%", 100*r.Test.Classes.Accuracy), "as yes", "Sex=male",
+		"are filled in with the mean"} {
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("the report does not say %q, %v", want, err)
+		}
 	}
 }
 

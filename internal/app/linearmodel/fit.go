@@ -192,6 +192,7 @@ type FitResult struct {
 	Run           string      `json:"run,omitempty"`
 	Model         string      `json:"model,omitempty"`
 
+	Notes   []string     `json:"notes,omitempty"`    // what was done with the columns of the table
 	HeldOut *fit.Quality `json:"held_out,omitempty"` // by the models of the folds, which have not seen the examples
 	Test    *fit.Quality `json:"test,omitempty"`
 	Effects []Effect     `json:"effects,omitempty"` // the largest of each class

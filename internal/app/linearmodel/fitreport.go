@@ -82,6 +82,7 @@ func (w *fitting) summary() FitResult {
 	if len(w.LP) > 0 || f.Penalty > 0 {
 		r.LP = f.Attempt.Lambda
 	}
+	r.Notes = w.set.Notes
 	if q := f.HeldOut; q != nil && q.Targets != nil {
 		r.HeldR2 = &q.Targets.R2
 	} else if q != nil {

@@ -39,6 +39,10 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 		doc.Say("%s", found(&r))
 	}
 	doc.Tables(t, fitSettings(&s, &r, info))
+	if len(r.Notes) > 0 {
+		doc.Say("What was done with the columns of the table:")
+		doc.List(r.Notes...)
+	}
 	if err := addQuality(doc, &r); err != nil {
 		return err
 	}
