@@ -243,7 +243,10 @@ func (c *candidates) grid(measure string, cell func(fit.Score) render.Cell) rend
 		row("margin", func(s fit.Score) bool { return s.End })
 	}
 	if missing {
-		t.Note = "–: not tried. A path ends after five penalties in a row that are no better."
+		t.Note = "–: not tried. A path ends after three penalties in a row that are no better."
+		if !c.byLoss() && !c.regression {
+			t.Note = "–: not tried. A path ends after five penalties in a row that are no better."
+		}
 	}
 	return t
 }
@@ -276,6 +279,9 @@ func (c *candidates) rule() string {
 	case !c.byLoss():
 		text += fmt.Sprintf(", for its %s. Of equal ones a penalty is chosen before the largest margin, then %s.", value,
 			last)
+	case chosen.End && c.limit():
+		return text + fmt.Sprintf(": the weakest penalty of the path has the least log-loss, and the largest margin, to which "+
+			"the path tends, is as accurate: %s.", value)
 	case chosen.LogLoss != nil:
 		text += fmt.Sprintf(", for the least log-loss: %.4g. It has %s. Of equal log-loss %s is chosen.", *chosen.LogLoss,
 			value, last)
@@ -288,6 +294,12 @@ func (c *candidates) rule() string {
 			"the two numbers fitted. It is also chosen if the weakest penalty of the path is the best and it is as accurate."
 	}
 	return text
+}
+
+// limit reports whether a penalty has a smaller log-loss than the largest margin, which was chosen.
+func (c *candidates) limit() bool {
+	loss := c.chosen().LogLoss
+	return loss != nil && slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.LogLoss != nil && *s.LogLoss < *loss })
 }
 
 // onPath are the candidates with penalties of a p, from strong to weak.
@@ -310,12 +322,12 @@ func (c *candidates) pathFigures() []render.Figure {
 	const axis = "penalty, from strong to weak"
 	of := render.Figure{Title: title, X: axis, Y: "%", LogX: true, Falling: true, Zero: "margin"}
 	loss := render.Figure{Title: "Log-loss on held-out examples", X: axis, Y: "mean −log P(true class)", LogX: true,
-		Falling: true}
+		Falling: true, Zero: "margin"}
 	if c.regression {
 		of.Y = "RMSE"
 	}
 	least, cut := c.cut()
-	if cut {
+	if cut || !c.regression && c.flat() {
 		of.Min[1], of.Max[1] = least, 100
 	}
 	chosen := c.chosen()
@@ -344,6 +356,10 @@ func (c *candidates) pathFigures() []render.Figure {
 			}
 			of.Series = append(of.Series, render.Series{X: []float64{0}, Y: []float64{c.value(s)}, Color: col,
 				Style: render.Discs})
+			if s.LogLoss != nil {
+				loss.Series = append(loss.Series, render.Series{X: []float64{0}, Y: []float64{*s.LogLoss}, Color: col,
+					Style: render.Discs})
+			}
 			if low, high := c.band(s); p == chosen.P && low < high {
 				of.Series = append(of.Series, render.Series{X: []float64{0, 0}, Y: []float64{low, high}, Color: col})
 			}
@@ -377,9 +393,15 @@ func (c *candidates) cut() (least float64, cut bool) {
 		least, most = min(least, c.value(s)), max(most, c.value(s))
 	}
 	if most-least <= 1.2*shownPoints {
-		return least, false
+		return least - 1, false
 	}
 	return most - shownPoints, true
+}
+
+// flat reports whether all candidates are nearly as accurate.
+func (c *candidates) flat() bool {
+	least, _ := c.cut()
+	return least > 100-3
 }
 
 // pathCaption explains the figures of a path.
@@ -389,8 +411,8 @@ func (c *candidates) pathCaption() string {
 		text += fmt.Sprintf(" Accuracies below %.0f %% are in the table only.", least)
 	}
 	if slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.End }) {
-		text += " The disc at the right end is the largest margin, which the path tends to; it has no log-loss before " +
-			"its probabilities are calibrated."
+		text += " The disc at the right end is the largest margin, which the path tends to: its log-loss is that of " +
+			"calibrated probabilities."
 	}
 	if c.folds > 1 {
 		text += fmt.Sprintf(" Band: one standard error over the folds to both sides, for p = %v.", c.chosen().P)
