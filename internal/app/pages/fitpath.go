@@ -299,7 +299,8 @@ func (c *candidates) rule() string {
 // limit reports whether a penalty has a smaller log-loss than the largest margin, which was chosen.
 func (c *candidates) limit() bool {
 	loss := c.chosen().LogLoss
-	return loss != nil && slices.ContainsFunc(c.all, func(s fit.Score) bool { return s.LogLoss != nil && *s.LogLoss < *loss })
+	less := func(s fit.Score) bool { return s.LogLoss != nil && *s.LogLoss < *loss }
+	return loss != nil && slices.ContainsFunc(c.all, less)
 }
 
 // onPath are the candidates with penalties of a p, from strong to weak.
