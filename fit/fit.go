@@ -151,16 +151,18 @@ func Check(set *dataset.Set, s Settings) error { return newTrainer(set, s).check
 type trainer struct {
 	Settings
 	set     *dataset.Set
+	guessed bool        // that it is a regression
 	classes []float64   // none of a regression
 	index   []int       // the class of each example, on a path
 	targets [][]float64 // labels ±1 or targets, of each weight vector
 }
 
 func newTrainer(set *dataset.Set, s Settings) *trainer {
-	if n, _ := set.X.Dims(); s.onPath() && s.Loss == nil && likeTargets(set.Classes(), n) {
+	regression := s.onPath() && s.Loss == nil && isRegression(set)
+	if regression {
 		s.Loss = linear.Square{}
 	}
-	t := &trainer{Settings: s.withDefaults(), set: set}
+	t := &trainer{Settings: s.withDefaults(), set: set, guessed: regression}
 	if t.Loss.Residual() {
 		t.targets = [][]float64{set.Y}
 		return t
@@ -228,6 +230,18 @@ func (t *trainer) checkSize() error {
 	return nil
 }
 
+// isRegression reports whether labels are the targets of a regression, as far as they show it: there are too many
+// different ones, or more than two that are not all whole numbers.
+func isRegression(set *dataset.Set) bool {
+	if set.Encoding != nil && len(set.Encoding.Classes) > 0 {
+		return false
+	}
+	n, _ := set.X.Dims()
+	classes := set.Classes()
+	broken := func(y float64) bool { return y != math.Trunc(y) }
+	return likeTargets(classes, n) || len(classes) > 2 && slices.ContainsFunc(classes, broken)
+}
+
 // likeTargets reports whether labels look like the targets of a regression: of n examples too many are different.
 func likeTargets(classes []float64, n int) bool { return len(classes) > max(20, n/4) }
 
@@ -261,6 +275,9 @@ func Train(ctx context.Context, set *dataset.Set, s Settings) (*Result, error) {
 	if len(t.classes) == 1 && t.classes[0] != 1 {
 		t.say(Absorbed, "all labels are %s: they count as absorbed, and weights are sought that make every ⟨x,w⟩ positive",
 			t.className(t.classes[0]))
+	}
+	if t.guessed {
+		t.say(Regression, "the labels have %d different values: this is a regression", len(set.Classes()))
 	}
 	begin := time.Now()
 	run := t.train

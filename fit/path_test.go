@@ -217,10 +217,29 @@ func TestSomeTargetsAreARegression(t *testing.T) {
 		_, row := set.X.Row(i)
 		set.Y[i] = 3*row[0] - 0.02*row[1] + 0.1*float64(i%3)
 	}
-	r, _ := trained(t, set, Settings{Scale: "std"})
+	r, said := trained(t, set, Settings{Scale: "std"})
+	if !slices.ContainsFunc(said, func(r Remark) bool { return r.Kind == Regression }) {
+		t.Errorf("said %v", said)
+	}
 	q := r.HeldOut.Targets
 	if r.Model.Loss != "square" || q == nil || q.R2 < 0.99 || r.CV[0].RMSE == nil {
 		t.Errorf("loss %s, held out %+v", r.Model.Loss, q)
+	}
+}
+
+func TestLabelsThatAreNotWholeAreTargets(t *testing.T) {
+	set := blobs(12, 60, 3, 1)
+	for i := range set.Y {
+		set.Y[i] = 1 + set.Y[i]/2 // 1, 1.5, 2
+	}
+	if r, _ := trained(t, set, Settings{Scale: "std"}); r.Model.Loss != "square" {
+		t.Errorf("labels 1, 1.5 and 2 have the %s loss", r.Model.Loss)
+	}
+	for i := range set.Y {
+		set.Y[i] = 2 * set.Y[i]
+	}
+	if r, _ := trained(t, set, Settings{Scale: "std"}); r.Model.Loss != "softmax" {
+		t.Errorf("labels 2, 3 and 4 have the %s loss", r.Model.Loss)
 	}
 }
 

@@ -33,6 +33,7 @@ const (
 	PenaltyAtEnd // the chosen penalty is the strongest or the weakest
 	Majority     // the most frequent class as the only answer would do as well
 	NotConverged // a regression
+	Regression   // labels are taken for targets
 )
 
 func (t *trainer) say(kind RemarkKind, format string, args ...any) {
