@@ -106,7 +106,7 @@ func TestModelsThatCannotBeUsedAreRefusedInOneLine(t *testing.T) {
 	}
 	whole, _ := os.ReadFile(filepath.Join(dir, "m.json"))
 	write(t, dir, "cut.json", string(whole[:len(whole)/2]))
-	write(t, dir, "newer.json", strings.Replace(string(whole), `"version":2`, `"version":4`, 1))
+	write(t, dir, "newer.json", strings.Replace(string(whole), `"version":2`, `"version":99`, 1))
 	write(t, dir, "wide.svm", "1 9:1\n-1 1:1\n")
 	for args, want := range map[string]string{
 		"--model cut.json --data good.svm": "cut short", "--model newer.json --data good.svm": "newer than this program",
@@ -194,12 +194,12 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 		!strings.Contains(stderr, "1.0000") {
 		t.Errorf("predict: exit %d, %s", code, stderr)
 	}
-	for args, want := range map[string]string{"--p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60",
+	for args, want := range map[string]string{"--objective margin --p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60",
 		"--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
 		"--lp 1,2": "--cv", "--lp 0": "--lp 0", "--lp 1,1 --cv 3": "twice", "--lp 1 --l2 1": "say one",
 		"--lp 1 --method pgd": "go together", "--lp 1 --lr 1": "drop", "--soft 0.5 --method pgd": "--soft",
 		"--scale max --soft 3": "--soft 3"} {
-		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --runs="),
+		if _, stderr, code := bregman(t, dir, append(strings.Fields("fit --data three.csv --label kind --runs="),
 			strings.Fields(args)...)...); code == 0 || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("fit %s: exit %d, %q, want %q", args, code, stderr, want)
 		}

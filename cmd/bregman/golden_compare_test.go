@@ -70,7 +70,7 @@ var newKeys = map[string]bool{
 
 	"objective":  true, // fit: what it looks for; a margin in both sets
 	"multiclass": true, "class_weight": true, "missing": true, "classes": true, "train_r2": true,
-	"effects": true, "scale": true, "encoding": true, "quality": true,
+	"effects": true, "scale": true, "encoding": true, "quality": true, "notes": true,
 	"test": true, "test_log_loss": true, "test_auc": true, "test_r2": true, "test_rmse": true,
 }
 
@@ -80,7 +80,7 @@ var (
 	// renewedParts are the elements of lists, or lines, that are not compared: by their experiment or name.
 	renewedParts = regexp.MustCompile(`^(regression|regression-moved)$`)
 	// renewedKeys have other values: only their keys are compared.
-	renewedKeys = map[string]bool{"$.regression": true}
+	renewedKeys = map[string]bool{"$.regression": true, "$.sets": true}
 	// renewedFiles have other rows.
 	renewedFiles = map[string]bool{
 		"reproduce-linear/regression.csv":       true,
