@@ -11,7 +11,6 @@ import (
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
 	"github.com/bregman-ml/bregman/matrix"
-	"github.com/bregman-ml/bregman/measure"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -209,103 +208,6 @@ type fold struct {
 // held are the scores of one candidate for what each fold holds out, by fold and weight vector.
 type heldScores [][][]float64
 
-// choose scores the candidates on held-out examples and returns the best, with its scores.
-func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candidate, *held, error) {
-	parts, err := t.parts(x)
-	if err != nil {
-		return candidate{}, nil, err
-	}
-	r.Folds = len(parts)
-	penalties := t.penalties()
-	var chosen candidate
-	var best Score
-	var scores, endScores heldScores
-	var end Score // the largest margin of the best p
-	found := false
-	take := func(c candidate, held heldScores, s Score) bool {
-		r.CV = append(r.CV, s)
-		if t.Score != nil {
-			if e := t.Score(CellScore{Cell: Cell{P: s.P, Penalty: s.Penalty, Fold: -1}, Accuracy: s.Accuracy}); e != nil {
-				err = e
-			}
-		}
-		if !found || s.Better(best) {
-			found, chosen, best, scores = true, c, s, held
-			return true
-		}
-		return false
-	}
-	for at, p := range t.P {
-		for _, f := range parts {
-			if f.path, err = linear.NewPenaltyPath(f.prob, p); err != nil {
-				return chosen, nil, err
-			}
-		}
-		var own Score // the best of this p
-		idle, separated := 0, false
-		for k, penalty := range penalties {
-			if t.Progress != nil {
-				share := (float64(at) + float64(k)/float64(len(penalties))) / float64(len(t.P))
-				t.Progress("cross-validation", share, fmt.Sprintf("p = %v, penalty %.2g", p, penalty))
-			}
-			c := candidate{p: p, penalty: penalty}
-			of, e := t.fitFolds(ctx, parts, penalty)
-			if e != nil {
-				return chosen, nil, e
-			}
-			held := of.held
-			s := t.measure(c, parts, held)
-			s.Steps, s.Sparsity, separated = of.steps, of.sparsity, of.separated
-			if idle++; k == 0 || s.Better(own) {
-				own, idle = s, 0
-			}
-			if take(c, held, s); err != nil {
-				return chosen, nil, err
-			}
-			most := weaker
-			if s.RMSE == nil && s.LogLoss == nil {
-				most = weakerAccuracy
-			}
-			if idle >= most && len(t.Penalty) == 0 {
-				break
-			}
-		}
-		if t.Objective == Auto && len(t.Penalty) == 0 && separated && t.hasMargin() {
-			c := candidate{p: p, end: true}
-			held, e := t.marginFolds(ctx, parts, p)
-			if e != nil {
-				return chosen, nil, e
-			}
-			if held != nil {
-				s := t.measure(c, parts, held)
-				if take(c, held, s); err != nil {
-					return chosen, nil, err
-				}
-				if best.P == s.P {
-					end, endScores = s, held
-				}
-			}
-		}
-	}
-	last := penalties[len(penalties)-1]
-	if end.End && end.P == best.P && best.Penalty == last && end.Accuracy >= best.Accuracy {
-		best, chosen, scores = end, candidate{p: chosen.p, end: true}, endScores // which the path is on its way to
-	}
-	for k := range r.CV {
-		r.CV[k].Chosen = r.CV[k].same(best)
-	}
-	switch {
-	case len(penalties) == 1 || chosen.end:
-	case chosen.penalty == last && len(t.Penalty) == 0 && !t.Loss.Residual():
-		t.say(PenaltyAtEnd, "the weakest penalty, %.2g, is the best: nearly the largest margin, for which this fit has no "+
-			"certificate", last)
-	case chosen.penalty == last && len(t.Penalty) > 0 || chosen.penalty == penalties[0]:
-		t.say(PenaltyAtEnd, "penalty %.2g is at the end of those that were tried: others beyond it may do better",
-			chosen.penalty)
-	}
-	return chosen, t.heldOut(parts, scores), nil
-}
-
 // hasMargin reports whether the largest margin at the end of the path can be had: of two classes, if it is quick.
 func (t *trainer) hasMargin() bool {
 	return len(t.classes) == 2 && !t.Balanced && t.Loss != linear.Loss(linear.PolynomialTail{}) &&
@@ -458,86 +360,6 @@ func scoresOf(x matrix.Matrix, w [][]float64) [][]float64 {
 		x.Mul(out[k], w[k])
 	}
 	return out
-}
-
-// measure is what cross-validation finds for a candidate.
-func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
-	s := Score{P: mirror.Exponent(c.p), Penalty: c.penalty, End: c.end}
-	share, losses := make([]float64, len(parts)), make([]float64, len(parts)) // of each fold
-	link := t.link()
-	if c.end {
-		link = LinkSigmoid
-	}
-	for k, f := range parts {
-		n, of := float64(len(f.rows)), held[k]
-		if t.Loss.Residual() {
-			for j, i := range f.rows {
-				losses[k] += (of[0][j] - t.set.Y[i]) * (of[0][j] - t.set.Y[i]) / n
-			}
-			continue
-		}
-		for j, i := range f.rows {
-			if answer(of, j) == t.index[i] {
-				share[k] += 1 / n
-			}
-		}
-		weight := t.weights(f.rows)
-		if prob := probabilities(link, of); prob != nil {
-			for j, i := range f.rows {
-				losses[k] -= weight(t.index[i]) * math.Log(max(prob[t.index[i]][j], 1e-15)) / n
-			}
-		}
-	}
-	loss, spread := meanDeviation(losses)
-	switch {
-	case t.Loss.Residual():
-		rmse := math.Sqrt(loss)
-		s.RMSE, s.Deviation = &rmse, spread/max(2*rmse, 1e-300)
-		return s
-	case link == LinkSigmoid:
-		loss = t.calibratedLoss(t.heldOut(parts, held))
-		s.LogLoss = &loss
-	case link != "":
-		s.LogLoss = &loss
-	}
-	s.Accuracy, s.Deviation = meanDeviation(share)
-	return s
-}
-
-// meanDeviation returns the mean and the standard deviation of some numbers.
-func meanDeviation(v []float64) (mean, deviation float64) {
-	n := float64(len(v))
-	for _, x := range v {
-		mean += x / n
-	}
-	for _, x := range v {
-		deviation += (x - mean) * (x - mean) / max(n-1, 1)
-	}
-	return mean, math.Sqrt(deviation)
-}
-
-// calibratedLoss is the log-loss of two classes with the probabilities that are fitted to their held-out scores. It is
-// 2/n larger, to be compared with others: two numbers gain as much on the examples that they are fitted to (Akaike).
-func (t *trainer) calibratedLoss(h *held) float64 {
-	sigmoid := t.sigmoid(h)
-	loss, weight := 2/float64(len(h.rows)), t.weights(h.rows)
-	for j, i := range h.rows {
-		prob := sigmoid.Probability(h.scores[0][j])
-		if t.index[i] == 0 {
-			prob = 1 - prob
-		}
-		loss -= weight(t.index[i]) * math.Log(max(prob, 1e-15)) / float64(len(h.rows))
-	}
-	return loss
-}
-
-// sigmoid is fitted to the held-out scores of two classes.
-func (t *trainer) sigmoid(h *held) measure.Sigmoid {
-	positive := make([]bool, len(h.rows))
-	for j, i := range h.rows {
-		positive[j] = t.index[i] == 1
-	}
-	return measure.FitSigmoid(h.scores[0], positive)
 }
 
 // held are the scores of the chosen candidate for examples that were held out: by models that have not seen them.
