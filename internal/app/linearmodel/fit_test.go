@@ -3,7 +3,9 @@ package linearmodel
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,11 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/runlog"
 )
 
 // fitted runs a fit with the defaults of the command line and returns its result, what it said and its model.
@@ -257,5 +261,37 @@ func TestTheColumnOfLabelsIsNamed(t *testing.T) {
 			!strings.Contains(err.Error(), "--unlabeled") {
 			t.Error(err)
 		}
+	}
+}
+
+// Whenever it comes, an interrupt leaves a run folder that says so, and no model.
+func TestAnInterruptWhilePenaltiesAreTriedIsNoFailure(t *testing.T) {
+	interrupted := 0
+	for k := range 40 {
+		runs := t.TempDir()
+		ctx, stop := context.WithTimeout(t.Context(), time.Duration(k*k)*200*time.Microsecond)
+		f := withDefaults(Fit{Data: "iris", Objective: "auto", P: Geometry{1, 2}, Runs: runs, Loss: "auto"})
+		var out, said bytes.Buffer
+		err := perform(ctx, &f, &out, &said)
+		stop()
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		dirs, _ := filepath.Glob(filepath.Join(runs, "*"))
+		if len(dirs) == 0 { // while the data was read
+			continue
+		}
+		info, err := runlog.ReadInfo(dirs[0])
+		_, model := os.Stat(filepath.Join(dirs[0], "model.json"))
+		if err != nil || info.Status != runlog.Interrupted || model == nil {
+			t.Errorf("%v, status %q, model %v: %s", err, info.Status, model, out.String())
+		}
+		interrupted++
+	}
+	if interrupted < 3 {
+		t.Errorf("%d fits were interrupted: the test is not looking", interrupted)
 	}
 }

@@ -92,9 +92,6 @@ func (w *fitting) summary() FitResult {
 	if f.Model.Scale != nil {
 		r.Scale = w.Scale
 	}
-	if r.Intercept {
-		r.D = f.Model.Dim() - 1
-	}
 	r.Classes = f.Model.ClassNames()
 	if w.L2 > 0 { // which is not one of several
 		for k := range r.CV {

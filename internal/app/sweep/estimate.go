@@ -77,7 +77,7 @@ func probe(ctx context.Context, env *command.Env, s *Spec) (time.Duration, error
 	}
 	steps, _ := strconv.Atoi(s.Settings["steps"])
 	const part = 20_000
-	if s.Job != "fit" || steps < 4*part {
+	if s.Job != "fit" || steps < 4*part || s.Settings["objective"] != "" { // a path of penalties has no steps to limit
 		timed(0) // the first is slow: code and data come from the disk
 		return timed(0)
 	}
