@@ -11,13 +11,21 @@ import (
 )
 
 // onPath reports whether the model was looked for on a path of penalties.
-func (r *FitResult) onPath() bool { return r.Penalty > 0 || r.MarginEnd }
+func (r *FitResult) onPath() bool { return r.found() || len(r.CV) > 0 && r.CV[0].Penalty > 0 }
+
+// found reports whether a point of the path was chosen and fitted.
+func (r *FitResult) found() bool { return r.Penalty > 0 || r.MarginEnd }
 
 // pathRows are the result of a fit on a path of penalties as lines of text.
 func (r *FitResult) pathRows() [][2]string {
 	rows := [][2]string{{"data", r.data()}}
 	if len(r.Classes) > 0 {
 		rows = append(rows, [2]string{"classes", r.classes()})
+	}
+	if !r.found() {
+		rows = append(rows, [2]string{"interrupted", fmt.Sprintf("after %s; nothing is chosen yet",
+			plural(len(r.CV), "penalty", "penalties"))})
+		return append(rows, r.written()...)
 	}
 	rows = append(rows, [2]string{"model", r.model()}, [2]string{"penalty", r.penalty()},
 		[2]string{"steps", fmt.Sprintf("%d in %.3g s (%.3g s in all)", r.Steps, r.Seconds, r.TotalSeconds)})
@@ -152,8 +160,11 @@ func percent(share float64) render.Cell {
 
 // byPTable shows the best penalty of each p.
 func (r *FitResult) byPTable() render.Table {
-	t := render.Table{Title: fmt.Sprintf("The best penalty of each p: p = %v is chosen", r.P),
+	t := render.Table{Title: "The best penalty of each p so far",
 		Header: []string{"p", "penalty", "accuracy", "log-loss", "weights near 0"}}
+	if r.found() {
+		t.Title = fmt.Sprintf("The best penalty of each p: p = %v is chosen", r.P)
+	}
 	if r.CV[0].RMSE != nil {
 		t.Header = []string{"p", "penalty", "RMSE", "weights near 0"}
 	}
@@ -183,4 +194,12 @@ func (r *FitResult) byPTable() render.Table {
 // severalP reports whether cross-validation has compared several p.
 func (r *FitResult) severalP() bool {
 	return slices.ContainsFunc(r.CV, func(s fit.Score) bool { return s.P != r.CV[0].P })
+}
+
+// plural counts something whose plural is another word.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
