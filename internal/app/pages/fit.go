@@ -50,7 +50,7 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 		if err := choice.addChoice(doc); err != nil {
 			return err
 		}
-	} else if r.CV != nil {
+	} else if r.CV != nil && r.CV[0].Penalty == 0 { // of a margin
 		doc.Section("Cross-validation")
 		tables := []render.Named{{Name: "cv", Table: r.CVTable()}}
 		if len(r.Lambdas()) > 1 {

@@ -137,7 +137,7 @@ func TestThePageOfTheLargestMarginHasItsCertificate(t *testing.T) {
 	}
 	says(t, page, "the end of the path", "with a free intercept, of standardised columns", "proved by a dual solution",
 		fmt.Sprintf("%.8g", *r.Lower), ">margin</text>", "The disc at the right end", "the largest margin of p = ",
-		"marked =", "fitted to its held-out scores")
+		"marked =", "to which the path tends, is as accurate")
 	if strings.Contains(page, "Along the run") {
 		t.Error("the largest margin has no trace")
 	}
