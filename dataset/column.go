@@ -22,6 +22,7 @@ type column struct {
 
 	missing  int
 	missedAt place
+	absent   string // the category of missing values; "": they have none
 	unknown  int    // values that are none of the categories of like
 	example  string // one of them
 	fill     []float64
@@ -350,6 +351,9 @@ func (p *frame) code(c *column, tok []byte, where place) (float64, error) {
 		return float64(k), nil
 	}
 	if isMissing(tok) {
+		if c.like != nil && c.like.Absent != "" {
+			return float64(c.codes[c.like.Absent]), nil
+		}
 		p.missed(c, where)
 		return nan, nil
 	}

@@ -110,8 +110,12 @@ func (p *frame) settle() error {
 func (p *frame) settleLabels() error {
 	c := p.label
 	if c.missing > 0 {
-		return p.fail(c.missedAt, c.field, "%s missing: fill in labels, or leave out those examples with --missing drop",
-			isAre(c.missing, "label"))
+		what := ""
+		if p.opt.Label == "" && !strings.EqualFold(c.name, "label") {
+			what = fmt.Sprintf("column %s was taken for the labels (--label NAME for another), and ", quoted(c.name))
+		}
+		return p.fail(c.missedAt, c.field, "%s%s missing: fill in labels, or leave out those examples with --missing drop",
+			what, isAre(c.missing, "label"))
 	}
 	if c.codes == nil {
 		return nil
@@ -166,6 +170,9 @@ func (p *frame) settleTexts(c *column) (many bool, err error) {
 	if many {
 		return true, nil
 	}
+	if p.missing == MissingMean && c.missing > 0 {
+		p.makeAbsent(c)
+	}
 	order := c.sort()
 	for _, row := range p.rows.all() {
 		if v := row[c.at]; v == v {
@@ -173,6 +180,22 @@ func (p *frame) settleTexts(c *column) (many bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// makeAbsent gives the missing values of a column of texts a category of their own: that they are missing may say much.
+func (p *frame) makeAbsent(c *column) {
+	c.absent = "missing"
+	for _, ok := c.codes[c.absent]; ok; _, ok = c.codes[c.absent] {
+		c.absent = "(" + c.absent + ")"
+	}
+	code := float64(c.enter(c.absent))
+	for _, row := range p.rows.all() {
+		if v := row[c.at]; v != v {
+			row[c.at] = code
+		}
+	}
+	p.note("%s in text column %s became a category", plural(c.missing, "missing value"), names([]*column{c}))
+	c.missing = 0
 }
 
 // notNumbers is the error of a few texts in a column of numbers.
@@ -213,8 +236,8 @@ func (p *frame) tooManyTexts(many []*column) error {
 		}
 		fmt.Fprintf(&b, "%s (%d texts, such as %s)", quoted(c.name), len(c.texts), quoted(c.first.text))
 	}
-	return p.at(many[0].first.place, "%s with too many different texts for %s, %s: names are no "+
-		"features: --drop %s", plural(len(many), "column"), plural(p.n, "example"), b.String(), p.dropped(many))
+	return p.at(many[0].first.place, "%s with too many different texts for %s, %s, to be categories: leave out "+
+		"with --drop %s", plural(len(many), "column"), plural(p.n, "example"), b.String(), p.dropped(many))
 }
 
 // indexes finds columns that count the examples. One without a name, which comes first when a program writes its row
@@ -272,9 +295,9 @@ func (p *frame) tellCategories() {
 	}
 	switch {
 	case len(made) == 1:
-		p.note("the texts in column %s are %s", names(made), plural(d, "feature"))
+		p.note("text column %s became %s", names(made), plural(d, "feature"))
 	case len(made) > 1:
-		p.note("the texts in %d columns (%s) are %s", len(made), names(made), plural(d, "feature"))
+		p.note("%d text columns (%s) became %s", len(made), names(made), plural(d, "feature"))
 	}
 }
 
@@ -365,8 +388,9 @@ func (p *frame) settleLike() error {
 	}
 	for _, c := range p.feats {
 		if c.unknown > 0 {
-			p.note("%s of column %s %s none of the categories of the model, such as %s: taken as missing",
-				plural(c.unknown, "value"), names([]*column{c}), are(c.unknown), quoted(c.example))
+			p.note("%s in column %s, such as %s, not seen in training: the mean of the training data stands for %s",
+				plural(c.unknown, "value"), names([]*column{c}), quoted(c.example),
+				map[bool]string{true: "it", false: "them"}[c.unknown == 1])
 		}
 	}
 	if c := p.label; c != nil && c.missing > 0 {
@@ -394,7 +418,7 @@ func (p *frame) encoding() *Encoding {
 		}
 	}
 	for _, c := range p.feats {
-		e.Columns = append(e.Columns, Column{Name: c.name, Categories: c.texts, Fill: c.fill})
+		e.Columns = append(e.Columns, Column{Name: c.name, Categories: c.texts, Absent: c.absent, Fill: c.fill})
 	}
 	return e
 }

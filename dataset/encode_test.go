@@ -33,7 +33,7 @@ func TestTextsBecomeCategoriesAndClasses(t *testing.T) {
 		t.Errorf("classes are called %s, %s, %s", s.ClassName(1), s.ClassName(2), s.ClassName(0.5))
 	}
 	wantNotes(t, s, `labels are in column "survived", the last one (--label NAME for another)`,
-		"the texts in 3 columns (sex, port, adult) are 5 features")
+		"3 text columns (sex, port, adult) became 5 features")
 }
 
 func wantNotes(t *testing.T, s *Set, want ...string) {
@@ -256,7 +256,7 @@ func TestWhatLikeCannotPlaceIsFilledInOrRefused(t *testing.T) {
 	like := Options{Like: mustRead(t, people, "p.csv", Options{Missing: MissingMean}).Encoding}
 	s := mustRead(t, "age,sex,port,adult\n,male,X,true\n4,NA,Y,?\n", "q.csv", like)
 	wantSet(t, s, [][]float64{{22, 1, 0.25, 0.25, 0.5, 1}, {4, 0.25, 0.25, 0.25, 0.5, 0.75}}, []float64{0, 0})
-	wantNotes(t, s, `2 values of column port are none of the categories of the model, such as "X": taken as missing`,
+	wantNotes(t, s, `2 values in column port, such as "X", not seen in training: the mean of the training data stands for them`,
 		"3 missing values in 3 columns (age, sex, adult) are filled in with the mean")
 	drop := mustRead(t, people, "p.csv", Options{Missing: MissingDrop}).Encoding
 	s = mustRead(t, "age,sex,port,adult,survived\n1,male,S,true,yes\n,male,S,true,no\n2,male,X,true,no\n",
@@ -301,9 +301,17 @@ func TestMissingValuesAreAnErrorFilledInOrLeftOut(t *testing.T) {
 		`a.csv:3:1: field 1 ("a"): 3 missing values in 2 columns (a 2, b 1): --missing `+
 			`mean fills them in, --missing drop leaves out 3 of 4 examples`)
 	s := mustRead(t, data, "a.csv", Options{Missing: MissingMean})
-	wantSet(t, s, [][]float64{{1, 0}, {2, 1}, {3, 2. / 3}, {2, 1}}, []float64{1, 0, 1, 0})
-	wantNotes(t, s, "the texts in column b are 1 feature",
-		"3 missing values in 2 columns (a, b) are filled in with the mean")
+	wantSet(t, s, [][]float64{{1, 0, 1, 0}, {2, 0, 0, 1}, {3, 1, 0, 0}, {2, 0, 0, 1}}, []float64{1, 0, 1, 0})
+	wantNotes(t, s, "1 missing value in text column b became a category", "text column b became 3 features",
+		"2 missing values in column a are filled in with the mean")
+	like := mustRead(t, "b,a\n,5\nnew,6\n", "q.csv", Options{Like: s.Encoding})
+	wantSet(t, like, [][]float64{{5, 1, 0, 0}, {6, 0.25, 0.25, 0.5}}, []float64{0, 0})
+	one := mustRead(t, "pool,z,label\nyes,1,1\n,2,0\n,3,0\nyes,4,1\n", "a.csv", Options{Missing: MissingMean})
+	wantSet(t, one, [][]float64{{1, 1}, {0, 2}, {0, 3}, {1, 4}}, []float64{1, 0, 0, 1}) // a pool, or none
+	clash := mustRead(t, "a,label\nmissing,1\n,2\nx,1\n", "a.csv", Options{Missing: MissingMean})
+	if got := clash.Encoding.Columns[0]; got.Absent != "(missing)" || len(got.Categories) != 3 {
+		t.Errorf("%+v", got)
+	}
 	s = mustRead(t, data, "a.csv", Options{Missing: MissingDrop})
 	wantSet(t, s, [][]float64{{1, 1}}, []float64{1})
 	if !slices.Contains(s.Notes, "3 of 4 examples have missing values and are left out") {
@@ -427,13 +435,13 @@ func TestTextsThatAreNoCategoriesAreRefusedWithTheWayOut(t *testing.T) {
 			`numbers, where 2 of 200 are none: correct it, or --drop "a b"`)
 	wantError(t, oneColumn(names), "a.csv", Options{},
 		`a.csv:2:1: 1 column with too many different texts for 200 examples, `+
-			`"a b" (200 texts, such as "name 0"): names are no features: --drop "a b"`)
+			`"a b" (200 texts, such as "name 0"), to be categories: leave out with --drop "a b"`)
 	several := "id,Name,Ticket,label\n"
 	for i := range 150 {
 		several += fmt.Sprintf("%d.5,n%d,t%d,%d\n", i, i, i, i%2)
 	}
 	wantError(t, several, "a.csv", Options{}, `a.csv:2:5: 2 columns with too many different texts for 150 examples, `+
-		`"Name" (150 texts, such as "n0"), "Ticket" (150 texts, such as "t0"): names are no features: --drop Name,Ticket`)
+		`"Name" (150 texts, such as "n0"), "Ticket" (150 texts, such as "t0"), to be categories: leave out with --drop Name,Ticket`)
 	var classes strings.Builder
 	classes.WriteString("a,label\n")
 	for i := range 40 {
@@ -472,7 +480,7 @@ func TestMoreTextsThanATableCouldHaveEndTheReading(t *testing.T) {
 		`a.csv:65538:1: field 1 ("a"): "x" is not a number in a `+
 			`column of numbers, where 1 of 65537 are none: correct it, or --drop a`)
 	wantError(t, names.String()+junk, "a.csv", Options{}, `a.csv:2:1: 1 column with too many different texts for 32768 `+
-		`examples, "a" (32769 texts, such as "n0"): names are no features: --drop a`)
+		`examples, "a" (32769 texts, such as "n0"), to be categories: leave out with --drop a`)
 	wantError(t, both.String()+"1,x\n"+junk, "a.csv", Options{}, `a.csv:65538:3: field 2 ("label"): label: "x" is not a `+
 		`number in a column of numbers, where 1 of 65537 are none: correct it`)
 }

@@ -25,6 +25,9 @@ type Column struct {
 	// 0 or 1. Of exactly two only the second is a feature.
 	Categories []string `json:"categories,omitempty"`
 
+	// Absent is the category of missing values; "": they have none.
+	Absent string `json:"absent,omitempty"`
+
 	// Fill stands for a missing value, one number for each feature: the mean of the training data, which for a category
 	// is its frequency. nil: a missing value is an error.
 	Fill []float64 `json:"fill,omitempty"`
@@ -118,6 +121,10 @@ func (e *Encoding) Check() error {
 		c := &e.Columns[i]
 		if text, ok := twice(c.Categories); ok {
 			return fmt.Errorf("column %s of the encoding has the category %s twice", quoted(c.Name), quoted(text))
+		}
+		if c.Absent != "" && !slices.Contains(c.Categories, c.Absent) {
+			return fmt.Errorf("column %s of the encoding has no category %s, which it names for missing values",
+				quoted(c.Name), quoted(c.Absent))
 		}
 		if d += c.width(); d > maxFeatures {
 			return fmt.Errorf("the encoding has more than %d features", maxFeatures)

@@ -60,12 +60,12 @@ func ExampleEncoding() {
 	fmt.Println(x, s.Unlabeled)
 	fmt.Println(strings.Join(s.Notes, "\n"))
 	// Output:
-	// [size colour=green colour=red colour=yellow] [0 0 1 1] [apple pear]
+	// [size colour=green colour=missing colour=red colour=yellow] [0 0 1 1] [apple pear]
 	// labels are in column "kind", the last one (--label NAME for another)
-	// the texts in column colour are 3 features
-	// 1 missing value in column colour is filled in with the mean
-	// [2.5 1 0 0] true
-	// 1 value of column colour is none of the categories of the model, such as "blue": taken as missing
+	// 1 missing value in text column colour became a category
+	// text column colour became 4 features
+	// [2.5 1 0 0 0] true
+	// 1 value in column colour, such as "blue", not seen in training: the mean of the training data stands for it
 }
 
 func ExampleError() {
