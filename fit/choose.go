@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
@@ -41,6 +42,9 @@ func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candi
 			return candidate{}, nil, err
 		}
 	}
+	if len(s.all) == 0 {
+		return candidate{}, nil, &SettingError{"penalty", " 0: no weights separate the classes of every fold"}
+	}
 	s.settle()
 	return s.best.candidate, t.heldOut(parts, s.best.held), nil
 }
@@ -57,6 +61,9 @@ func (s *search) follow(ctx context.Context, p float64, at int) (err error) {
 	var own Score // the best of this p
 	idle, separated := 0, false
 	for k, penalty := range penalties {
+		if penalty == 0 { // the largest margin
+			break
+		}
 		if s.Progress != nil {
 			share := (float64(at) + float64(k)/float64(len(penalties))) / float64(len(s.P))
 			s.Progress("cross-validation", share, fmt.Sprintf("p = %v, penalty %.2g", p, penalty))
@@ -82,7 +89,8 @@ func (s *search) follow(ctx context.Context, p float64, at int) (err error) {
 			break
 		}
 	}
-	if s.Objective != Auto || len(s.Penalty) > 0 || !separated || !s.hasMargin() {
+	asked := slices.Contains(s.Penalty, 0)
+	if !asked && (s.Objective != Auto || len(s.Penalty) > 0 || !separated || !s.hasMargin()) {
 		return nil
 	}
 	held, err := s.marginFolds(ctx, s.parts, p)
@@ -123,13 +131,34 @@ func (s *search) settle() {
 	for k := range s.all {
 		s.all[k].Chosen = s.all[k].same(s.best.Score)
 	}
+	s.sayIfNoise()
 	switch penalty := s.best.penalty; {
 	case len(penalties) == 1 || s.best.end:
 	case penalty == last && len(s.Penalty) == 0 && !s.Loss.Residual():
-		s.say(PenaltyAtEnd, "the weakest penalty, %.2g, is the best: nearly the largest margin, for which this fit has no "+
+		s.say(PenaltyAtEnd, "the weakest penalty, %.2g, is the best: the model is close to the largest margin, and has no "+
 			"certificate", last)
+	case penalty == first && len(s.Penalty) == 0:
+		s.say(PenaltyAtEnd, "the strongest penalty, %.2g, is the best: the features hardly help", first)
 	case penalty == last && len(s.Penalty) > 0 || penalty == first:
 		s.say(PenaltyAtEnd, "penalty %.2g is at the end of those that were tried: others beyond it may do better", penalty)
+	}
+}
+
+// sayIfNoise says if another p than 2 was chosen though p = 2 is as good but for noise.
+func (s *search) sayIfNoise() {
+	var two *Score // the best of p = 2
+	for k := range s.all {
+		if c := &s.all[k]; c.P == 2 && (two == nil || c.Better(*two)) {
+			two = c
+		}
+	}
+	best := s.best.Score
+	if two == nil || best.P == 2 || best.LogLoss == nil || two.LogLoss == nil || len(s.parts) < 2 {
+		return
+	}
+	noise := max(best.LossDeviation, two.LossDeviation) / math.Sqrt(float64(len(s.parts)))
+	if *two.LogLoss-*best.LogLoss < noise {
+		s.say(Noise, "p = %v is better than p = 2 by less than one standard error: the choice between them is noise", best.P)
 	}
 }
 
@@ -149,11 +178,13 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 			}
 			continue
 		}
+		right := 0
 		for j, i := range f.rows {
 			if answer(of, j) == t.index[i] {
-				share[k] += 1 / n
+				right++
 			}
 		}
+		share[k] = float64(right) / n
 		weight := t.weights(f.rows)
 		if prob := probabilities(link, of); prob != nil {
 			for j, i := range f.rows {
@@ -171,7 +202,7 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 		loss = t.calibratedLoss(t.heldOut(parts, held))
 		s.LogLoss = &loss
 	case link != "":
-		s.LogLoss = &loss
+		s.LogLoss, s.LossDeviation = &loss, spread
 	}
 	s.Accuracy, s.Deviation = meanDeviation(share)
 	return s
@@ -181,8 +212,9 @@ func (t *trainer) measure(c candidate, parts []*fold, held heldScores) Score {
 func meanDeviation(v []float64) (mean, deviation float64) {
 	n := float64(len(v))
 	for _, x := range v {
-		mean += x / n
+		mean += x
 	}
+	mean /= n
 	for _, x := range v {
 		deviation += (x - mean) * (x - mean) / max(n-1, 1)
 	}

@@ -20,11 +20,13 @@ type Score struct {
 	Accuracy  float64         `json:"accuracy"`
 	Deviation float64         `json:"accuracy_deviation"` // between folds
 	LogLoss   *float64        `json:"log_loss,omitempty"`
-	RMSE      *float64        `json:"rmse,omitempty"` // of a regression, instead of an accuracy
-	Sparsity  float64         `json:"sparsity"`       // share of weights below a thousandth of the largest
-	Margin    *float64        `json:"margin"`         // the least over weight vectors; null if the data is not separated
-	Steps     float64         `json:"steps"`
-	Chosen    bool            `json:"chosen"`
+	// of the log-loss between folds; 0 of a margin
+	LossDeviation float64  `json:"log_loss_deviation,omitempty"`
+	RMSE          *float64 `json:"rmse,omitempty"` // of a regression, instead of an accuracy
+	Sparsity      float64  `json:"sparsity"`       // share of weights below a thousandth of the largest
+	Margin        *float64 `json:"margin"`         // the least over weight vectors; null if the data is not separated
+	Steps         float64  `json:"steps"`
+	Chosen        bool     `json:"chosen"`
 }
 
 // Cell is one p and λ on one fold.

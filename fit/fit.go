@@ -242,6 +242,9 @@ func isRegression(set *dataset.Set) bool {
 	return likeTargets(classes, n) || len(classes) > 2 && slices.ContainsFunc(classes, broken)
 }
 
+// manyClasses is above how many classes, if they are numbers, a fit says that it takes them for classes.
+const manyClasses = 10
+
 // likeTargets reports whether labels look like the targets of a regression: of n examples too many are different.
 func likeTargets(classes []float64, n int) bool { return len(classes) > max(20, n/4) }
 
@@ -278,6 +281,10 @@ func Train(ctx context.Context, set *dataset.Set, s Settings) (*Result, error) {
 	}
 	if t.guessed {
 		t.say(Regression, "the labels have %d different values: this is a regression", len(set.Classes()))
+	}
+	texts := set.Encoding != nil && len(set.Encoding.Classes) > 0
+	if t.onPath() && s.Loss == nil && len(t.classes) > manyClasses && !texts {
+		t.say(ManyClasses, "the labels are %d different numbers: they are taken for classes", len(t.classes))
 	}
 	begin := time.Now()
 	run := t.train

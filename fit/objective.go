@@ -73,8 +73,13 @@ func (t *trainer) checkPath() error {
 		}
 	}
 	for _, v := range t.Penalty {
-		if !(v > 0) || math.IsInf(v, 1) {
-			return &SettingError{"penalty", fmt.Sprintf(" %v: want a positive number such as 0.01", v)}
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return &SettingError{"penalty", fmt.Sprintf(" %v: want a positive number such as 0.01, or 0 for the largest "+
+				"margin", v)}
+		}
+		if v == 0 && (t.Objective != Auto || len(t.classes) != 2 || t.Balanced) {
+			return &SettingError{"penalty", " 0: the largest margin at the end of the path is found for two classes, with " +
+				"the objective auto and no class weights"}
 		}
 	}
 	for name, given := range map[string]bool{"method": t.Method != "", "lp": len(t.Lambda) > 0, "soft": t.Soft != 0,

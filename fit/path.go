@@ -48,6 +48,7 @@ func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
 	}
 	data := t.withConstant()
 	choice := candidate{p: t.P[0], penalty: t.penalties()[0]}
+	choice.end = choice.penalty == 0
 	var seen *held
 	if len(t.P)*len(t.penalties()) > 1 || t.Folds > 0 {
 		var err error

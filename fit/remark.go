@@ -30,10 +30,12 @@ const (
 	LambdaAtEnd                    // the chosen λ is the least or the largest
 	NotProved                      // the objective is not within the gap
 	LossNotFalling
-	PenaltyAtEnd // the chosen penalty is the strongest or the weakest
+	PenaltyAtEnd // the penalty that was chosen is the strongest or the weakest
 	Majority     // the most frequent class as the only answer would do as well
 	NotConverged // a regression
 	Regression   // labels are taken for targets
+	ManyClasses  // labels are taken for classes
+	Noise        // the p that was chosen is hardly better than 2
 )
 
 func (t *trainer) say(kind RemarkKind, format string, args ...any) {

@@ -194,8 +194,8 @@ func TestCrossValidationChoosesPAndShowsWhy(t *testing.T) {
 		!strings.Contains(stderr, "1.0000") {
 		t.Errorf("predict: exit %d, %s", code, stderr)
 	}
-	for args, want := range map[string]string{"--objective margin --p 1.1,2": "--cv", "--cv 1": "--cv 1", "--cv 99": "only 60",
-		"--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
+	for args, want := range map[string]string{"--objective margin --p 1.1,2": "--cv", "--cv 1": "--cv 1",
+		"--cv 99": "only 60", "--l2 1 --p 3": "same for every p", "--l2 1 --method pgd": "go together",
 		"--lp 1,2": "--cv", "--lp 0": "--lp 0", "--lp 1,1 --cv 3": "twice", "--lp 1 --l2 1": "say one",
 		"--lp 1 --method pgd": "go together", "--lp 1 --lr 1": "drop", "--soft 0.5 --method pgd": "--soft",
 		"--scale max --soft 3": "--soft 3"} {

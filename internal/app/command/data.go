@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
@@ -276,7 +277,13 @@ svmlight text, as tables are.`
 }
 
 // Check finds nothing wrong: what is needed depends on the data.
-func (g *DataGet) Check() error { return g.CheckTable() }
+func (g *DataGet) Check() error {
+	ending := strings.ToLower(filepath.Ext(strings.TrimSuffix(g.Out, ".gz")))
+	if slices.Contains([]string{".csv", ".tsv", ".npy", ".npz", ".parquet"}, ending) {
+		return settings.Errorf("out", "--out %s: svmlight text is written: name it .svm", g.Out)
+	}
+	return g.CheckTable()
+}
 
 // Do fetches an image set, or writes a table as svmlight text.
 func (g *DataGet) Do(ctx context.Context, env *Env) (Result, error) {

@@ -70,14 +70,14 @@ func (*Fit) Texts() settings.Texts {
 			"data": "Training data: CSV, Parquet, svmlight, npy or npz (also gzipped), or a built-in set such as iris or " +
 				"r100:7.",
 			"objective": objectiveHelp(),
-			"p": "Geometry: the exponent p. Near 1: sparse weights, at 1 exactly; 2: Euclidean; large: small bounded " +
-				"weights. Several, or auto for 1,1.2,1.5,2,3,inf: the best on held-out examples. Of a margin above 1, and " +
-				"several with --cv.",
-			"penalty": "Strength of the penalty, e.g. 0.01, on a scale that means the same for every p and data set: at " +
-				"10 weights do next to nothing, at 1e-6 the penalty does. Several, or by default a path of 15: the best on " +
-				"held-out examples.",
-			"cv": "Choose by this many-fold cross-validation. 0: 5 folds, or one held-out fifth of large data; of a " +
-				"margin none.",
+			"p": "The exponent p of the norm, from 1 to inf. 1: many weights exactly 0; 2: the usual Euclidean norm; large: " +
+				"small weights of similar size. With several, or auto (1,1.2,1.5,2,3,inf), the best on held-out examples. " +
+				"With --objective margin p is above 1, and several need --cv.",
+			"penalty": "Strength of the penalty, e.g. 0.01. It is relative: at 10 the weights have almost no effect, at " +
+				"1e-6 the penalty has almost none, for every p and data set; 0 is the largest margin. With several, or by " +
+				"default up to 15, the best on held-out examples.",
+			"cv": "Number of folds of cross-validation. 0: 5 folds, or one fifth held out of more than 20 million " +
+				"entries; with --objective margin, none.",
 			"loss": lossHelp(),
 			"multiclass": "More than two classes: joint (one problem, softmax) or rest (each against the rest). auto: " +
 				"joint with the logistic loss, of a margin rest.",
@@ -281,8 +281,9 @@ func (f *Fit) Check() error {
 // checkPath checks the settings of a path of penalties.
 func (f *Fit) checkPath() error {
 	for k, v := range f.Penalty {
-		if !(v > 0) || math.IsInf(v, 1) {
-			return settings.Errorf("penalty", "--penalty %v: want a positive number such as 0.01", v)
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return settings.Errorf("penalty", "--penalty %v: want a positive number such as 0.01, or 0 for the largest "+
+				"margin", v)
 		}
 		if slices.Contains(f.Penalty[:k], v) {
 			return settings.Errorf("penalty", "--penalty %v: %v is listed twice", f.Penalty, v)
@@ -315,6 +316,9 @@ func (f *Fit) checkPath() error {
 
 // checkMargin checks the settings of a margin.
 func (f *Fit) checkMargin() error {
+	if slices.Equal(f.P, Geometry(fit.Geometries)) {
+		return settings.Errorf("p", "--p auto goes with --objective auto or loss: name several p for a margin, with --cv 5")
+	}
 	for _, p := range f.P {
 		if err := mirror.CheckP(p); err != nil {
 			return settings.At("p", err)
@@ -560,6 +564,10 @@ func (w *fitting) load(ctx context.Context) (err error) {
 func (w *fitting) decide() error {
 	n, _ := w.set.X.Dims()
 	one := len(w.set.Classes()) == 1
+	if one && w.set.Encoding != nil && len(w.set.Encoding.Classes) > 0 {
+		return fmt.Errorf("%s: every label in column %q is %q: a classifier needs two classes", w.set.Name, w.set.Label,
+			w.set.ClassName(w.set.Y[0]))
+	}
 	if w.Objective == string(fit.Auto) && len(w.Penalty) == 0 && (n < fit.LeastToChoose || one) {
 		w.few = !one
 		w.marginDefaults()
@@ -623,6 +631,7 @@ var advice = map[fit.RemarkKind]string{
 	fit.NotProved:      ": more --steps, a larger lambda or --scale std may help",
 	fit.LossNotFalling: ": try another --lr, --method or --p",
 	fit.NotConverged:   "; try more --steps, another --lr, or --scale std",
+	fit.ManyClasses:    "; say --loss square for a regression",
 	fit.Majority:       ": see the confusion matrix, and --class-weight balanced",
 }
 

@@ -15,7 +15,7 @@ func (r *FitResult) ByP() []fit.Score {
 	for _, s := range r.CV {
 		if k := len(out) - 1; k < 0 || out[k].P != s.P {
 			out = append(out, s)
-		} else if s.Better(out[k]) {
+		} else if s.Chosen || !out[k].Chosen && s.Better(out[k]) {
 			out[k] = s
 		}
 	}

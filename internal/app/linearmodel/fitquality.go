@@ -3,6 +3,7 @@ package linearmodel
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -42,12 +43,14 @@ func (r *FitResult) pathRows() [][2]string {
 		rows = append(rows, [2]string{"test", qualityLine(r.Test)})
 	}
 	if r.Objective != nil && r.Excess != nil {
-		rows = append(rows, [2]string{"objective", fmt.Sprintf("%.6g, proved to be at most %.2g above the least possible",
-			*r.Objective, *r.Excess)})
+		rows = append(rows, [2]string{"objective", fmt.Sprintf("%.6g, proved to be within %.2g %% of the minimum",
+			*r.Objective, 100**r.Excess/math.Max(*r.Objective-*r.Excess, math.SmallestNonzeroFloat64))})
 	}
 	if r.Margin != nil && r.Gap != nil {
-		rows = append(rows, [2]string{"margin", fmt.Sprintf("%.8g of the columns as scaled, intercept free, ‖w‖ₚ = 1: "+
-			"certified within %.3g %% of the best", *r.Margin, 100**r.Gap)})
+		columns := map[string]string{"std": "standardised columns, ", "max": "scaled columns, "}[r.Scale]
+		intercept := map[bool]string{true: "free intercept, "}[r.Intercept]
+		rows = append(rows, [2]string{"margin", fmt.Sprintf("%.8g (%s%s‖w‖ₚ = 1), certified within %.3g %% of the best",
+			*r.Margin, columns, intercept, 100**r.Gap)})
 	}
 	return append(rows, r.written()...)
 }
@@ -59,6 +62,9 @@ func (r *FitResult) written() (rows [][2]string) {
 	}
 	if r.Run != "" {
 		rows = append(rows, [2]string{"run", r.Run})
+		if r.onPath() {
+			rows = append(rows, [2]string{"report", filepath.Join(r.Run, "report.html")})
+		}
 	}
 	return rows
 }
@@ -100,14 +106,14 @@ func (r *FitResult) penalty() string {
 	if len(r.CV) < 2 {
 		return s
 	}
-	s += fmt.Sprintf(", the best of %d", len(r.CV))
+	s += fmt.Sprintf(", best of %d", len(r.CV))
 	if of := len(r.ByP()); of > 1 {
-		s += fmt.Sprintf(" with %d p", of)
+		s += fmt.Sprintf(" combinations (%d values of p)", of)
 	}
 	if r.Folds == 1 {
-		return s + " on a fifth of the examples that was held out"
+		return s + ", one fifth held out"
 	}
-	return s + fmt.Sprintf(" by %d-fold cross-validation", r.Folds)
+	return s + fmt.Sprintf(", %d-fold cross-validation", r.Folds)
 }
 
 // quality is how good predictions are, in a line.
@@ -116,14 +122,14 @@ func qualityLine(q *fit.Quality) string {
 		return fmt.Sprintf("R² %.4f, RMSE %.4g, MAE %.4g", t.R2, t.RMSE, t.MAE)
 	}
 	c := q.Classes
-	s := fmt.Sprintf("accuracy %.2f %%", 100*c.Accuracy)
+	s := fmt.Sprintf("accuracy %.2f %% (largest class alone: %.2f %%)", 100*c.Accuracy, 100*c.Majority)
 	if c.AUC != nil {
 		s += fmt.Sprintf(", AUC %.4f", *c.AUC)
 	}
 	if c.LogLoss != nil {
 		s += fmt.Sprintf(", log-loss %.4f", *c.LogLoss)
 	}
-	return s + fmt.Sprintf(" (always the largest class: %.2f %%)", 100*c.Majority)
+	return s
 }
 
 // confusionMost is up to how many classes the confusion matrix is printed.
@@ -133,7 +139,7 @@ const confusionMost = 12
 func (r *FitResult) Confusion() *render.Table {
 	q, of := r.Test, "test data"
 	if q == nil {
-		q, of = r.HeldOut, "what was held out"
+		q, of = r.HeldOut, "held-out examples"
 	}
 	if q == nil || q.Classes == nil || len(r.Classes) != len(q.Classes.Confusion) {
 		return nil
@@ -149,9 +155,21 @@ func (r *FitResult) Confusion() *render.Table {
 		for j, n := range row {
 			cells = append(cells, render.Cell{Text: fmt.Sprint(n), Value: float64(n), Mark: j == k})
 		}
-		t.Rows = append(t.Rows, append(cells, percent(c.Recall[k]), percent(c.Precision[k])))
+		precision := percent(c.Precision[k])
+		if predicted(c.Confusion, k) == 0 {
+			precision = render.Text("–")
+		}
+		t.Rows = append(t.Rows, append(cells, percent(c.Recall[k]), precision))
 	}
 	return &t
+}
+
+// predicted is how many examples were given the k-th class.
+func predicted(confusion [][]int, k int) (n int) {
+	for _, row := range confusion {
+		n += row[k]
+	}
+	return n
 }
 
 func percent(share float64) render.Cell {

@@ -129,6 +129,9 @@ func LargestWeights(m fit.Model, most int) render.Table {
 	if len(m.Weights) > 1 {
 		t.Header = []string{"feature", "class", "weight"}
 	}
+	if m.Scale != nil && m.Scale.Kind == "std" {
+		t.Title += ", standardised columns"
+	}
 	if len(m.Classes) == 2 {
 		t.Title += ", positive for " + m.ClassName(m.Classes[1])
 	}
@@ -301,7 +304,11 @@ func (r *FitResult) Rows() [][2]string {
 		if r.Soft > 0 {
 			what = fmt.Sprintf("mean of the worst %.3g %% of y⟨x,w⟩ for ‖w‖ₚ = 1", 100*r.Soft)
 		}
-		if r.Gap != nil {
+		switch {
+		case r.Gap != nil && len(r.Classes) > 2:
+			what += fmt.Sprintf(", the smallest of %d classes against the rest; each certified within %.3g %% of its best",
+				len(r.Classes), 100**r.Gap)
+		case r.Gap != nil:
 			what += fmt.Sprintf("; certified within %.3g %% of the best", 100**r.Gap)
 		}
 		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") +

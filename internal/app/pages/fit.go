@@ -31,6 +31,9 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	doc := render.NewDocument(files, title, "bregman fit · "+when(info))
 	t := render.Table{Header: []string{"result", ""}}
 	for _, row := range r.Rows() {
+		if row[0] == "report" { // this page
+			continue
+		}
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
 	}
 	doc.Section("Result")

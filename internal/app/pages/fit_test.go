@@ -75,7 +75,7 @@ func TestAPageIsMadeFromTheFolderAlone(t *testing.T) {
 	}{
 		{"fit", map[string]string{"objective": "margin", "data": data, "test": data, "scale": "std", "p": "1.5,2", "cv": "3"},
 			[]string{"no weights separate the data",
-				"mean of the worst", ">scale<", ">std<", ">test data<", data, ">1.5, 2<", ">folds<", "Which features count",
+				"mean of the worst", ">scale<", ">std<", ">test data<", data, ">1.5, 2<", ">folds<", "Feature effects",
 				"Along the run", "<svg"}},
 		{"fit", map[string]string{"data": "r100:3", "p": "3", "method": "pgd", "steps": "2000"},
 			[]string{"certified", "Along the run"}},

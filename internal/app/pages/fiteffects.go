@@ -21,7 +21,7 @@ func addEffects(doc *render.Document, r *linearmodel.FitResult) error {
 	if len(r.Effects) == 0 {
 		return nil
 	}
-	doc.Section("Which features count")
+	doc.Section("Feature effects")
 	var classes []string
 	of := map[string][]linearmodel.Effect{}
 	for _, e := range r.Effects {

@@ -194,7 +194,7 @@ func (c *candidates) header(first ...string) []string {
 
 // table has a row for each p with its best penalty, or for each penalty if there is one p.
 func (c *candidates) table() render.Table {
-	t := render.Table{Note: "Means over what the folds hold out. A weight is near 0 below a thousandth of the largest."}
+	t := render.Table{Note: "Means over folds. Near 0: below a thousandth of the largest weight."}
 	if c.folds == 1 {
 		t.Note = "On the fifth that was held out. A weight is near 0 below a thousandth of the largest."
 	}
@@ -270,7 +270,7 @@ func (c *candidates) rule() string {
 	text := fmt.Sprintf("Of %s, %s was chosen %s", render.Count(len(c.all), "candidate"), what, how)
 	value := fmt.Sprintf("%s %s", c.measure(), c.write(c.value(chosen)))
 	if n := c.ties(); n > 1 {
-		value += fmt.Sprintf(", which %d reach (marked =)", n)
+		value += fmt.Sprintf(", which %d have (marked =)", n)
 	}
 	const last = "the p nearest to 2, then the stronger penalty"
 	switch {
@@ -280,8 +280,8 @@ func (c *candidates) rule() string {
 		text += fmt.Sprintf(", for its %s. Of equal ones a penalty is chosen before the largest margin, then %s.", value,
 			last)
 	case chosen.End && c.limit():
-		return text + fmt.Sprintf(": the weakest penalty of the path has the least log-loss, and the largest margin, to which "+
-			"the path tends, is as accurate: %s.", value)
+		return text + fmt.Sprintf(": the weakest penalty of the path has the least log-loss, and the largest margin, to "+
+			"which the path tends, is as accurate: %s.", value)
 	case chosen.LogLoss != nil:
 		text += fmt.Sprintf(", for the least log-loss: %.4g. It has %s. Of equal log-loss %s is chosen.", *chosen.LogLoss,
 			value, last)
@@ -416,7 +416,7 @@ func (c *candidates) pathCaption() string {
 			"calibrated probabilities."
 	}
 	if c.folds > 1 {
-		text += fmt.Sprintf(" Band: one standard error over the folds to both sides, for p = %v.", c.chosen().P)
+		text += fmt.Sprintf(" Band: ± one standard error over folds, for p = %v.", c.chosen().P)
 	}
 	return text
 }
@@ -456,7 +456,7 @@ func (c *candidates) byPFigures() []render.Figure {
 	if !c.byLoss() {
 		return []render.Figure{best, near}
 	}
-	loss := render.Figure{Title: "Its log-loss", X: "p", Y: "mean −log P(true class)", ByP: true}
+	loss := render.Figure{Title: "Log-loss of the best penalty", X: "p", Y: "mean −log P(true class)", ByP: true}
 	var line render.Series
 	for _, e := range c.ps() {
 		if s := c.best(e); s.LogLoss != nil {

@@ -73,12 +73,12 @@ func says(t *testing.T, page string, want ...string) {
 
 func TestThePageOfAPathWithTwoClasses(t *testing.T) {
 	page, r, dir := fitOf(t, examples(t, 120, 2, 0.8), map[string]string{"p": "1,2,inf"})
-	says(t, page, "minimises the mean logistic loss", "How good it is", ">held out<", ">test<", "balanced accuracy",
+	says(t, page, "minimises the mean logistic loss", "Quality", ">held out<", ">test<", "balanced accuracy",
 		">AUC<", ">log-loss<", ">Brier score<", ">calibration error<", "largest class",
 		"(1) Accuracy on held-out examples", "(2) Log-loss on held-out examples", "penalty, from strong to weak", ">chosen<",
 		"p = 1<", "p = inf<", "The best penalty of each p", "Accuracy by penalty and p",
-		"Log-loss by penalty and p", "(2) Its log-loss", "for the least log-loss", "as sort0", "as sort1", ">F1<",
-		"Which features count", ">weight &amp; height<", "speaks for class sort1, to the left for class sort0",
+		"Log-loss by penalty and p", "(2) Log-loss of the best penalty", "for the least log-loss", "as sort0", "as sort1",
+		">F1<", "Feature effects", ">weight &amp; height<", "speaks for class sort1, to the left for class sort0",
 		fmt.Sprintf("%.2f %%", 100*r.HeldOut.Classes.Accuracy), "a path from 10 to 1e-6", "stronger penalty")
 	for _, absent := range []string{"steps, at most", ">start<", ">batch<", ">bias<", "Largest weights", "RMSE"} {
 		if strings.Contains(page, absent) {
@@ -188,7 +188,7 @@ func TestTiesAreMarked(t *testing.T) {
 	if !slices.Equal(got, []string{"inf log-loss", "1 p = inf"}) {
 		t.Errorf("bold is what decided: %q", got)
 	}
-	for _, want := range []string{"3 reach (marked =)", "for the least log-loss: 0.2", "accuracy 99.00 %",
+	for _, want := range []string{"3 have (marked =)", "for the least log-loss: 0.2", "accuracy 99.00 %",
 		"p nearest to 2", "stronger penalty", "log-loss of the largest margin is that of"} {
 		if !strings.Contains(c.rule(), want) {
 			t.Errorf("%q is not in %q", want, c.rule())

@@ -38,7 +38,7 @@ func addQuality(doc *render.Document, r *linearmodel.FitResult) error {
 	if len(all) == 0 {
 		return nil
 	}
-	doc.Section("How good it is")
+	doc.Section("Quality")
 	doc.AddTables(render.Named{Name: "quality", Table: qualityTable(r, all)})
 	for _, q := range all {
 		if q.Classes == nil {
@@ -124,12 +124,12 @@ func qualityTable(r *linearmodel.FitResult, all []judged) render.Table {
 		add("log-loss", number(func(c *measure.Classification) *float64 { return c.LogLoss }))
 		add("Brier score", number(func(c *measure.Classification) *float64 { return c.Brier }))
 		add("calibration error", number(func(c *measure.Classification) *float64 { return c.Calibration }))
-		t.Note = "Largest class: the accuracy of always answering it. Balanced: the mean recall of the classes. Of " +
-			"log-loss, Brier score and calibration error less is better. "
+		t.Note = "Largest class: accuracy of always predicting it. Balanced accuracy: mean recall over classes. Lower " +
+			"is better for log-loss, Brier score and calibration error. "
 	}
 	if r.HeldOut != nil {
-		t.Note += "Held out: each example by a model that has not seen it; p and penalty were chosen on these examples, " +
-			"so expect slightly less of new ones."
+		t.Note += "Held out: each example is predicted by a model that did not train on it. p and penalty were chosen on " +
+			"these examples: new ones may do slightly worse."
 	}
 	return t
 }
@@ -137,7 +137,7 @@ func qualityTable(r *linearmodel.FitResult, all []judged) render.Table {
 // confusionTable counts predictions; the shade is the share of the true class.
 func confusionTable(q judged, names []string) render.Table {
 	t := render.Table{Title: "Predictions, " + q.name, Header: []string{"true class"},
-		Note: "A row for each true class, a column for each answer."}
+		Note: "Rows: true class. Columns: prediction."}
 	for _, n := range names {
 		t.Header = append(t.Header, "as "+n)
 	}
