@@ -243,6 +243,42 @@ func TestLabelsThatAreNotWholeAreTargets(t *testing.T) {
 	}
 }
 
+func TestPenaltyZeroIsTheLargestMargin(t *testing.T) {
+	set := blobs(1, 60, 2, 9)
+	for _, folds := range []int{0, 4} {
+		r, _ := trained(t, set, Settings{Penalty: []float64{0}, Folds: folds, Scale: "std"})
+		if !r.End || !r.Separated || !(r.Gap < 1e-5) || (r.HeldOut != nil) != (folds > 0) {
+			t.Errorf("%d folds: end %v, separated %v, gap %v, held out %v", folds, r.End, r.Separated, r.Gap, r.HeldOut)
+		}
+	}
+	r, _ := trained(t, set, Settings{Penalty: []float64{0, 0.5}, Scale: "std"})
+	if len(r.CV) != 2 || !r.CV[1].End || r.CV[0].Penalty != 0.5 {
+		t.Errorf("tried %+v", r.CV)
+	}
+	var wrong *SettingError
+	zero := []float64{0}
+	for _, s := range []Settings{{Objective: Loss, Penalty: zero}, {Objective: Auto, Penalty: zero, Balanced: true}} {
+		if _, err := Train(t.Context(), set, s); !errors.As(err, &wrong) || wrong.Setting != "penalty" {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	mixed := blobs(2, 60, 2, 0.2) // no weights separate it
+	for _, folds := range []int{0, 4} {
+		if _, err := Train(t.Context(), mixed, Settings{Objective: Auto, Penalty: []float64{0}, Folds: folds}); err == nil {
+			t.Errorf("%d folds of classes that overlap have a margin", folds)
+		}
+	}
+}
+
+func TestManyNumbersTakenForClassesAreNamed(t *testing.T) {
+	for classes, want := range map[int]bool{5: false, 12: true} {
+		_, said := trained(t, blobs(13, 120, classes, 5), Settings{Scale: "std", Penalty: []float64{0.1}})
+		if slices.ContainsFunc(said, func(r Remark) bool { return r.Kind == ManyClasses }) != want {
+			t.Errorf("%d classes: %v", classes, said)
+		}
+	}
+}
+
 // Folds run at the same time, and the result does not depend on which ends first.
 func TestAPathIsRepeatedToTheLastBit(t *testing.T) {
 	set := blobs(9, 70, 3, 1.5)

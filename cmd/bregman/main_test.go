@@ -148,7 +148,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 		{"fit --data good.svm --objective margin --p 1", above}, {"fit --data good.svm --gap 1e-2 --p 0.5", above},
 		{"fit --data good.svm --objective margin --p NaN", above}, {"fit --data good.svm --lp 1 --p Inf", above},
 		{"fit --data good.svm --p 0.5", "from 1 to inf"}, {"fit --data good.svm --p NaN", "from 1 to inf"},
-		{"fit --data good.svm --penalty 0", "--penalty 0"}, {"fit --data good.svm --penalty 1,2,1", "1 is listed twice"},
+		{"fit --data good.svm --penalty=-1", "--penalty -1"}, {"fit --data good.svm --penalty 1,2,1", "1 is listed twice"},
 		{"fit --data good.svm --bias", "drop --bias"}, {"fit --data good.svm --objective loss --gap 1", "--gap goes with"},
 		{"fit --data good.svm --objective margin --penalty 1", "--lp"},
 		{"fit --data good.svm --out w.npy", "--no-intercept"},
