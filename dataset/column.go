@@ -70,6 +70,11 @@ func (p *frame) choose() error {
 			p.feats = append(p.feats, p.use(i, len(p.feats)))
 		}
 	}
+	for i, name := range cols {
+		if label >= 0 && i != label && name != "" && name == cols[label] && p.used[i] != nil {
+			return p.calledAlike(min(i, label), max(i, label))
+		}
+	}
 	first := map[string]int{}
 	for i, name := range cols { // who reads alike finds columns by name
 		if j, ok := first[name]; ok && (p.used[i] == nil) != (p.used[j] == nil) {

@@ -19,6 +19,8 @@ type search struct {
 	all   []Score
 	best  tried
 	limit tried // the largest margin of the p of the best, if there is one
+	// the best with a penalty, for when the folds have a margin and all examples together have none; nil: there is none
+	penalised *tried
 }
 
 // tried is a candidate with what the folds found.
@@ -28,25 +30,25 @@ type tried struct {
 	held heldScores
 }
 
-// choose scores the candidates on held-out examples and returns the best, with its scores.
-func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (candidate, *held, error) {
+// choose scores the candidates on held-out examples.
+func (t *trainer) choose(ctx context.Context, x matrix.Matrix, r *Result) (*search, error) {
 	parts, err := t.parts(x)
 	if err != nil {
-		return candidate{}, nil, err
+		return nil, err
 	}
 	r.Folds = len(parts)
 	s := &search{trainer: t, parts: parts}
 	for at, p := range t.P {
 		err := s.follow(ctx, p, at)
 		if r.CV = s.all; err != nil {
-			return candidate{}, nil, err
+			return nil, err
 		}
 	}
 	if len(s.all) == 0 {
-		return candidate{}, nil, &SettingError{"penalty", " 0: no weights separate the classes of every fold"}
+		return nil, &SettingError{"penalty", " 0: no weights separate the classes of every fold"}
 	}
 	s.settle()
-	return s.best.candidate, t.heldOut(parts, s.best.held), nil
+	return s, nil
 }
 
 // follow tries the penalties of the at-th p from strong to weak, until several in a row are no better, and the largest
@@ -113,11 +115,15 @@ func (s *search) take(c tried) error {
 	if len(s.all) == 0 || c.Better(s.best.Score) {
 		s.best = c
 	}
+	if !c.end && (s.penalised == nil || c.Better(s.penalised.Score)) {
+		s.penalised = &c
+	}
 	s.all = append(s.all, c.Score)
 	if s.trainer.Score == nil {
 		return nil
 	}
-	return s.trainer.Score(CellScore{Cell: Cell{P: c.P, Penalty: c.Penalty, Fold: -1}, Accuracy: c.Accuracy})
+	return s.trainer.Score(CellScore{Cell: Cell{P: c.P, Penalty: c.Penalty, Fold: -1}, Accuracy: c.Accuracy,
+		Sparsity: c.Sparsity, Steps: int(c.Steps), LogLoss: c.LogLoss})
 }
 
 // settle prefers the largest margin to the weakest penalty, on the way to it, if it is as accurate; marks what was
@@ -128,9 +134,7 @@ func (s *search) settle() {
 	if s.limit.end && s.limit.p == s.best.p && s.best.penalty == last && s.limit.Accuracy >= s.best.Accuracy {
 		s.best = s.limit
 	}
-	for k := range s.all {
-		s.all[k].Chosen = s.all[k].same(s.best.Score)
-	}
+	s.mark()
 	s.sayIfNoise()
 	switch penalty := s.best.penalty; {
 	case len(penalties) == 1 || s.best.end:
@@ -141,6 +145,13 @@ func (s *search) settle() {
 		s.say(PenaltyAtEnd, "the strongest penalty, %.2g, is the best: the features hardly help", first)
 	case penalty == last && len(s.Penalty) > 0 || penalty == first:
 		s.say(PenaltyAtEnd, "penalty %.2g is at the end of those that were tried: others beyond it may do better", penalty)
+	}
+}
+
+// mark marks the best.
+func (s *search) mark() {
+	for k := range s.all {
+		s.all[k].Chosen = s.all[k].same(s.best.Score)
 	}
 }
 
@@ -242,5 +253,9 @@ func (t *trainer) sigmoid(h *held) measure.Sigmoid {
 	for j, i := range h.rows {
 		positive[j] = t.index[i] == 1
 	}
-	return measure.FitSigmoid(h.scores[0], positive)
+	s := measure.FitSigmoid(h.scores[0], positive)
+	if s.Slope < 0 { // scores that are worse than none say nothing of new examples
+		s = measure.FitSigmoid(make([]float64, len(positive)), positive)
+	}
+	return s
 }

@@ -46,6 +46,7 @@ type CellScore struct {
 	Margin   *float64 `json:"margin"`
 	Steps    int      `json:"steps"`
 	Soft     float64  `json:"soft"`
+	LogLoss  *float64 `json:"log_loss,omitempty"` // of a path
 }
 
 // name is how a cell is called.

@@ -230,8 +230,8 @@ func (t *trainer) checkSize() error {
 	return nil
 }
 
-// isRegression reports whether labels are the targets of a regression, as far as they show it: there are too many
-// different ones, or more than two that are not all whole numbers.
+// isRegression reports whether labels are the targets of a regression, as far as they show it: there are more different
+// numbers than classes have, or more than two that are not all whole.
 func isRegression(set *dataset.Set) bool {
 	if set.Encoding != nil && len(set.Encoding.Classes) > 0 {
 		return false
@@ -239,8 +239,11 @@ func isRegression(set *dataset.Set) bool {
 	n, _ := set.X.Dims()
 	classes := set.Classes()
 	broken := func(y float64) bool { return y != math.Trunc(y) }
-	return likeTargets(classes, n) || len(classes) > 2 && slices.ContainsFunc(classes, broken)
+	return likeTargets(classes, n) || len(classes) > mostClasses || len(classes) > 2 && slices.ContainsFunc(classes, broken)
 }
+
+// mostClasses is above how many different numbers labels are taken for targets.
+const mostClasses = 30
 
 // manyClasses is above how many classes, if they are numbers, a fit says that it takes them for classes.
 const manyClasses = 10

@@ -192,7 +192,9 @@ func (m Model) Predict(x matrix.Matrix) (labels []float64, scores [][]float64, e
 		}
 		x.Mul(scores[k], w)
 		for i := range scores[k] {
-			scores[k][i] += offset
+			if scores[k][i] += offset; scores[k][i]-scores[k][i] != 0 {
+				return nil, nil, fmt.Errorf("the score of example %d is not finite: its values are too large for the model", i+1)
+			}
 		}
 	}
 	for i := range labels {

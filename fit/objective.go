@@ -99,6 +99,8 @@ func (t *trainer) checkPath() error {
 		return &SettingError{"cv", fmt.Sprintf(" %d: the data has only %s", t.Folds, examples(n))}
 	case n < LeastToChoose && len(t.P)*len(t.penalties()) > 1:
 		return &SettingError{"penalty", fmt.Sprintf(": %s are too few to choose one: name it", examples(n))}
+	case regression && t.set.Encoding != nil && len(t.set.Encoding.Classes) > 0:
+		return &SettingError{"loss", fmt.Sprintf(" square is for targets, and the labels of %s are texts", t.set.Name)}
 	case regression && t.Balanced:
 		return &SettingError{"class-weight", " is about classes: it does not go with the loss square"}
 	}

@@ -49,12 +49,13 @@ func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
 	data := t.withConstant()
 	choice := candidate{p: t.P[0], penalty: t.penalties()[0]}
 	choice.end = choice.penalty == 0
-	var seen *held
+	var s *search
 	if len(t.P)*len(t.penalties()) > 1 || t.Folds > 0 {
 		var err error
-		if choice, seen, err = t.choose(ctx, data, r); err != nil {
+		if s, err = t.choose(ctx, data, r); err != nil {
 			return r, err
 		}
+		choice = s.best.candidate
 	}
 	r.Attempt.P, r.Model.P = choice.p, mirror.Exponent(choice.p)
 	x, err := t.scaledPath(data, r)
@@ -68,16 +69,29 @@ func (t *trainer) trainPath(ctx context.Context) (*Result, error) {
 	prob := t.penalised(x, allRows(n))
 	if choice.end {
 		err = t.fitMargin(ctx, prob, choice.p, r)
-	} else {
+		if err != nil && ctx.Err() == nil && s != nil && s.penalised != nil {
+			s.best = *s.penalised
+			s.mark()
+			choice = s.best.candidate
+			r.Attempt.P, r.Model.P = choice.p, mirror.Exponent(choice.p)
+			t.say(Inseparable, "the largest margin was the best, but no weights separate all examples: the best penalty, "+
+				"%.2g, is used", choice.penalty)
+		}
+	}
+	if !choice.end {
 		err = t.fitPenalised(ctx, prob, choice, r)
 	}
 	if err == nil && t.Progress != nil {
 		t.Progress(fmt.Sprintf("fit p = %v", choice.p), 1, "")
 	}
-	if err == nil {
-		err = t.judge(r, seen)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	var seen *held
+	if s != nil {
+		seen = t.heldOut(s.parts, s.best.held)
+	}
+	return r, t.judge(r, seen)
 }
 
 func allRows(n int) []int {
@@ -155,7 +169,8 @@ func (t *trainer) fitPenalised(ctx context.Context, prob linear.Penalised, c can
 		r.Fits = append(r.Fits, &linear.Result{W: w, Steps: r.Steps})
 	}
 	if err == nil && f.Excess > 10*modelGap*math.Abs(f.Objective) {
-		t.say(NotProved, "the objective is proved to be within %.3g of the least possible only", f.Excess)
+		t.say(NotProvedOnPath, "the objective is proved to be within %.3g of the least possible only: a stronger penalty may "+
+			"help", f.Excess)
 	}
 	return err
 }

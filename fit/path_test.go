@@ -279,6 +279,62 @@ func TestManyNumbersTakenForClassesAreNamed(t *testing.T) {
 	}
 }
 
+// Each fold's training part can be separated, all five examples cannot.
+func TestFoldsWithAMarginAndAWholeWithoutFallBackToAPenalty(t *testing.T) {
+	x := [][]float64{{-0.465, 1.852, 0.156}, {1.286, -0.139, 0.746}, {1.097, -1.244, 1.008}, {-0.366, 0.298, 0.918},
+		{-0.103, 1.277, 2.1}}
+	set := &dataset.Set{Name: "five", X: matrix.FromRows(x), Y: []float64{0, 1, 0, 1, 0}}
+	r, said := trained(t, set, Settings{Scale: "std"})
+	fell := slices.ContainsFunc(said, func(r Remark) bool { return r.Kind == Inseparable })
+	if !fell || r.End || r.Penalty == 0 || len(r.Model.Weights) != 1 {
+		t.Errorf("end %v, penalty %v, said %v", r.End, r.Penalty, said)
+	}
+	if k := slices.IndexFunc(r.CV, func(s Score) bool { return s.Chosen }); r.CV[k].Penalty != r.Penalty {
+		t.Errorf("%+v is marked, the model has penalty %v", r.CV[k], r.Penalty)
+	}
+}
+
+// Scores of noise that happen to be worse than none are not turned round to look good.
+func TestScoresWorseThanNoneHaveNoProbabilities(t *testing.T) {
+	tr := newTrainer(blobs(14, 40, 2, 1), Settings{Objective: Auto})
+	h := &held{rows: allRows(40), scores: [][]float64{make([]float64, 40)}}
+	for i, k := range tr.index {
+		h.scores[0][i] = 1 - 2*float64(k) + 0.1*float64(i%3) // the wrong way round
+	}
+	if s := tr.sigmoid(h); s.Slope != 0 {
+		t.Errorf("slope %v", s.Slope)
+	}
+	if loss := tr.calibratedLoss(h); loss < math.Ln2 {
+		t.Errorf("log-loss %v", loss)
+	}
+}
+
+func TestFeaturesThatDoNotVaryGiveNoWeights(t *testing.T) {
+	set := blobs(15, 40, 2, 1)
+	for i := range set.Y {
+		_, row := set.X.Row(i)
+		for j := range row {
+			row[j] = 0.1 * float64(j+3)
+		}
+	}
+	for _, scale := range []string{"", "std"} {
+		r, said := trained(t, set, Settings{Scale: scale})
+		if r.Excess > 1e-6 || slices.ContainsFunc(said, func(r Remark) bool { return r.Kind == NotProvedOnPath }) {
+			t.Errorf("scale %q: excess %v, said %v", scale, r.Excess, said)
+		}
+	}
+}
+
+func TestIntegersOfManyValuesAreTargets(t *testing.T) {
+	set := blobs(16, 400, 2, 1)
+	for i := range set.Y {
+		set.Y[i] = float64(i % 40)
+	}
+	if r, _ := trained(t, set, Settings{Scale: "std"}); r.Model.Loss != "square" {
+		t.Errorf("40 integers have the %s loss", r.Model.Loss)
+	}
+}
+
 // Folds run at the same time, and the result does not depend on which ends first.
 func TestAPathIsRepeatedToTheLastBit(t *testing.T) {
 	set := blobs(9, 70, 3, 1.5)

@@ -22,19 +22,21 @@ type RemarkKind int
 
 // The kinds of remarks.
 const (
-	Absorbed     RemarkKind = iota // all labels are the same
-	Softened                       // a softer margin is maximised
-	SoftTooSmall                   // the share that was asked for has no positive mean
-	NoMargin                       // the largest share has none either
-	FoldsSoft                      // some fits of cross-validation are soft
-	LambdaAtEnd                    // the chosen λ is the least or the largest
-	NotProved                      // the objective is not within the gap
+	Absorbed        RemarkKind = iota // all labels are the same
+	Softened                          // a softer margin is maximised
+	SoftTooSmall                      // the share that was asked for has no positive mean
+	NoMargin                          // the largest share has none either
+	FoldsSoft                         // some fits of cross-validation are soft
+	LambdaAtEnd                       // the chosen λ is the least or the largest
+	NotProved                         // the objective is not within the gap
+	NotProvedOnPath                   // the same, of a penalty on a path
 	LossNotFalling
 	PenaltyAtEnd // the penalty that was chosen is the strongest or the weakest
 	Majority     // the most frequent class as the only answer would do as well
 	NotConverged // a regression
 	Regression   // labels are taken for targets
 	ManyClasses  // labels are taken for classes
+	Inseparable  // every fold has a margin, all examples together have none
 	Noise        // the p that was chosen is hardly better than 2
 )
 

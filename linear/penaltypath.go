@@ -116,8 +116,10 @@ func NewPenaltyPath(prob Penalised, p float64) (*PenaltyPath, error) {
 	}
 	x.newton = newNewton(x.loss, penalty{2, 1}, nil)
 	scale := mirror.Norm(x.newton.v[:x.newton.m], mirror.Conjugate(p))
-	if x.unit = scale * (scale / x.newton.mean); !(x.unit > 0) || math.IsInf(x.unit, 1) {
-		x.unit = 1 // no weight lowers the loss
+	row, y := x.loss.sizes()
+	rounding := 1e-14 * row * max(1, y) // of a gradient: no weight lowers the loss
+	if x.unit = scale * (scale / x.newton.mean); !(scale > rounding) || !(x.unit > 0) || math.IsInf(x.unit, 1) {
+		x.unit = 1
 	}
 	return x, nil
 }

@@ -129,8 +129,8 @@ func AUC(scores []float64, positive []bool) (area float64, ok bool) {
 	// Wilcoxon's statistic: below counts pairs of a positive with a negative below it, twice.
 	var below, negatives, positives float64
 	for i := 0; i < len(order); {
-		var p, n float64 // of one score
-		for s := scores[order[i]]; i < len(order) && scores[order[i]] == s; i++ {
+		var p, n float64                                                                          // of one score
+		for s := scores[order[i]]; i < len(order) && cmp.Compare(scores[order[i]], s) == 0; i++ { // NaN is NaN
 			if positive[order[i]] {
 				p++
 			} else {

@@ -112,6 +112,12 @@ func TestAUCCountsTiesHalf(t *testing.T) {
 	}
 }
 
+func TestAUCOfScoresThatAreNotNumbersEnds(t *testing.T) {
+	if _, ok := AUC([]float64{math.NaN(), 1, math.NaN()}, []bool{true, false, false}); !ok {
+		t.Error("there are both classes")
+	}
+}
+
 func TestAUCSeesNothingButOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

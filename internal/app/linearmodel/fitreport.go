@@ -213,7 +213,7 @@ func accuracy(m fit.Model, labels []float64, set *dataset.Set) (*float64, error)
 		return nil, nil
 	}
 	if len(m.Classes) > 1 {
-		if len(classes) == 1 {
+		if len(classes) == 1 && m.Encoding == nil { // some number in place of labels
 			return nil, fmt.Errorf("%s: every label is %s, and an accuracy needs two classes: say --unlabeled if there "+
 				"are none", set.Name, set.ClassName(set.Y[0]))
 		}

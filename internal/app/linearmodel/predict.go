@@ -17,6 +17,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/linear"
 )
 
 // Predict is `bregman predict`: apply a model to data.
@@ -146,8 +147,11 @@ func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, err
 
 // kindOf says what kind of model has no probabilities.
 func kindOf(m fit.Model) string {
-	if len(m.Classes) == 0 {
+	switch {
+	case len(m.Classes) == 0:
 		return "a regression"
+	case m.Method == string(linear.MethodNewton):
+		return fmt.Sprintf("of the %s loss, which has probabilities for two classes only", m.Loss)
 	}
 	return "the largest margin without held-out examples: fit with --objective auto"
 }

@@ -200,6 +200,9 @@ func (p *Plan) identity() string {
 func (f *File) check(k kinds.Kind) error {
 	if f.Metric == "" {
 		f.Metric = k.Metric
+		if o, ok := f.Settings["objective"]; ok && f.Job == "fit" && fmt.Sprint(o) != "margin" {
+			f.Metric = "held_out_accuracy" // a norm is of a margin
+		}
 	}
 	if !slices.Contains(k.Metrics(), f.Metric) {
 		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric,
