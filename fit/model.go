@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -85,6 +86,9 @@ func DecodeModel(data []byte) (Model, error) {
 		return Model{}, fmt.Errorf("not a model file: %w", err)
 	}
 	m := stored.Model
+	if key := nullIn(data); key != "" {
+		return m, fmt.Errorf("not a model file: a null in %s", key)
+	}
 	for _, row := range stored.Weights {
 		w := make([]float64, len(row))
 		for j, v := range row {
@@ -105,6 +109,8 @@ func DecodeModel(data []byte) (Model, error) {
 		return m, fmt.Errorf("model version %d: this program reads versions 1 to %d", m.Version, ModelVersion)
 	case len(m.Weights) == 0 || len(m.Weights[0]) == 0:
 		return m, errors.New("the model has no weights")
+	case len(m.Classes) == 1 && (m.Intercept || m.Link != ""):
+		return m, fmt.Errorf("the model has the class %v alone, and an intercept or probabilities", m.Classes[0])
 	case len(m.Classes) <= 2 && len(m.Weights) != 1, len(m.Classes) > 2 && len(m.Weights) != len(m.Classes):
 		return m, fmt.Errorf("the model has %d weight vectors for %d classes", len(m.Weights), len(m.Classes))
 	}
@@ -126,6 +132,37 @@ func DecodeModel(data []byte) (Model, error) {
 		return m, fmt.Errorf("the model's scaler is for %d features, its weights for %d", len(s.Factor), m.Dim())
 	}
 	return m, nil
+}
+
+// nullIn returns the first key of a JSON object, but for the weights, below which there is a null: it would be read as 0.
+func nullIn(data []byte) string {
+	var all map[string]any
+	if json.Unmarshal(data, &all) != nil {
+		return ""
+	}
+	delete(all, "weights") // which have a message of their own
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if all[key] != nil && hasNull(all[key]) {
+			return key
+		}
+	}
+	return ""
+}
+
+func hasNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, hasNull)
+	case map[string]any:
+		for _, e := range v {
+			if hasNull(e) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkEncoding returns an error if the encoding is not one, or is of other features or classes.

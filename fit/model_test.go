@@ -1,10 +1,12 @@
 package fit
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/matrix"
 )
 
@@ -40,6 +42,37 @@ func TestOnlyAModelOfColumnsFromZeroNeedsANewProgram(t *testing.T) {
 		old := `{"format":"bregman-linear","version":` + version + `,"loss":"exp","classes":[1,2],"weights":[[1,2]]}`
 		if m, err := DecodeModel([]byte(old)); err != nil || m.ZeroBased {
 			t.Errorf("version %s: %+v, %v", version, m, err)
+		}
+	}
+}
+
+// A model of texts comes back with its columns and classes, in a version that older programs refuse.
+func TestAModelOfTextsNeedsANewProgram(t *testing.T) {
+	const table = "colour,size,kind\nred,1,no\nblue,2,yes\n,3,yes\nred,2,no\nblue,1,yes\n"
+	set, err := dataset.ReadFrom(strings.NewReader(table), "t.csv", dataset.Options{Missing: dataset.MissingMean})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Train(t.Context(), set, Settings{Objective: Auto, Penalty: []float64{0.1}, Scale: "std"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := r.Model.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := DecodeModel(data)
+	if err != nil || !strings.Contains(string(data), `"version":4,`) || !reflect.DeepEqual(back.Encoding, set.Encoding) ||
+		!slices.Equal(back.ClassNames(), []string{"no", "yes"}) {
+		t.Fatalf("%v, %s came back as %+v", err, data, back)
+	}
+	for old, bad := range map[string]string{`"classes":[0,1]`: `"classes":[0,7]`, `"absent":"missing"`: `"absent":"x"`,
+		`"fill":[1.8]`: `"fill":[1.8,2]`, `"link":"logistic"`: `"link":"logistic","sigmoid":{"slope":null}`} {
+		if !strings.Contains(string(data), old) {
+			t.Fatalf("no %s in %s", old, data)
+		}
+		if _, err := DecodeModel([]byte(strings.Replace(string(data), old, bad, 1))); err == nil {
+			t.Errorf("%s is accepted", bad)
 		}
 	}
 }
