@@ -239,7 +239,8 @@ func isRegression(set *dataset.Set) bool {
 	n, _ := set.X.Dims()
 	classes := set.Classes()
 	broken := func(y float64) bool { return y != math.Trunc(y) }
-	return likeTargets(classes, n) || len(classes) > mostClasses || len(classes) > 2 && slices.ContainsFunc(classes, broken)
+	return likeTargets(classes, n) || len(classes) > mostClasses ||
+		len(classes) > 2 && slices.ContainsFunc(classes, broken)
 }
 
 // mostClasses is above how many different numbers labels are taken for targets.

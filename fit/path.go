@@ -169,8 +169,8 @@ func (t *trainer) fitPenalised(ctx context.Context, prob linear.Penalised, c can
 		r.Fits = append(r.Fits, &linear.Result{W: w, Steps: r.Steps})
 	}
 	if err == nil && f.Excess > 10*modelGap*math.Abs(f.Objective) {
-		t.say(NotProvedOnPath, "the objective is proved to be within %.3g of the least possible only: a stronger penalty may "+
-			"help", f.Excess)
+		t.say(NotProvedOnPath, "the objective is proved to be within %.3g of the least possible only: a stronger penalty "+
+			"may help", f.Excess)
 	}
 	return err
 }
