@@ -134,8 +134,8 @@ func DecodeModel(data []byte) (Model, error) {
 	return m, nil
 }
 
-// nullIn returns the first key of a JSON object below which there is a null, which would be read as 0. It leaves out the
-// weights.
+// nullIn returns the first key of a JSON object below which there is a null, which would be read as 0. It leaves out
+// the weights.
 func nullIn(data []byte) string {
 	var all map[string]any
 	if json.Unmarshal(data, &all) != nil {
