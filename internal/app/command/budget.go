@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -40,8 +41,15 @@ func (b budget) check(w *Trainer) error {
 		return nil
 	}
 	about := map[bool]string{true: "", false: "about "}[b.Told]
-	why := fmt.Sprintf("--batch %d: training %s takes %s%s, and the %s engine may take %s", w.Batch, w.Model, about,
-		render.Bytes(b.Engine()), w.engine.Name, render.Bytes(b.limit))
+	by := ""
+	switch {
+	case b.onGPU:
+		by = " (" + engine.GPUMemory + ")"
+	case b.limit == debug.SetMemoryLimit(-1):
+		by = " (GOMEMLIMIT)"
+	}
+	why := fmt.Sprintf("--batch %d: training %s takes %s%s, and the %s engine may take %s%s", w.Batch, w.Model, about,
+		render.Bytes(b.Engine()), w.engine.Name, render.Bytes(b.limit), by)
 	var can []string
 	if w.set.Pack != nil && !w.stream {
 		can = append(can, fmt.Sprintf("--feed streamed keeps %s of pictures in their file", render.Bytes(b.Data)))

@@ -111,6 +111,24 @@ func TestADryRunTimesEachResolution(t *testing.T) {
 	}
 }
 
+// An engine that does not tell what a step takes gets an estimate, which is said, and refuses nothing.
+func TestAnEngineThatDoesNotTellIsEstimated(t *testing.T) {
+	settings := tiny(t)
+	settings.Engine = "go"
+	p, _, err := dry(t, settings)
+	if err != nil || p.Estimated == nil || !*p.Estimated || !*p.Fits || !(p.All > 0) {
+		t.Errorf("%v, %+v", err, p)
+	}
+	little(t, 1<<20)
+	if _, _, err := dry(t, settings); err == nil || !strings.Contains(err.Error(), "training cnn takes about ") {
+		t.Errorf("error %v", err)
+	}
+	settings.Epochs = 1
+	if _, err := do(t.Context(), settings); err != nil {
+		t.Errorf("training: %v", err)
+	}
+}
+
 // little makes the computer's memory this small.
 func little(t *testing.T, bytes int64) {
 	before := debug.SetMemoryLimit(bytes)
@@ -124,7 +142,7 @@ func TestWhatDoesNotFitNamesTheLargestBatch(t *testing.T) {
 	little(t, 150<<20)
 	p, _, err := dry(t, settings)
 	if err == nil || !strings.Contains(err.Error(), "--batch 1000: training cnn takes") ||
-		!strings.Contains(err.Error(), "the cpu engine may take 157 MB") {
+		!strings.Contains(err.Error(), "the cpu engine may take 157 MB (GOMEMLIMIT): --batch ") {
 		t.Fatalf("error %v", err)
 	}
 	var usage *UsageError
