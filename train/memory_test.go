@@ -80,8 +80,8 @@ func TestTheLargestBatchFits(t *testing.T) {
 	}
 }
 
-// Estimates for a GPU, beside measured peaks of an H200 (bf16): ours for ResNet-18 at batch 1024 with CIFAR-10 resident,
-// and PyTorch's compiled steps for networks for ImageNet at 192 pixels.
+// Estimates for a GPU, beside measured peaks of an H200 (bf16): ours for ResNet-18 at batch 1024 with CIFAR-10
+// resident, and those of PyTorch's compiled steps for networks for ImageNet at 192 pixels.
 func TestEstimatesForAGPUAreNearMeasuredPeaks(t *testing.T) {
 	for _, c := range []struct {
 		net                  string

@@ -45,8 +45,8 @@ const (
 // studyLevels is how many evaluations of the test images a study has.
 var studyLevels = 2*len(PruneShares) + len(RoundBits)
 
-// Pace times a few steps of the run, at each of its resolutions, and a few batches of its evaluation. Steps that are not
-// compiled yet are compiled first, which is not counted. The weights change.
+// Pace times a few steps of the run, at each of its resolutions, and a few batches of its evaluation. Steps that are
+// not compiled yet are compiled first, which is not counted. The weights change.
 func (x *Session) Pace(ctx context.Context, p Plan) (out Pace, err error) {
 	if err := p.check(); err != nil {
 		return out, err

@@ -72,8 +72,8 @@ func (w *Trainer) checkBudget() error {
 	return b.check(w)
 }
 
-// smallerBatch names the batch to take when the device has no memory left: the largest by our estimate, and at most half
-// of one of which the estimate was wrong.
+// smallerBatch names the batch to take when the device has no memory left: the largest by our estimate, and at most
+// half of one of which the estimate was wrong.
 func (w *Trainer) smallerBatch() string {
 	if w.session == nil {
 		return "choose a smaller batch"

@@ -62,7 +62,8 @@ func TestADryRunSaysWhatARunTakesAndWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Batch != 12 || p.Epochs != 6 || p.Trials != 2 || len(p.P) != 3 || p.Parameters == 0 || p.Fits == nil || !*p.Fits ||
+	if p.Batch != 12 || p.Epochs != 6 || p.Trials != 2 || len(p.P) != 3 || p.Parameters == 0 || p.Fits == nil ||
+		!*p.Fits ||
 		p.Estimated == nil || *p.Estimated || p.Feed != "resident" || p.Reason == "" || p.Largest != 0 || p.Search != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -113,6 +114,9 @@ func TestADryRunTimesEachResolution(t *testing.T) {
 
 // An engine that does not tell what a step takes gets an estimate, which is said, and refuses nothing.
 func TestAnEngineThatDoesNotTellIsEstimated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("GoMLX's engine is slow")
+	}
 	settings := tiny(t)
 	settings.Engine = "go"
 	p, _, err := dry(t, settings)

@@ -40,8 +40,8 @@ func (*Doctor) Help() string {
   bregman doctor --try
 
 Lists the engines that were found, those that were not and why, the memory and whether two typical trainings fit, the
-data sets on this machine, the networks, and versions. A plugin that was found may still not start, or not let steps run without waiting: --try starts each, which
-takes seconds and, on a GPU, its memory.`
+data sets on this machine, the networks, and versions. A plugin that was found may still not start, or not let steps
+run without waiting: --try starts each, which takes seconds and, on a GPU, its memory.`
 }
 
 // Check finds nothing wrong.
