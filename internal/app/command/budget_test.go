@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -214,5 +215,25 @@ func TestDoctorSaysWhatFits(t *testing.T) {
 	b, err := findBudget(false)
 	if err != nil || len(b.Typical) != 2 || !b.Typical[0].Fits || b.Typical[1].Fits {
 		t.Errorf("with 4 GB: %v, %+v", err, b)
+	}
+}
+
+func TestDoctorSaysWhatFitsOnAGPU(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	t.Setenv(engine.GPUMemory, "0.25")
+	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\necho 24564\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b, err := findBudget(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	b.print(&out)
+	if b.GPU != 24564<<20 || b.GPUMay != b.GPU/4 || !b.Typical[0].Fits || b.Typical[1].Fits ||
+		!strings.Contains(out.String(), "of which bregman may take 6.44 GB (BREGMAN_GPU_MEMORY)") ||
+		!strings.Contains(out.String(), "32 px, bf16 on the GPU") {
+		t.Errorf("%+v\n%s", b, out.String())
 	}
 }
