@@ -33,6 +33,7 @@ type Engine struct {
 	// Plain says why kernels of ours are not used, where they could have been: who asked should hear of it.
 	Plain string
 
+	memory    float64     // of a GPU: the share that the engine takes
 	noKernels string      // why no kernels of ours are used; "" on a GPU: they are
 	queues    bool        // the plugin's steps go through queues of ours, so that InFlight can change
 	compiling *sync.Mutex // of all engines of a pool; nil: none
@@ -205,7 +206,7 @@ const defaultMemory = 0.75
 
 // openShare starts what was found. A GPU gets one of so many shares of the memory that the program takes.
 func openShare(f Finding, shares int) (*Engine, error) {
-	config := f.Name
+	config, memory := f.Name, defaultMemory
 	switch f.Name {
 	case CPU:
 	case Go:
@@ -217,7 +218,6 @@ func openShare(f Finding, shares int) (*Engine, error) {
 		config = "xla:" + f.Where
 		if f.Name == CUDA {
 			config += ",preallocate=true" // 7 to 10 % quicker than allocating as it goes
-			memory := defaultMemory
 			if text := os.Getenv(GPUMemory); text != "" {
 				var err error
 				if memory, err = strconv.ParseFloat(text, 64); err != nil || !(memory > 0 && memory < 1) {
@@ -227,7 +227,7 @@ func openShare(f Finding, shares int) (*Engine, error) {
 			config += fmt.Sprintf(",memory_fraction=%.4g", memory/float64(shares))
 		}
 	}
-	e := &Engine{Name: f.Name, Where: f.Where}
+	e := &Engine{Name: f.Name, Where: f.Where, memory: memory / float64(shares)}
 	if isCUDA(f) {
 		opening.Lock()
 		defer opening.Unlock()

@@ -38,4 +38,8 @@ func TestTheMemoryIsThatOfTheFirstGPU(t *testing.T) {
 	if got := gpuMegabytes(); got != 24564 {
 		t.Errorf("%v MB", got)
 	}
+	e := &Engine{Name: CUDA, memory: 0.25}
+	if got := e.Memory(); got != 24564<<20/4 || e.Room() != got/2 {
+		t.Errorf("an engine with a quarter may take %d bytes, and data %d", got, e.Room())
+	}
 }

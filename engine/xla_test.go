@@ -6,10 +6,27 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/pjrt"
 )
+
+// What XLA says of a program's memory is read from fields that go-xla does not export: another version may rename them.
+func TestGoXLAKeepsTheMemoryOfAProgramWhereItIsRead(t *testing.T) {
+	exec, ok := reflect.TypeFor[xla.Executable]().FieldByName("exec")
+	if !ok || exec.Type != reflect.TypeFor[*pjrt.LoadedExecutable]() {
+		t.Fatalf("xla.Executable.exec is %v", exec.Type)
+	}
+	loaded := new(pjrt.LoadedExecutable)
+	loaded.OnDeviceMemoryUsageStats.Temporary = 7
+	if bytes, ok := xlaTemporary(reflect.ValueOf(&struct{ exec *pjrt.LoadedExecutable }{loaded})); bytes != 7 || !ok {
+		t.Errorf("%d bytes, %v", bytes, ok)
+	}
+}
 
 // A plugin that is there and does not start is no secret: auto goes on to the next and says why, Probe finds out
 // without a run.

@@ -184,15 +184,19 @@ func (x *Session) stepOf(side int) (*model.Exec, error) {
 	if err != nil {
 		return nil, err
 	}
-	var in []shapes.Shape
-	if x.feed.streams() {
-		in = append(in, shapes.Make(dtypes.Uint8, x.settings.Batch, x.feed.slot()))
-	}
-	if err := x.engine.Compile(func() error { _, err := step.Compile(in...); return err }); err != nil {
+	if err := x.engine.Compile(func() error { _, err := step.Compile(x.stepInputs()...); return err }); err != nil {
 		return nil, err
 	}
 	x.step[side] = step
 	return step, nil
+}
+
+// stepInputs are the shapes of what a step gets from the host.
+func (x *Session) stepInputs() []shapes.Shape {
+	if !x.feed.streams() {
+		return nil
+	}
+	return []shapes.Shape{shapes.Make(dtypes.Uint8, x.settings.Batch, x.feed.slot())}
 }
 
 func (x *Session) node(g *Graph, path string) *Node { return x.store.GetVariable(path).NodeValue(g) }

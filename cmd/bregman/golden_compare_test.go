@@ -66,6 +66,7 @@ var newKeys = map[string]bool{
 	"decades":          true, // reproduce linear: its settings for the plane, and its rates
 	"planes":           true,
 	"reading":          true,
+	"memory":           true, // doctor: how much there is, and what fits
 	"rates":            true,
 
 	"objective":  true, // fit: what it looks for; a margin in both sets

@@ -197,6 +197,24 @@ func (e *executable) Outputs() []shapes.Shape {
 	return out
 }
 
+// Temporary is how many bytes the graph takes while it runs beside what it is given: the arena, what steps need of
+// their own, constants, and outputs that take over no input's memory. All but outputs is allocated by the first run and
+// kept until Finalize.
+func (e *executable) Temporary() int64 {
+	total := e.sizes.arena + 4*e.sizes.scratch + e.backend.pool.Threads()*e.sizes.machine + e.sizes.tiles + e.sizes.gather
+	for _, s := range e.storages {
+		if s.kind == inConstant {
+			total += s.size
+		}
+	}
+	for _, o := range e.outputs {
+		if o.donor < 0 {
+			total += o.s.size
+		}
+	}
+	return int64(total)
+}
+
 // allocate makes the memory, once.
 func (e *executable) allocate() {
 	if e.x.base != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"text/tabwriter"
 
 	"golang.org/x/sys/cpu"
@@ -38,9 +39,9 @@ func (*Doctor) Help() string {
   bregman doctor
   bregman doctor --try
 
-Lists the engines that were found, those that were not and why, the data sets on this machine, the networks, and
-versions. A plugin that was found may still not start, or not let steps run without waiting: --try starts each, which
-takes seconds and, on a GPU, its memory.`
+Lists the engines that were found, those that were not and why, the memory and whether two typical trainings fit, the
+data sets on this machine, the networks, and versions. A plugin that was found may still not start, or not let steps
+run without waiting: --try starts each, which takes seconds and, on a GPU, its memory.`
 }
 
 // Check finds nothing wrong.
@@ -51,6 +52,7 @@ type Machine struct {
 	version string
 	avx     bool
 	engines []engine.Finding
+	memory  Budget
 	data    []images.Info
 }
 
@@ -63,13 +65,17 @@ func (d *Doctor) Do(_ context.Context, env *Env) (Result, error) {
 	if d.Try {
 		m.engines = engine.Probe(m.engines)
 	}
-	return m, nil
+	var err error
+	m.memory, err = findBudget(slices.ContainsFunc(m.engines, func(f engine.Finding) bool {
+		return f.Usable && f.Name == engine.CUDA
+	}))
+	return m, err
 }
 
 // JSON has everything but the networks.
 func (m *Machine) JSON() any {
 	return map[string]any{"version": m.version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
-		"cpus": runtime.NumCPU(), "avx2": m.avx, "engines": m.engines, "data": m.data}
+		"cpus": runtime.NumCPU(), "avx2": m.avx, "engines": m.engines, "memory": m.memory, "data": m.data}
 }
 
 // Print shows tables.
@@ -86,6 +92,7 @@ func (m *Machine) Print(w io.Writer) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", e.Name, usable, e.Where, e.Why)
 	}
+	m.memory.print(t)
 	fmt.Fprintf(t, "\nImage data; fetched sets go to %s\nname\there\twhere\twhat\n", images.DataDir())
 	for _, i := range m.data {
 		where := ""

@@ -116,25 +116,32 @@ func (t *Train) resolution(set *images.Set) (r train.Resolution, err error) {
 	return r, nil
 }
 
-// streamed reports whether a packed set is read as it is needed.
-func (w *Trainer) streamed() bool {
+// chooseFeed reports whether a packed set is read as it is needed, and says why.
+func (w *Trainer) chooseFeed() (stream bool, why string, err error) {
 	if w.set.Pack == nil {
-		return false
+		return false, "pictures of one size are put on the " + w.engine.Name + " engine", nil
 	}
-	bytes := train.ResidentBytes(w.set)
-	stream := bytes > w.engine.Room()
-	switch w.Feed {
-	case "resident":
-		stream = false
-	case "streamed":
-		stream = true
+	bytes, room := train.ResidentBytes(w.set), w.engine.Room()
+	switch {
+	case w.Feed == "resident":
+		if limit := w.engine.Memory(); limit > 0 && bytes > limit {
+			return false, "", fmt.Errorf("--feed resident: the pictures of %s take %s, and the %s engine may take %s: leave "+
+				"--feed out, or say --feed streamed, to read them as they are needed", w.set.Name, render.Bytes(bytes),
+				w.engine.Name, render.Bytes(limit))
+		}
+		why = "--feed resident"
+	case w.Feed == "streamed":
+		stream, why = true, "--feed streamed"
+	case bytes > room:
+		stream, why = true, fmt.Sprintf("more than the %s for pictures on the %s engine", render.Bytes(room), w.engine.Name)
+	default:
+		why = fmt.Sprintf("within the %s for pictures there", render.Bytes(room))
 	}
 	if stream {
-		w.env.Say("%s of pictures are read from %s as they are needed", render.Bytes(bytes), w.set.Name)
-	} else {
-		w.env.Say("%s of pictures are put on the %s engine", render.Bytes(bytes), w.engine.Name)
+		return true, fmt.Sprintf("%s of pictures are read from %s as they are needed: %s", render.Bytes(bytes), w.set.Name,
+			why), nil
 	}
-	return stream
+	return false, fmt.Sprintf("%s of pictures are put on the %s engine: %s", render.Bytes(bytes), w.engine.Name, why), nil
 }
 
 // loading shows the progress of putting a packed set on the engine, and ends it when ctx does. It is called by several

@@ -53,6 +53,7 @@ type Train struct {
 	Engine     string `default:"auto" json:"engine" role:"place"`
 	DataDir    string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 	Resume     string `placeholder:"RUN" json:"-"`
+	DryRun     bool   `json:"-"`
 	Runs       string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	Printed
 }
@@ -104,7 +105,9 @@ func (*Train) Texts() settings.Texts {
 			"engine":   EngineHelp(),
 			"data_dir": "Where data sets are kept.",
 			"resume":   "Resume this run folder, with its settings.",
-			"runs":     "Where run folders go.",
+			"dry_run": "Only say what memory a run takes, whether it fits, and how long it takes: a few steps are timed, " +
+				"and nothing is written.",
+			"runs": "Where run folders go.",
 		},
 		Choices: map[string][]string{
 			"model":     nets.Names(),
@@ -126,6 +129,7 @@ func (*Train) Help() string {
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --lr auto
   bregman train --model resnet18 --data cifar10 --p 3 --init resnet18.safetensors --lr 0.01
   bregman train --resume runs/20261115-120000-train-resnet18-p3-s1
+  bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --dry-run
 
 "bregman data get cifar10" fetches the images. --resume continues a stopped run from its last checkpoint.
 
@@ -225,6 +229,8 @@ func (t *Train) Check() error {
 		return settings.Errorf("peak", "--peak %v: want a share of the run, from 0 to 1", t.Peak)
 	case t.Unit == "init" && slices.Max(t.P) > optim.MaxUnitP:
 		return settings.Errorf("unit", "--unit init: want p of at most %d", optim.MaxUnitP)
+	case t.DryRun && t.Resume != "":
+		return settings.Errorf("dry_run", "--dry-run: it is for new runs; leave --resume out")
 	case t.Runs == "":
 		return settings.Errorf("runs", "--runs: training needs a folder for its checkpoints")
 	}
@@ -255,6 +261,14 @@ type TrainResult struct {
 
 // Do trains.
 func (t *Train) Do(ctx context.Context, env *Env) (Result, error) {
+	if t.DryRun {
+		w, err := newTrainer(ctx, env, t, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer w.Close()
+		return w.dryRun(ctx)
+	}
 	var old *stoppedTrain
 	if t.Resume != "" {
 		var err error
@@ -382,11 +396,17 @@ func (w *Trainer) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.stream, w.feedReason, err = w.chooseFeed(); err != nil {
+		return err
+	}
+	if w.set.Pack != nil {
+		w.env.Say("%s", w.feedReason)
+	}
 	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.net(), Batch: w.Batch, Precision: w.Precision,
 		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch), Smoothing: w.LabelSmoothing,
-		Resolution: resolution, Stream: w.streamed(), Loading: w.loading(ctx)})
+		Resolution: resolution, Stream: w.stream, Loading: w.loading(ctx)})
 	if err != nil {
-		return fmt.Errorf("%w%s", err, outOfMemory(err))
+		return fmt.Errorf("%w%s", err, w.outOfMemory(err))
 	}
 	w.env.Say("%s parameters, compiled in %.1f s", render.Thousands(w.session.Params), time.Since(begin).Seconds())
 	if w.init != nil {
@@ -394,7 +414,10 @@ func (w *Trainer) compile(ctx context.Context) error {
 			return fmt.Errorf("--init: %w", err)
 		}
 	}
-	return nil
+	if w.DryRun { // it shows first what does not fit
+		return nil
+	}
+	return w.checkBudget()
 }
 
 func (t *Train) schedule(perEpoch int) optim.Schedule {

@@ -547,7 +547,7 @@ func TestAFullGPUSaysWhatHelps(t *testing.T) {
 		!strings.Contains(text, "RESOURCE_EXHAUSTED") {
 		t.Error(text)
 	}
-	if text := outOfMemory(errors.New("INTERNAL: CUDA_ERROR_LAUNCH_FAILED")); text != "" {
+	if text := w.outOfMemory(errors.New("INTERNAL: CUDA_ERROR_LAUNCH_FAILED")); text != "" {
 		t.Error(text)
 	}
 }

@@ -22,15 +22,17 @@ import (
 // Trainer is a network compiled for the runs of a Train.
 type Trainer struct {
 	*Train
-	env       *Env
-	set       *images.Set
-	engine    *engine.Engine
-	session   *train.Session
-	init      *train.Init
-	rates     *Rates
-	mustStore bool // a run fails if its numbers cannot be written
-	results   []TrainResult
-	remaining []string // commands for what an interrupt or a full disk prevented
+	env        *Env
+	set        *images.Set
+	engine     *engine.Engine
+	session    *train.Session
+	init       *train.Init
+	rates      *Rates
+	stream     bool   // pictures are read as they are needed
+	feedReason string // where they are, and why
+	mustStore  bool   // a run fails if its numbers cannot be written
+	results    []TrainResult
+	remaining  []string // commands for what an interrupt or a full disk prevented
 }
 
 // Close frees the engine's memory.
@@ -185,7 +187,7 @@ func (w *Trainer) describeError(err error, p float64, seed uint64) error {
 	if err == nil {
 		return nil
 	}
-	more := outOfMemory(err)
+	more := w.outOfMemory(err)
 	if bad := (*train.Diverged)(nil); errors.As(err, &bad) {
 		if w.WeightDecay > 0 || w.DualDecay > 0 {
 			more += ", or less decay"
@@ -198,11 +200,11 @@ func (w *Trainer) describeError(err error, p float64, seed uint64) error {
 }
 
 // outOfMemory says what helps if the error is that a GPU's memory is full.
-func outOfMemory(err error) string {
+func (w *Trainer) outOfMemory(err error) string {
 	if !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") {
 		return ""
 	}
-	return "\nThe GPU's memory is full: choose a smaller batch, let fewer runs share the GPU (--jobs of a sweep), or " +
+	return "\nThe GPU's memory is full: " + w.smallerBatch() + ", let fewer runs share the GPU (--jobs of a sweep), or " +
 		"let this program take more of it (" + engine.GPUMemory + ")"
 }
 
