@@ -303,7 +303,7 @@ func (b Budget) print(w io.Writer) {
 			engine.GPUMemory)
 	}
 	if b.System > 0 {
-		fmt.Fprintf(w, "computer\tbregman may take %s (GOMEMLIMIT)\n", render.Bytes(b.System))
+		fmt.Fprintf(w, "computer\tbregman may take %s (GOMEMLIMIT sets less)\n", render.Bytes(b.System))
 	}
 	fmt.Fprint(w, "\nTraining\ttakes about\tfits\n")
 	for _, c := range b.Typical {
