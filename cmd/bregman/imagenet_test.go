@@ -17,11 +17,7 @@ func TestAKilledReproductionOfImageNetResumes(t *testing.T) {
 	if raceDetector {
 		t.Skip("GoMLX's engine in Go fails the pointer checks that come with the race detector")
 	}
-	dir := t.TempDir()
-	photographs(t, dir, 300, 48)
-	if _, stderr, code := bregman(t, dir, "data", "pack", "photos", "--out", "x.pack", "--size", "40"); code != 0 {
-		t.Fatal(stderr)
-	}
+	dir := packedPhotographs(t, 300, 48)
 	args := strings.Fields("reproduce imagenet --data x.pack --models cnn --p 2,3 --epochs 12 --batch 16 --lr 0.2 " +
 		"--weight-decay 1e-3 --resolution 32 --test-resolution 32 --feed streamed --engine cpu --json --runs")
 	stdout, stderr, code := bregman(t, dir, append(args, "whole")...)
@@ -97,11 +93,7 @@ func TestAKilledReproductionOfImageNetResumes(t *testing.T) {
 }
 
 func TestReproduceImageNetRefusesBadInputInOneLine(t *testing.T) {
-	dir := t.TempDir()
-	photographs(t, dir, 60, 40)
-	if _, stderr, code := bregman(t, dir, "data", "pack", "photos", "--out", "x.pack", "--size", "40"); code != 0 {
-		t.Fatal(stderr)
-	}
+	dir := packedPhotographs(t, 60, 40)
 	cut := read(t, filepath.Join(dir, "x.pack"))
 	write(t, dir, "cut.pack", cut[:len(cut)-100])
 	write(t, dir, "run.json", `{"command": "fit"}`)
@@ -134,7 +126,8 @@ func TestReproduceImageNetRefusesBadInputInOneLine(t *testing.T) {
 		}
 	}
 	// --dry-run writes nothing.
-	_, stderr, code := bregman(t, dir, strings.Fields("reproduce imagenet --data x.pack --batch 16 --dry-run --engine cpu")...)
+	_, stderr, code := bregman(t, dir, strings.Fields("reproduce imagenet --data x.pack --batch 16 --dry-run "+
+		"--engine cpu")...)
 	if code != 0 || !strings.Contains(stderr, "imagenet: 12 runs of train") ||
 		!strings.Contains(stderr, "--model resnet18-imagenet --data ") {
 		t.Errorf("exit %d, %s", code, stderr)

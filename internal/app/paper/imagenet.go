@@ -15,8 +15,8 @@ import (
 	"github.com/bregman-ml/bregman/nets"
 )
 
-// ImageNet is `bregman reproduce imagenet`: the paper's networks on ImageNet, each p. It is the sweep file imagenet.toml
-// with other values.
+// ImageNet is `bregman reproduce imagenet`: the paper's networks on ImageNet, each p. It is the sweep file
+// imagenet.toml with other values.
 type ImageNet struct {
 	Data           string          `placeholder:"FILE" json:"data" file:""`
 	Models         []string        `default:"resnet18-imagenet,mobilenetv2-imagenet" json:"models"`
@@ -42,18 +42,20 @@ func (*ImageNet) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Networks on ImageNet: accuracy beside the paper's, its statements, weights.",
 		Help: map[string]string{
-			"data":   "The pictures, as \"bregman data pack\" writes them: ImageNet's, or a smaller set to try the whole with.",
+			"data": "The pictures, as \"bregman data pack\" writes them: ImageNet's, or a smaller set to try the whole " +
+				"with.",
 			"models": "Networks.",
 			"p":      "Geometries.",
 			"trials": "Runs of each network and p, with seeds seed, seed+1, …; the paper has 1.",
 			"epochs": "Epochs of each run; the paper has 120, the shortest form of the FFCV example 16.",
 			"batch":  "Images per step; 1024 is from the FFCV example, the paper names none.",
-			"lr":     "Learning rates, each a table of its own: 0.5 is the peak rate of the paper, auto chooses one for each p.",
-			"weight_decay": "Add runs of p = 2 with this decay of w, at the first learning rate, to measure what its absence " +
-				"costs; 5e-5 is that of the FFCV example.",
+			"lr": "Learning rates, each a table of its own: 0.5 is the peak rate of the paper, auto chooses one for " +
+				"each p.",
+			"weight_decay": "Add runs of p = 2 with this decay of w, at the first learning rate, to measure what its " +
+				"absence costs; 5e-5 is that of the FFCV example.",
 			"seed": "The first seed.",
-			"resolution": "Side of the pictures in training: one number, or two to grow in the last quarter of the run, as in " +
-				"the FFCV example.",
+			"resolution": "Side of the pictures in training: one number, or two to grow in the last quarter of the run, " +
+				"as in the FFCV example.",
 			"test_resolution": "Side of the pictures in tests.",
 			"precision":       "Arithmetic of the networks: bf16 on a GPU, float32 elsewhere, if auto.",
 			"dry_run":         "Print the plan and its estimated time only.",
@@ -129,6 +131,12 @@ const (
 	imageNetMissing                              = 100
 )
 
+// isILSVRC2012 reports whether a set with these classes and so many pictures is ImageNet's.
+func isILSVRC2012(classes []string, train, test int) bool {
+	return len(classes) == imageNetClasses && classes[0] == imageNetFirst && classes[imageNetClasses-1] == imageNetLast &&
+		test == imageNetTest && train <= imageNetTrain && train >= imageNetTrain-imageNetMissing
+}
+
 // isImageNet reports whether the pictures are ImageNet's, so that the paper's accuracies may stand beside. It says so.
 func (c *ImageNet) isImageNet(env *command.Env) (bool, error) {
 	if _, err := os.Stat(c.Data); err == nil && !images.IsPack(c.Data) {
@@ -143,8 +151,7 @@ func (c *ImageNet) isImageNet(env *command.Env) (bool, error) {
 		return false, settings.Errorf("batch", "--batch %d: %s has %d training images", c.Batch, c.Data, n)
 	}
 	classes, train, test := pack.Classes, len(pack.Train), len(pack.Test)
-	if len(classes) == imageNetClasses && classes[0] == imageNetFirst && classes[len(classes)-1] == imageNetLast &&
-		test == imageNetTest && train <= imageNetTrain && train >= imageNetTrain-imageNetMissing {
+	if isILSVRC2012(classes, train, test) {
 		return true, nil
 	}
 	env.Say("%s is not ImageNet (%d + %d pictures, %d classes): the paper's accuracies are not set beside", c.Data, train,
@@ -199,9 +206,9 @@ func plain(settings map[string]string) bool {
 
 // command is the command line of this reproduction.
 func (c *ImageNet) command() string {
-	s := fmt.Sprintf("bregman reproduce imagenet --data %s --models %s --p %s --trials %d --epochs %d --batch %d --lr %s "+
-		"--seed %d --resolution %s --test-resolution %d", settings.Quote(c.Data), list(c.Models), list(c.P), c.Trials,
-		c.Epochs, c.Batch, list(c.LR), c.Seed, c.Resolution, c.TestResolution)
+	s := fmt.Sprintf("bregman reproduce imagenet --data %s --models %s --p %s --trials %d --epochs %d --batch %d "+
+		"--lr %s --seed %d --resolution %s --test-resolution %d", settings.Quote(c.Data), list(c.Models), list(c.P),
+		c.Trials, c.Epochs, c.Batch, list(c.LR), c.Seed, c.Resolution, c.TestResolution)
 	if c.WeightDecay != 0 {
 		s += fmt.Sprintf(" --weight-decay %v", c.WeightDecay)
 	}

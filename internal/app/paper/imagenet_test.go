@@ -63,8 +63,8 @@ func TestTheImageNetRecipe(t *testing.T) {
 	}
 }
 
-// table7 is a sweep of ResNet-18 in ImageNet's form with these accuracies, by p and seed; decayed are those of p = 2 with
-// decay.
+// table7 is a sweep of ResNet-18 in ImageNet's form with these accuracies, by p and seed; decayed are those of p = 2
+// with decay.
 func table7(t *testing.T, imageNet bool, test map[float64][]float64, decayed ...float64) *networks {
 	t.Helper()
 	c := imageNetCommand()
@@ -148,6 +148,47 @@ func TestTheStatementsOnImageNetCanHoldAndFail(t *testing.T) {
 		if strings.Contains(got, c.not) {
 			t.Errorf("%s: %q is in\n%s", c.name, c.not, got)
 		}
+	}
+}
+
+// A part of ImageNet, and another set of its size, are not ImageNet.
+func TestImageNetIsKnownByItsClassesAndCounts(t *testing.T) {
+	all := make([]string, 1000)
+	all[0], all[999] = "n01440764", "n15075141"
+	others := make([]string, 1000)
+	for _, c := range []struct {
+		classes     []string
+		train, test int
+		want        bool
+	}{
+		{all, 1_281_167, 50_000, true},
+		{all, 1_281_167 - 22, 50_000, true}, // the CMYK ones, say
+		{all, 1_200_000, 50_000, false},
+		{all, 1_281_168, 50_000, false},
+		{all, 1_281_167, 5_000, false},
+		{all[:999], 1_281_167, 50_000, false},
+		{others, 1_281_167, 50_000, false},
+		{nil, 0, 0, false},
+	} {
+		if got := isILSVRC2012(c.classes, c.train, c.test); got != c.want {
+			t.Errorf("%d classes, %d + %d: %v", len(c.classes), c.train, c.test, got)
+		}
+	}
+}
+
+// A p that diverges is named, and p = 3 is not best if it does.
+func TestStatementsNameThePThatDiverge(t *testing.T) {
+	r := table7(t, true, map[float64][]float64{2: {66}, 3: {67}})
+	r.groups[0].diverge(10)
+	if c := imageNetStatements(r)[0]; c.Verdict != "as in the paper, one run each" ||
+		!strings.HasSuffix(c.Measured, "p = 2, 3 have results; diverged: p = 10") {
+		t.Errorf("%+v", c)
+	}
+	r = table7(t, true, map[float64][]float64{2: {66}})
+	r.groups[0].diverge(3)
+	if c := imageNetStatements(r)[0]; c.Verdict != "against the paper, one run each" ||
+		c.Measured != "p = 3 diverged; p = 2: 66.00 %" {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -47,8 +47,8 @@ const (
 // baseline is torchvision's top-1 accuracy, PyTorch's baseline, in percent.
 var baseline = map[string]float64{"resnet18-imagenet": 69.758, "mobilenetv2-imagenet": 71.878}
 
-// imageNetStatements are what Table 7 and Appendix F.4 say, network after network, of the runs at the first rate without
-// anything that regularises. On other pictures the statements about accuracies of ImageNet are left out.
+// imageNetStatements are what Table 7 and Appendix F.4 say, network after network, of the runs at the first rate
+// without anything that regularises. On other pictures the statements about accuracies of ImageNet are left out.
 func imageNetStatements(r *networks) []paperCheck {
 	var out []paperCheck
 	seen := map[string]bool{}
@@ -90,11 +90,15 @@ func bestIsThree(r *networks, g *group) (measured, verdict string) {
 			best = p
 		}
 	}
-	if len(g.runs[3]) == 0 || math.IsNaN(best) {
-		return "needs p = 3 and another p", tooFewRuns
+	if len(g.runs[3]) == 0 && g.failed[3] > 0 && !math.IsNaN(best) {
+		return fmt.Sprintf("p = 3 diverged; p = %v: %.2f %%", best, g.over(best, r.paper.test).Mean),
+			untested(against, g.failed[3])
 	}
-	measured = fmt.Sprintf("p = 3: %.2f %%; p = %v, the best of the others: %.2f %%; p = %s have results",
-		g.over(3, r.paper.test).Mean, best, g.over(best, r.paper.test).Mean, strings.Join(done, ", "))
+	if len(g.runs[3]) == 0 || math.IsNaN(best) {
+		return "needs p = 3 and another p" + g.diverged(), tooFewRuns
+	}
+	measured = fmt.Sprintf("p = 3: %.2f %%; p = %v, the best of the others: %.2f %%; p = %s have results%s",
+		g.over(3, r.paper.test).Mean, best, g.over(best, r.paper.test).Mean, strings.Join(done, ", "), g.diverged())
 	for _, c := range r.compare(g) {
 		if c.p == min(3, best) && c.q == max(3, best) {
 			sign := 1.
@@ -105,6 +109,20 @@ func bestIsThree(r *networks, g *group) (measured, verdict string) {
 		}
 	}
 	return measured, tooFewRuns
+}
+
+// diverged names the p of which runs diverged, after a semicolon.
+func (g *group) diverged() string {
+	var out []string
+	for _, p := range g.ps {
+		if g.failed[p] > 0 {
+			out = append(out, fmt.Sprint(p))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "; diverged: p = " + strings.Join(out, ", ")
 }
 
 // agrees is the verdict on a pair that the paper orders as the sign says.
@@ -147,7 +165,7 @@ func orderOfTable(r *networks, g *group) (measured, verdict string) {
 	}
 	n := all - counts[tooFewRuns]
 	if n == 0 {
-		return "needs two p of the table", tooFewRuns
+		return "needs two p of the table" + g.diverged(), tooFewRuns
 	}
 	measured = fmt.Sprintf("%d of %s as in the paper, %d against it", counts[asInPaper], render.Count(n, "pair"),
 		counts[against])
@@ -157,6 +175,7 @@ func orderOfTable(r *networks, g *group) (measured, verdict string) {
 	if len(wrong) > 0 {
 		measured += ": p = " + strings.Join(wrong, "; ")
 	}
+	measured += g.diverged()
 	switch {
 	case counts[against] > 0:
 		return measured, untested(against, least)

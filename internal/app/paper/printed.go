@@ -37,9 +37,9 @@ func trainAccuracy(x command.TrainResult) float64 { return 100 * x.Accuracy }
 // cifar10Table is Tables 3 and 6.
 var cifar10Table = &printed{
 	images: "CIFAR-10", epochs: 400, trials: numbers.Trials, rows: numbers.CIFAR10, test: testAccuracy,
-	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at 0.1 " +
-		"for every p. One rate means something different for every p, so --lr auto chooses one for each by short runs. " +
-		"\"bregman reproduce imagenet\" is its experiment on ImageNet.",
+	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at " +
+		"0.1 for every p. One rate means something different for every p, so --lr auto chooses one for each by short runs." +
+		" \"bregman reproduce imagenet\" is its experiment on ImageNet.",
 	ours: func(r *networks) bool { return r.set == "cifar10" },
 	differences: func(r *networks) []string {
 		size := r.each(batch)
@@ -60,9 +60,9 @@ var cifar10Table = &printed{
 // imageNetTable is Table 7.
 var imageNetTable = &printed{
 	images: "ImageNet", epochs: 120, trials: 1, rows: numbers.ImageNet, test: flipAccuracy, packed: true,
-	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes one run of 120 epochs on ImageNet for each " +
-		"network and p, at a peak rate of 0.5, without momentum, decay and label smoothing. Its other settings are not " +
-		"printed; here they are those of the FFCV example that it starts from, which tests with mirror images.",
+	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes one run of 120 epochs on ImageNet for " +
+		"each network and p, at a peak rate of 0.5, without momentum, decay and label smoothing. Its other settings are " +
+		"not printed; here they are those of the FFCV example that it starts from, which tests with mirror images.",
 	ours: func(r *networks) bool { return len(r.plan.File.Published) > 0 },
 	differences: func(r *networks) []string {
 		return []string{

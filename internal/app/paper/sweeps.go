@@ -14,8 +14,8 @@ import (
 //go:embed sweeps/*.toml
 var sweepFiles embed.FS
 
-// Sweeps are the built-in sweep files, by name: the paper's tables, cifar10, imagenet and bias, and the exact limits of bias,
-// margins.
+// Sweeps are the built-in sweep files, by name: the paper's tables, cifar10, imagenet and bias, and the exact limits of
+// bias, margins.
 func Sweeps() map[string][]byte {
 	out := map[string][]byte{}
 	entries, err := sweepFiles.ReadDir("sweeps")

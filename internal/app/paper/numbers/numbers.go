@@ -61,7 +61,8 @@ var ImageNet = sync.OnceValue(func() []Row {
 	var out []Row
 	best := map[string]float64{}
 	for _, r := range records(imageNet) {
-		row := Row{Model: r[1] + "-imagenet", P: number(r[0]), Accuracy: Accuracy{Mean: number(r[2]), Deviation: math.NaN()}}
+		row := Row{Model: r[1] + "-imagenet", P: number(r[0]),
+			Accuracy: Accuracy{Mean: number(r[2]), Deviation: math.NaN()}}
 		out, best[row.Model] = append(out, row), max(best[row.Model], row.Mean)
 	}
 	for k, r := range out {
