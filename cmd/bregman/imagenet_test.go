@@ -52,6 +52,11 @@ func TestAKilledReproductionOfImageNetResumes(t *testing.T) {
 		}
 	}
 
+	logs, _ := filepath.Glob(filepath.Join(whole, "trials", "*", "log.txt"))
+	if len(logs) != 3 || !strings.Contains(read(t, logs[0])+read(t, logs[1])+read(t, logs[2]), "are read from ") {
+		t.Errorf("--feed streamed: logs %q", logs)
+	}
+
 	cmd, _ := begin(t, dir, program, append(args, "broken")...)
 	waitFor(t, "a run after the first", func() bool {
 		trials, _ := filepath.Glob(filepath.Join(dir, "broken", "*", "trials", "*"))
