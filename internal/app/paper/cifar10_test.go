@@ -29,7 +29,8 @@ func results(trials int, test map[float64][]float64) (*networks, *group) {
 			g.studies[p] = append(g.studies[p], train.Study{P: p})
 		}
 	}
-	return &networks{paper: cifar10Table, plan: &sweep.Plan{File: &sweep.File{Trials: trials}}, set: "cifar10", groups: []*group{g}}, g
+	plan := &sweep.Plan{File: &sweep.File{Trials: trials}}
+	return &networks{paper: cifar10Table, plan: plan, set: "cifar10", groups: []*group{g}}, g
 }
 
 func TestMeanAndDeviationByHand(t *testing.T) {
