@@ -28,7 +28,7 @@ type Net struct {
 	About  string // one line for a list of networks
 	Params int    // trainable, for colour images of Classes classes
 	Recipe Recipe
-	H200   float64 // images a second on one H200, measured without the study; 0: not measured
+	H200   float64 // images a second on one H200, the ImageNet forms at 192 pixels, without the study; 0: not measured
 
 	Classes int     // that Params counts: 10, or 1000 for the ImageNet forms
 	Dropout float64 // rate before the classifier, in training; see [Net.With]
@@ -66,7 +66,7 @@ var All = []Net{
 		Name:   "mobilenetv2-imagenet",
 		About:  "MobileNet-v2 as in torchvision, for pictures of 64 to 256 pixels, 3.5 M parameters with 1000 classes",
 		Params: 3_504_872, Classes: 1000, build: mobileNetV2ImageNet, Recipe: ffcv, Dropout: 0.2,
-		Draw: Draw{FanOut: true, Linear: 0.01},
+		Draw: Draw{FanOut: true, Linear: 0.01}, H200: 26_300,
 	}, {
 		Name: "regnetx200", About: "RegNetX-200MF: bottlenecks with convolutions in groups of 8 channels, 2.3 M parameters",
 		Params: 2_321_946, Classes: 10, build: regNetX200, Recipe: paper, H200: 52_000,
@@ -77,6 +77,7 @@ var All = []Net{
 		Name:   "resnet18-imagenet",
 		About:  "ResNet-18 as in torchvision, for pictures of 64 to 256 pixels, 11.7 M parameters with 1000 classes",
 		Params: 11_689_512, Classes: 1000, build: resNet18ImageNet, Recipe: ffcv, Draw: Draw{FanOut: true},
+		H200: 29_800,
 	}, {
 		Name:   "resnet50-imagenet",
 		About:  "ResNet-50 as in torchvision, for pictures of 64 to 256 pixels, 25.6 M parameters with 1000 classes",

@@ -30,9 +30,10 @@ import (
 // cli is the command line. The help of a command and its settings is in its struct.
 type cli struct {
 	Reproduce struct {
-		Linear  paper.Linear  `cmd:""`
-		Cifar10 paper.Cifar10 `cmd:"" name:"cifar10"`
-	} `cmd:"" help:"The paper's linear and CIFAR-10 experiments, with its numbers beside ours. ImageNet is not included."`
+		Linear   paper.Linear   `cmd:""`
+		Cifar10  paper.Cifar10  `cmd:"" name:"cifar10"`
+		ImageNet paper.ImageNet `cmd:"" name:"imagenet"`
+	} `cmd:"" help:"The paper's linear, CIFAR-10 and ImageNet experiments, with its numbers beside ours."`
 	Fit     linearmodel.Fit     `cmd:""`
 	Predict linearmodel.Predict `cmd:""`
 	Margin  linearmodel.Margin  `cmd:""`

@@ -46,6 +46,17 @@ func photographs(t *testing.T, dir string, n, height int) {
 	}
 }
 
+// packedPhotographs is a folder with x.pack: n photographs of that height, packed at 40 pixels.
+func packedPhotographs(t *testing.T, n, height int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	photographs(t, dir, n, height)
+	if _, stderr, code := bregman(t, dir, "data", "pack", "photos", "--out", "x.pack", "--size", "40"); code != 0 {
+		t.Fatal(stderr)
+	}
+	return dir
+}
+
 func sumOf(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -286,11 +297,7 @@ func TestAKilledRunOnAPackResumes(t *testing.T) {
 	if raceDetector {
 		t.Skip("GoMLX's engine in Go fails the pointer checks that come with the race detector")
 	}
-	dir := t.TempDir()
-	photographs(t, dir, 150, 48)
-	if _, stderr, code := bregman(t, dir, "data", "pack", "photos", "--out", "x.pack", "--size", "40"); code != 0 {
-		t.Fatal(stderr)
-	}
+	dir := packedPhotographs(t, 150, 48)
 	args := strings.Fields("train --model cnn --data x.pack --p 3 --epochs 30 --batch 16 --lr 0.1 --engine cpu " +
 		"--feed streamed --no-study")
 	if _, stderr, code := bregman(t, dir, append(args, "--runs", "whole")...); code != 0 {

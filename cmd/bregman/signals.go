@@ -45,8 +45,8 @@ func keepsResult(settings any) bool {
 		return c.Runs != ""
 	case *paper.Verify:
 		return c.Runs != ""
-	case *command.Train, *paper.Linear, *paper.Cifar10, *sweep.Start, *sweep.Resume, *sweep.Retry, *sweep.Worker,
-		*web.Serve:
+	case *command.Train, *paper.Linear, *paper.Cifar10, *paper.ImageNet, *sweep.Start, *sweep.Resume, *sweep.Retry,
+		*sweep.Worker, *web.Serve:
 		return true
 	}
 	return false

@@ -4,13 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
@@ -76,77 +70,50 @@ func (*Cifar10) Help() string {
 
 Trains every network with every p, several times, and writes one report.html: accuracies beside the paper's, the order
 of the p if a t-test separates them, histograms of the weights, pruning, rounding and margins. The recipe is our reading
-of the paper's: it names a peak rate of 0.1 and 400 epochs, but no batch size and no shape of its cyclic schedule. The
-paper's ImageNet experiment is not included.
+of the paper's: it names a peak rate of 0.1 and 400 epochs, but no batch size and no shape of its cyclic schedule.
+"bregman reproduce imagenet" is the paper's other experiment with networks.
 
 It is a sweep: each run has its own folder in trials/, as "bregman train" writes it, and "bregman sweep status", stop,
 resume and retry work on the run folder. --resume continues what was stopped or killed: finished runs are not repeated,
 the others resume from their checkpoints.`
 }
 
+// reproduction is the command as a sweep.
+func (c *Cifar10) reproduction() reproduction {
+	return reproduction{name: "cifar10", report: networksReport, resume: c.Resume, runs: c.Runs, options: c.Options,
+		plan: c.plan}
+}
+
 // Check returns the first thing wrong with the settings.
-func (c *Cifar10) Check() error {
-	if err := engine.CheckName(c.Engine); err != nil {
-		return err
-	}
-	if err := c.Options.Check(); err != nil {
-		return err
-	}
-	if c.Resume != "" {
-		return nil // its settings are in its folder
-	}
-	_, err := c.plan("")
-	return err
+func (c *Cifar10) Check() error { return c.reproduction().check() }
+
+// Do trains what is not done yet and writes the report.
+func (c *Cifar10) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	return c.reproduction().do(ctx, env)
 }
 
 // plan is the paper's sweep with these settings.
 func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
-	if len(c.Models) == 0 || len(c.P) == 0 || len(c.LR) == 0 {
-		return nil, settings.Errorf("models", "--models, --p and --lr: name at least one of each")
-	}
-	for i, lr := range c.LR {
-		if slices.Contains(c.LR[:i], lr) {
-			return nil, settings.Errorf("lr", "--lr: %v is listed twice; --trials sets the number of runs of each", lr)
-		}
-	}
-	overrides := []string{"model=" + list(c.Models), "p=" + list(c.P),
-		fmt.Sprint("trials=", c.Trials), fmt.Sprint("seed=", c.Seed),
-		fmt.Sprint("epochs=", c.Epochs), fmt.Sprint("batch=", c.Batch), "precision=" + c.Precision}
-	f, err := sweep.ReadFile("cifar10.toml", Sweeps()["cifar10"], overrides)
+	f, err := c.reproduction().file(c.Models, c.P, c.LR, "trials", c.Trials, "seed", c.Seed, "epochs", c.Epochs,
+		"batch", c.Batch, "precision", c.Precision)
 	if err != nil {
 		return nil, err
 	}
 	f.Set("settings", "data", command.AbsoluteData(c.Data))
-	variants := map[string][]any{} // by setting: its value in each table
-	add := func(lr, decay, beta, unit any) {
-		for key, v := range map[string]any{"lr": lr, "weight_decay": decay, "adaptive": beta, "unit": unit} {
-			variants[key] = append(variants[key], v)
-		}
-	}
+	var all []variant
 	for _, lr := range c.LR {
-		add(lr.String(), 0., 0., "one")
+		all = append(all, variant{lr: lr})
 	}
 	if c.Unit != "" && c.Unit != "one" {
-		add(c.LR[0].String(), 0., 0., c.Unit)
+		all = append(all, variant{lr: c.LR[0], unit: c.Unit})
 	}
 	if c.WeightDecay != 0 {
-		add(c.LR[0].String(), c.WeightDecay, 0., "one")
+		all = append(all, variant{lr: c.LR[0], decay: c.WeightDecay})
 	}
 	if c.Adaptive != 0 {
-		add(settings.Auto.String(), 0., c.Adaptive, "one")
+		all = append(all, variant{lr: settings.Auto, adaptive: c.Adaptive})
 	}
-	if f.Set("zip", "lr", variants["lr"]); len(variants["lr"]) == 1 {
-		f.Set("settings", "lr", variants["lr"][0])
-	}
-	for key, used := range map[string]bool{
-		"unit":         c.Unit != "" && c.Unit != "one",
-		"weight_decay": c.WeightDecay != 0,
-		"adaptive":     c.Adaptive != 0,
-	} {
-		if used {
-			f.Set("zip", key, variants[key])
-		}
-	}
+	setVariants(f, all)
 	p, err := sweep.NewPlan(f, version)
 	if err != nil {
 		return nil, err
@@ -154,46 +121,6 @@ func (c *Cifar10) plan(version string) (*sweep.Plan, error) {
 	p.Command = c.command()
 	return p, nil
 }
-
-// Do trains what is not done yet and writes the report.
-func (c *Cifar10) Do(ctx context.Context, env *command.Env) (command.Result, error) {
-	if c.Resume == "" {
-		plan, err := c.plan(env.Version)
-		if err != nil {
-			return nil, err
-		}
-		if err := command.CheckFolder("--runs", c.Runs); err != nil {
-			return nil, err
-		}
-		dir := c.folder()
-		sweep.Announce(ctx, env, plan, dir, c.Options, c.Runs)
-		return sweep.RunPlan(ctx, env, plan, dir, c.Options, Library())
-	}
-	plan, err := sweep.ReadPlan(c.Resume)
-	if err == nil && plan.File.Report != networksReport {
-		err = fmt.Errorf("%s: not a sweep of networks; resume it with: bregman sweep resume %s", c.Resume,
-			settings.Quote(c.Resume))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--resume %w", err)
-	}
-	return sweep.RunPlan(ctx, env, plan, c.Resume, c.Options, Library())
-}
-
-// folder returns a new folder, named by the time.
-func (c *Cifar10) folder() string {
-	base := filepath.Join(c.Runs, time.Now().Format("20060102-150405")+"-reproduce-cifar10")
-	dir := base
-	for k := 2; ; k++ {
-		if _, err := os.Lstat(dir); err != nil {
-			return dir
-		}
-		dir = fmt.Sprintf("%s-%d", base, k)
-	}
-}
-
-// list writes values as flags and overrides take them.
-func list(v any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ",") }
 
 // command is the command line of this reproduction.
 func (c *Cifar10) command() string {

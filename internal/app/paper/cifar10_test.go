@@ -29,7 +29,8 @@ func results(trials int, test map[float64][]float64) (*networks, *group) {
 			g.studies[p] = append(g.studies[p], train.Study{P: p})
 		}
 	}
-	return &networks{plan: &sweep.Plan{File: &sweep.File{Trials: trials}}, set: "cifar10", groups: []*group{g}}, g
+	plan := &sweep.Plan{File: &sweep.File{Trials: trials}}
+	return &networks{paper: cifar10Table, plan: plan, set: "cifar10", groups: []*group{g}}, g
 }
 
 func TestMeanAndDeviationByHand(t *testing.T) {
@@ -209,7 +210,7 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 	if len(p.Runs) != 2*2*5*2 || p.Compilations() != 2*4 || p.Runs[0].Seed != 5 {
 		t.Errorf("%d runs, %d compilations", len(p.Runs), p.Compilations())
 	}
-	view, err := newNetworks(sweep.Folder{Dir: t.TempDir()}, p)
+	view, err := newCifar10(sweep.Folder{Dir: t.TempDir()}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestVariantsAreTablesOfTheirOwn(t *testing.T) {
 
 // The paper has numbers for its own recipe, and none for the variants.
 func TestVariantsHaveNoNumbersOfThePaper(t *testing.T) {
-	r := &networks{set: "cifar10"}
+	r := &networks{paper: cifar10Table, set: "cifar10"}
 	for _, c := range []struct {
 		settings map[string]string
 		has      bool
@@ -302,7 +303,7 @@ func TestTheReportSaysHowItWasTrained(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.Command = "bregman sweep cifar10 " + strings.Join(c.overrides, " ")
-		view, err := newNetworks(sweep.Folder{Dir: t.TempDir()}, p)
+		view, err := newCifar10(sweep.Folder{Dir: t.TempDir()}, p)
 		if err != nil {
 			t.Fatal(err)
 		}

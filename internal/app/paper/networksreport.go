@@ -29,14 +29,14 @@ func (r *networks) findings() []string {
 		}
 		best, soFar := math.NaN(), ""
 		for _, p := range g.ps {
-			if m := g.over(p, testAccuracy).Mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, testAccuracy).Mean {
+			if m := g.over(p, r.paper.test).Mean; math.IsNaN(best) && !math.IsNaN(m) || m > g.over(best, r.paper.test).Mean {
 				best = p
 			}
 			if g.missing[p] > 0 {
 				soFar = " so far"
 			}
 		}
-		mean := g.over(best, testAccuracy).Mean
+		mean := g.over(best, r.paper.test).Mean
 		if len(g.runs) < 2 {
 			out = append(out, fmt.Sprintf("%s, %s: test accuracy %.2f %% with p = %v, the only one that has a result: "+
 				"nothing is compared.", g.model, g.title, mean, best))
@@ -61,6 +61,9 @@ func (r *networks) besideThePaper(g *group) string {
 			top = append(top, fmt.Sprint(p))
 		}
 		highest = max(highest, paper[p].Mean)
+	}
+	if r.paper.trials == 1 {
+		return fmt.Sprintf(" (in the paper p = %s, %.2f %%)", strings.Join(top, ", "), highest)
 	}
 	counts := map[string]int{}
 	for _, c := range r.compare(g) {
@@ -125,20 +128,21 @@ func (g *group) file() string {
 
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
-	doc := render.NewDocument(run, "Deep networks: the paper's CIFAR-10 experiments, run again",
+	doc := render.NewDocument(run, "Deep networks: the paper's "+r.paper.images+" experiments, run again",
 		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
 			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.engine))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Warnings")
 		doc.List(w...)
 	}
-	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. "+
-		"The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at 0.1 for "+
-		"every p. One rate means something different for every p, so --lr auto chooses one for each by short runs. The "+
-		"paper's ImageNet experiment is not part of this program.",
-		r.set, render.Count(r.plan.File.Trials, "trial"), r.recipe())
+	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. %s",
+		r.images(), render.Count(r.plan.File.Trials, "trial"), r.recipe(), r.paper.intro)
 	doc.Section("Results")
 	doc.List(r.findings()...)
+	if r.paper.statements != nil && r.done > 0 {
+		doc.Section("What the paper says")
+		doc.AddTables(render.Named{Name: "statements", Table: r.statementsTable()})
+	}
 	doc.Section("Accuracy")
 	for _, g := range r.groups {
 		doc.AddTables(render.Named{Name: g.file() + "_accuracy", Table: r.accuracyTable(g)})
@@ -154,7 +158,7 @@ func (r *networks) Write(run *runlog.Run) error {
 			caption += " Lines: means over the trials; crosses: the trials."
 		}
 		if has(render.Dashed) {
-			caption += " Dashed: the paper, after 400 epochs."
+			caption += fmt.Sprintf(" Dashed: the paper, after %d epochs.", r.paper.epochs)
 		}
 		if err := doc.AddFigure("accuracy", caption, figs...); err != nil {
 			return err
@@ -213,11 +217,19 @@ func (r *networks) recipe() string {
 		}
 		return "no momentum"
 	}), r.each(func(s map[string]string) string {
-		if s["no_augment"] == "true" {
+		switch {
+		case r.paper.packed:
+			return pictures(s)
+		case s["no_augment"] == "true":
 			return "no augmentation"
 		}
 		return "flips, shifts and cut-outs"
-	}), "no label smoothing"}, ", ") + r.units()
+	}), r.each(func(s map[string]string) string {
+		if v := s["label_smoothing"]; v != "" && v != "0" {
+			return "label smoothing " + v
+		}
+		return "no label smoothing"
+	})}, ", ") + r.units()
 }
 
 // units describes in which tables weights are measured in their initial size: all, some or none.
@@ -260,33 +272,23 @@ func peak(settings map[string]string) string {
 // differencesFromPaper lists the differences from the runs of the paper.
 func (r *networks) differencesFromPaper() []string {
 	var out []string
-	if n := r.each(epochs); n != "400 epochs" {
-		out = append(out, n+" here, 400 in the paper.")
+	if !r.asPaper() {
+		out = append(out, fmt.Sprintf("%s here, %d in the paper.", r.each(epochs), r.paper.epochs))
 	}
-	if r.set != "cifar10" {
-		out = append(out, "The images here are "+r.set+", in the paper CIFAR-10.")
+	if !r.paper.ours(r) {
+		out = append(out, "The images here are "+r.images()+", in the paper "+r.paper.images+".")
 	}
-	size := r.each(batch)
-	if size == "batch 512" {
-		size += ", that of the FFCV example it starts from"
-	}
-	rate := r.each(schedule)
-	if rate == "a triangular learning rate with its peak at 5/24 of the run" {
-		rate += ", as in that example"
-	}
-	out = append(out, "The paper names no batch size: here "+size+".",
-		"The paper says that its learning rate is cyclic, not its shape nor where it peaks: here "+rate+".")
+	out = append(out, r.paper.differences(r)...)
 	if r.units() != "" {
 		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of "+
 			"its own beside them.")
 	}
 	for _, g := range r.groups {
-		if text := g.largest(); text != "" {
+		if text := g.largest(); text != "" && r.paper == cifar10Table { // says nothing of the kind of other networks
 			out = append(out, text)
 		}
 	}
-	return append(out, "The paper does not say which forms of the networks for small pictures it takes; "+
-		"here they are those of the pytorch-cifar collection.")
+	return out
 }
 
 // largest names the p with the smallest largest weight, which is 10 in the paper. It is empty without p = 10 and
@@ -320,6 +322,9 @@ func (r *networks) Print(w io.Writer) {
 	for _, g := range r.groups {
 		fmt.Fprintln(w, r.accuracyTable(g).Text())
 	}
+	if r.paper.statements != nil {
+		fmt.Fprintln(w, r.statementsTable().Text())
+	}
 	for _, f := range append(r.findings(), sweep.Warnings(r.folder, r.plan)...) {
 		fmt.Fprintf(w, "• %s\n", f)
 	}
@@ -342,7 +347,7 @@ func (r *networks) JSON(o sweep.Outcome) any {
 				rows = append(rows, map[string]any{"p": p, "trials": 0, "diverged": g.failed[p], "not_done": g.missing[p]})
 				continue
 			}
-			a := g.over(p, testAccuracy)
+			a := g.over(p, r.paper.test)
 			row := map[string]any{
 				"p":              p,
 				"test_accuracy":  a.Mean,
@@ -350,19 +355,23 @@ func (r *networks) JSON(o sweep.Outcome) any {
 				"trials":         len(g.runs[p]),
 				"diverged":       g.failed[p],
 				"not_done":       g.missing[p],
-				"train_accuracy": g.over(p, func(x command.TrainResult) float64 { return 100 * x.Accuracy }).Mean,
+				"train_accuracy": g.over(p, trainAccuracy).Mean,
 				"train_loss":     g.over(p, func(x command.TrainResult) float64 { return x.Loss }).Mean,
 				"lr":             g.over(p, func(x command.TrainResult) float64 { return x.LR }).Mean,
 			}
 			if theirs, ok := r.published(g)[p]; ok {
-				row["paper"], row["paper_deviation"] = theirs.Mean, theirs.Deviation
+				row["paper"], row["paper_deviation"] = theirs.Mean, finite([]float64{theirs.Deviation})[0]
 			}
 			rows = append(rows, row)
 		}
 		groups = append(groups, map[string]any{"model": g.model, "variant": g.title, "rows": rows})
 	}
 	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
-	return map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs,
+	out := map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs,
 		"runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups,
 		"warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
+	if r.paper.statements != nil {
+		out["statements"] = r.paper.statements(r)
+	}
+	return out
 }

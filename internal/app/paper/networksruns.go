@@ -14,6 +14,7 @@ import (
 
 // networks is a sweep of networks as the paper shows them: everything that is done, by network and variant.
 type networks struct {
+	paper       *printed // the table that it is set beside
 	folder      sweep.Folder
 	plan        *sweep.Plan
 	set, engine string
@@ -37,11 +38,11 @@ type group struct {
 }
 
 // newNetworks reads what is done.
-func newNetworks(f sweep.Folder, p *sweep.Plan) (sweep.View, error) {
+func newNetworks(f sweep.Folder, p *sweep.Plan, paper *printed) (sweep.View, error) {
 	if p.File.Job != "train" {
-		return nil, fmt.Errorf("report = %q: it is about networks, job = \"train\"", networksReport)
+		return nil, fmt.Errorf("report = %q: it is about networks, job = \"train\"", p.File.Report)
 	}
-	r := &networks{folder: f, plan: p, set: p.Runs[0].Settings["data"]}
+	r := &networks{paper: paper, folder: f, plan: p, set: p.Runs[0].Settings["data"]}
 	engines := []string{}
 	for _, s := range p.Runs {
 		g := r.group(s)

@@ -8,24 +8,9 @@ import (
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/pages"
-	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 )
-
-// published returns the paper's accuracies for a group, nil if it has none: it has none of the variants, nor of other
-// images than CIFAR-10.
-func (r *networks) published(g *group) map[float64]numbers.Accuracy {
-	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum"} {
-		if v := g.settings[key]; v != "" && v != "0" {
-			return nil
-		}
-	}
-	if r.set != "cifar10" || g.settings["init"] != "" || g.settings["unit"] != "" {
-		return nil
-	}
-	return numbers.Accuracies(g.model)
-}
 
 // over is the mean and the deviation of a number of the runs of p.
 func (g *group) over(p float64, of func(command.TrainResult) float64) trials.Sample {
@@ -35,8 +20,6 @@ func (g *group) over(p float64, of func(command.TrainResult) float64) trials.Sam
 	}
 	return trials.SampleOf(all)
 }
-
-func testAccuracy(x command.TrainResult) float64 { return 100 * x.TestAccuracy }
 
 // spread writes mean ± deviation.
 func spread(mean, deviation float64) render.Cell {
@@ -49,17 +32,21 @@ func spread(mean, deviation float64) render.Cell {
 
 // accuracyTable is ours beside the paper's.
 func (r *networks) accuracyTable(g *group) render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.set, g.title, epochs(g.settings),
+	t := render.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.images(), g.title, epochs(g.settings),
 		render.Count(r.plan.File.Trials, "trial")),
 		Note: "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, " +
 			"on the images as they were trained on.",
-		Header: []string{"p", "test", "the paper, 400 epochs", "test with flips", "train", "train loss", "learning rate"}}
+		Header: []string{"p", "test", r.paper.column(), "test with flips", "train", "train loss", "learning rate"}}
+	other := flipAccuracy
+	if r.paper.packed {
+		t.Header[1], t.Header[3], other = t.Header[3], "without", testAccuracy
+	}
 	paper := r.published(g)
 	var means []float64
 	published := 0
 	for _, p := range g.ps {
 		if len(g.runs[p]) > 0 {
-			means = append(means, g.over(p, testAccuracy).Mean)
+			means = append(means, g.over(p, r.paper.test).Mean)
 		}
 		if _, ok := paper[p]; ok {
 			published++
@@ -77,7 +64,7 @@ func (r *networks) accuracyTable(g *group) render.Table {
 			s := g.over(p, of)
 			return spread(s.Mean, s.Deviation)
 		}
-		test, theirs := cell(testAccuracy), render.Text("–")
+		test, theirs := cell(r.paper.test), render.Text("–")
 		test.Best = test.Value == best
 		if n := g.failed[p]; n > 0 {
 			test.Text += fmt.Sprintf(" (%d diverged)", n)
@@ -92,8 +79,7 @@ func (r *networks) accuracyTable(g *group) render.Table {
 		loss := g.over(p, func(x command.TrainResult) float64 { return x.Loss })
 		rate := g.over(p, func(x command.TrainResult) float64 { return x.LR })
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs,
-			cell(func(x command.TrainResult) float64 { return 100 * x.FlipAccuracy }),
-			cell(func(x command.TrainResult) float64 { return 100 * x.Accuracy }),
+			cell(other), cell(trainAccuracy),
 			render.Short(loss.Mean, 3), render.Short(rate.Mean, 3)})
 	}
 	if paper == nil {
@@ -124,6 +110,7 @@ type compared struct {
 	ours        trials.Pair // accuracy of p − accuracy of q, over the seeds that both have
 	theirs      float64
 	known       bool    // the paper has both
+	single      bool    // from one run each, which nothing can test
 	paperChance float64 // the probability that the paper's is chance, corrected for the number of pairs
 }
 
@@ -142,7 +129,7 @@ func (r *networks) compare(g *group) []compared {
 	for i, p := range g.ps {
 		values[i] = map[uint64]float64{}
 		for _, x := range g.runs[p] {
-			values[i][x.Seed] = testAccuracy(x)
+			values[i][x.Seed] = r.paper.test(x)
 		}
 	}
 	var out []compared
@@ -153,9 +140,9 @@ func (r *networks) compare(g *group) []compared {
 		y, both := paper[c.q]
 		chance := math.NaN()
 		if ok && both {
-			c.known, c.theirs = true, x.Mean-y.Mean
-			chance = trials.Welch(trials.Sample{N: numbers.Trials, Mean: x.Mean, Deviation: x.Deviation},
-				trials.Sample{N: numbers.Trials, Mean: y.Mean, Deviation: y.Deviation})
+			c.known, c.theirs, c.single = true, x.Mean-y.Mean, r.paper.trials == 1
+			chance = trials.Welch(trials.Sample{N: r.paper.trials, Mean: x.Mean, Deviation: x.Deviation},
+				trials.Sample{N: r.paper.trials, Mean: y.Mean, Deviation: y.Deviation})
 		}
 		out, theirs = append(out, c), append(theirs, chance)
 	}
@@ -170,6 +157,8 @@ func (c compared) verdict() string {
 	switch {
 	case !c.known:
 		return "–"
+	case c.single:
+		return c.agrees(c.theirs)
 	case !c.significantHere() && !c.significantInPaper():
 		return "open in both"
 	case !c.significantInPaper():
@@ -198,16 +187,24 @@ func (r *networks) orderTable(g *group) render.Table {
 		ours.Best = c.significantHere()
 		if c.known {
 			theirs = render.Number(c.theirs, 2)
-			theirs.Text += fmt.Sprintf(" (%s)", trials.Probability(c.paperChance))
-			theirs.Best = c.significantInPaper()
+			if !c.single {
+				theirs.Text += fmt.Sprintf(" (%s)", trials.Probability(c.paperChance))
+				theirs.Best = c.significantInPaper()
+			}
 		}
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v − %v", c.p, c.q), ours, theirs, render.Text("%s", c.verdict())})
 	}
-	if r.published(g) == nil {
+	paper := r.published(g)
+	if paper == nil {
 		dropColumn(&t, 3)
 		dropColumn(&t, 2)
+	}
+	if paper == nil || r.paper.trials == 1 {
 		t.Note = strings.Replace(t.Note, "Student's t for our pairs, Welch's for the paper's means, both corrected",
 			"Student's t, corrected", 1)
+	}
+	if paper != nil && r.paper.trials == 1 {
+		t.Note += " The paper has one run of each, and nothing that tells its differences from chance."
 	}
 	return t
 }
@@ -232,11 +229,11 @@ func (r *networks) accuracyFigures() []render.Figure {
 			single := render.Series{Style: render.Crosses, Color: mean.Color}
 			for _, p := range g.ps {
 				if len(g.runs[p]) > 0 {
-					mean.X, mean.Y = append(mean.X, p), append(mean.Y, g.over(p, testAccuracy).Mean)
+					mean.X, mean.Y = append(mean.X, p), append(mean.Y, g.over(p, r.paper.test).Mean)
 				}
 				if len(g.runs[p]) > 1 {
 					for _, t := range g.runs[p] {
-						single.X, single.Y = append(single.X, p), append(single.Y, testAccuracy(t))
+						single.X, single.Y = append(single.X, p), append(single.Y, r.paper.test(t))
 					}
 				}
 			}
@@ -254,7 +251,7 @@ func (r *networks) accuracyFigures() []render.Figure {
 						px, py = append(px, p), append(py, a.Mean)
 					}
 				}
-				f.Series = append(f.Series, render.Series{Name: "the paper, 400 epochs", X: px, Y: py, Style: render.Dashed})
+				f.Series = append(f.Series, render.Series{Name: r.paper.column(), X: px, Y: py, Style: render.Dashed})
 			}
 			k++
 		}

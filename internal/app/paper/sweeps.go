@@ -14,8 +14,8 @@ import (
 //go:embed sweeps/*.toml
 var sweepFiles embed.FS
 
-// Sweeps are the built-in sweep files, by name: the paper's tables, cifar10 and bias, and the exact limits of bias,
-// margins.
+// Sweeps are the built-in sweep files, by name: the paper's tables, cifar10, imagenet and bias, and the exact limits of
+// bias, margins.
 func Sweeps() map[string][]byte {
 	out := map[string][]byte{}
 	entries, err := sweepFiles.ReadDir("sweeps")
@@ -46,11 +46,12 @@ func publishedRows() []byte {
 // The names of the reports in sweep files.
 const (
 	networksReport = "networks"
+	imageNetReport = "imagenet"
 	normsReport    = "norms"
 )
 
 // Library is the built-in sweep files and their reports.
 func Library() sweep.Library {
 	return sweep.Library{Files: Sweeps(),
-		Reports: map[string]sweep.Report{networksReport: newNetworks, normsReport: newNorms}}
+		Reports: map[string]sweep.Report{networksReport: newCifar10, imageNetReport: newImageNet, normsReport: newNorms}}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheSweepFilesAreThePapersTables(t *testing.T) {
-	runs := map[string]int{"cifar10": 120, "bias": 60, "margins": 60}
+	runs := map[string]int{"cifar10": 120, "imagenet": 12, "bias": 60, "margins": 60}
 	for name, text := range Sweeps() {
 		f, err := sweep.ReadFile(name+".toml", text, nil)
 		if err != nil {

@@ -52,8 +52,8 @@ func (*Start) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Run a sweep file: bregman sweep FILE.toml.",
 		Help: map[string]string{
-			"file": "The sweep file, or the name of a built-in one: cifar10 or bias, tables of the paper, or margins, " +
-				"the exact limits of bias.",
+			"file": "The sweep file, or the name of a built-in one: cifar10, imagenet or bias, tables of the paper, or " +
+				"margins, the exact limits of bias.",
 			"overrides": "Settings to replace, such as p=1.1,2,3 or trials=5.",
 			"dry_run":   "Print the plan and its estimated time only.",
 			"out": "Folder of the sweep; default RUNS/sweep-NAME. An existing one is resumed: finished runs are not " +
@@ -119,12 +119,14 @@ func (s *Start) Do(ctx context.Context, env *command.Env) (command.Result, error
 	plan.Command = s.command()
 	Announce(ctx, env, plan, dir, s.Options, s.Runs)
 	if s.DryRun {
-		return dryRun{plan}, nil
+		return DryRun(plan), nil
 	}
 	return RunPlan(ctx, env, plan, dir, s.Options, s.Library)
 }
 
-// dryRun is the result of --dry-run: the plan has been printed.
+// DryRun is the result of --dry-run: [Announce] has printed the plan.
+func DryRun(plan *Plan) command.Result { return dryRun{plan} }
+
 type dryRun struct{ plan *Plan }
 
 func (d dryRun) Print(io.Writer) {}

@@ -16,6 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -115,12 +116,17 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 			_ = set.Close() // it was only read
 		}
 		rate, source, trial := imageRate(runs, s.Settings["model"])
-		if net, err := nets.ByName(s.Settings["model"]); rate == 0 && err == nil && o.onGPU() {
+		net, err := nets.ByName(s.Settings["model"])
+		if rate == 0 && err == nil && o.onGPU() {
 			rate, source = net.H200, "the speed of an H200, since there is no run from this machine"
 		}
 		if rate == 0 {
+			one := s.Settings["model"]
+			if err == nil && net.Recipe.Data == "" {
+				one += " --data " + settings.Quote(data)
+			}
 			return fmt.Sprintf("  time       unknown: no run of %s in %s shows its speed; one epoch does: bregman train "+
-				"--model %s --epochs 1", s.Settings["model"], runs, s.Settings["model"]), 0
+				"--model %s --epochs 1", s.Settings["model"], runs, one), 0
 		}
 		from, shared = source, trial
 		epochs, _ := strconv.Atoi(s.Settings["epochs"])

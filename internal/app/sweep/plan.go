@@ -152,6 +152,12 @@ func NewPlan(f *File, version string) (*Plan, error) {
 	return p, nil
 }
 
+// Keep drops the runs that are not wanted.
+func (p *Plan) Keep(wanted func(*Spec) bool) {
+	p.Runs = slices.DeleteFunc(p.Runs, func(s *Spec) bool { return !wanted(s) })
+	p.ID = p.identity()
+}
+
 // runs are every combination with every seed.
 func (f *File) runs(k kinds.Kind) (runs []*Spec, err error) {
 	combos, err := f.combinations()

@@ -25,6 +25,7 @@ import (
 type Place struct {
 	Engine  string `default:"auto" role:"place"`
 	DataDir string `placeholder:"DIR" role:"place"`
+	Feed    string `placeholder:"auto" role:"place"`
 }
 
 // Texts are the words for its settings.
@@ -33,7 +34,10 @@ func (*Place) Texts() settings.Texts {
 		Help: map[string]string{
 			"engine":   "Where networks are trained: " + command.EngineHelp(),
 			"data_dir": "Where data sets are kept.",
+			"feed": "Where packed pictures are: resident, on the engine; streamed, read from the file meanwhile; auto, " +
+				"resident if there is room.",
 		},
+		Choices: map[string][]string{"feed": command.Feeds},
 	}
 }
 
@@ -162,7 +166,7 @@ func (r *runner) do(ctx context.Context, s *Spec, dir string) error {
 
 // train trains a network, from the checkpoint that is there.
 func (r *runner) train(ctx context.Context, s *Spec, t *command.Train, dir string) error {
-	t.Engine, t.DataDir, t.Trials = r.Engine, r.DataDir, 1
+	t.Engine, t.DataDir, t.Feed, t.Trials = r.Engine, r.DataDir, r.Feed, 1
 	if s.First != 0 {
 		t.Seed = s.First // of the search for a learning rate
 	}

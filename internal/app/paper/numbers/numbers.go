@@ -1,5 +1,5 @@
-// Package numbers holds the paper's published tables: test accuracies on CIFAR-10, and norms of linear classifiers in
-// R¹⁰⁰.
+// Package numbers holds the paper's published tables: test accuracies on CIFAR-10 and ImageNet, and norms of linear
+// classifiers in R¹⁰⁰.
 package numbers
 
 import (
@@ -25,25 +25,27 @@ var (
 	trial2 string
 	//go:embed cifar10_accuracy.csv
 	cifar10 string
+	//go:embed imagenet_top1.csv
+	imageNet string
 )
 
-// Trials is over how many runs the paper's accuracies are.
+// Trials is over how many runs the paper's accuracies on CIFAR-10 are.
 const Trials = 5
 
-// Accuracy is a mean and a standard deviation over trials, in percent.
+// Accuracy is a mean and a standard deviation over trials, in percent. The deviation of one trial is NaN.
 type Accuracy struct {
 	Mean, Deviation float64
 	Best            bool // the paper marks it as the best of its network, or as one of several
 }
 
-// Row is a row of the CIFAR-10 table: the test accuracy of a network, by its name here, after 400 epochs.
+// Row is a row of a table of accuracies: the test accuracy of a network, by its name here.
 type Row struct {
 	Model string
 	P     float64
 	Accuracy
 }
 
-// CIFAR10 is the table of test accuracies on CIFAR-10, network after network.
+// CIFAR10 is the table of test accuracies on CIFAR-10 after 400 epochs, network after network.
 var CIFAR10 = sync.OnceValue(func() []Row {
 	var out []Row
 	for _, r := range records(cifar10) {
@@ -53,10 +55,29 @@ var CIFAR10 = sync.OnceValue(func() []Row {
 	return out
 })
 
+// ImageNet is the table of top-1 accuracies on ImageNet's validation pictures after 120 epochs, network after network.
+// Each is of one trial.
+var ImageNet = sync.OnceValue(func() []Row {
+	var out []Row
+	best := map[string]float64{}
+	for _, r := range records(imageNet) {
+		row := Row{Model: r[1] + "-imagenet", P: number(r[0]),
+			Accuracy: Accuracy{Mean: number(r[2]), Deviation: math.NaN()}}
+		out, best[row.Model] = append(out, row), max(best[row.Model], row.Mean)
+	}
+	for k, r := range out {
+		out[k].Best = r.Mean == best[r.Model] // what the paper prints in bold
+	}
+	return out
+})
+
 // Accuracies returns the test accuracies of a network on CIFAR-10 by p, nil if the paper has none.
-func Accuracies(model string) map[float64]Accuracy {
+func Accuracies(model string) map[float64]Accuracy { return Of(CIFAR10(), model) }
+
+// Of returns the accuracies of a network in a table by p, nil if the table has none.
+func Of(table []Row, model string) map[float64]Accuracy {
 	var out map[float64]Accuracy
-	for _, r := range CIFAR10() {
+	for _, r := range table {
 		if r.Model != model {
 			continue
 		}

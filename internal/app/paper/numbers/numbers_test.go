@@ -1,6 +1,9 @@
 package numbers
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestEveryTableInR100HasARowPerPAndAColumnPerNorm(t *testing.T) {
 	for k, rows := range R100() {
@@ -51,5 +54,27 @@ func TestThePublishedAccuraciesAreAllThere(t *testing.T) {
 	}
 	if a := Accuracies("cnn"); a != nil {
 		t.Errorf("cnn: %v", a)
+	}
+}
+
+// Table 7: two networks, six p, one trial each, p = 3 in bold.
+func TestTheImageNetTableIsThere(t *testing.T) {
+	if rows := ImageNet(); len(rows) != 12 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for model, want := range map[string][]float64{
+		"resnet18-imagenet":    {64.08, 65.14, 66.76, 67.67, 66.69, 65.10},
+		"mobilenetv2-imagenet": {63.41, 65.75, 67.91, 69.74, 67.05, 62.32},
+	} {
+		all := Of(ImageNet(), model)
+		for k, p := range Ps {
+			a := all[p]
+			if a.Mean != want[k] || !math.IsNaN(a.Deviation) || a.Best != (p == 3) {
+				t.Errorf("%s, p = %v: %+v, want %v", model, p, a, want[k])
+			}
+		}
+	}
+	if a := Of(ImageNet(), "resnet18"); a != nil {
+		t.Errorf("resnet18: %v", a)
 	}
 }
