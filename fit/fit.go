@@ -28,7 +28,7 @@ type Settings struct {
 	Objective Objective // "": Margin
 
 	// Of Auto and Loss alone.
-	Penalty     []float64 // its strength, as linear.PenaltyPath counts it; nil: the best of a whole path
+	Penalty     []float64 // its strength, as linear.PenaltyPath counts it; 0: the largest margin; nil: the best of a path
 	Rest        bool      // several classes are fitted one against the rest, not as one problem
 	NoIntercept bool
 	Balanced    bool // classes weigh the same, whatever their numbers of examples
