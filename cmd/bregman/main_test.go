@@ -298,10 +298,10 @@ func TestFitPredictRoundTrip(t *testing.T) {
 		len(said.Scores) != 3 || strings.Contains(stdout, `"out"`) {
 		t.Errorf("--json printed %q, %v", stdout, err)
 	}
-	// data of one label has no accuracy to speak of, but its labels are not lost
+	// labels that the model does not know have no accuracy, but the predictions are not lost
 	write(t, dir, "one.csv", "x,y,label\n1,1,0\n-2,-2,0\n")
 	stdout, stderr, code = bregman(t, dir, strings.Fields("predict --model model.json --data one.csv")...)
-	if code != 1 || stdout != "7\n3\n" || !strings.Contains(stderr, "two classes") {
+	if code != 1 || stdout != "7\n3\n" || !strings.Contains(stderr, "not one of the model's classes [3 7]") {
 		t.Errorf("one label: exit %d, %q, %q", code, stdout, stderr)
 	}
 	if stdout, stderr,

@@ -79,7 +79,7 @@ func TestADryRunSaysWhatARunTakesAndWritesNothing(t *testing.T) {
 		t.Errorf("%d bytes in all, %d in %+v", p.Bytes, sum, p.Memory)
 	}
 	if len(p.Training) != 1 || p.Training[0].Epochs != 6 || !(p.Training[0].Step > 0) || !(p.Training[0].Rate > 0) ||
-		!(p.Evaluation > 0) || !(p.Finish > p.Evaluation) {
+		!(p.Evaluation > 0) || !(p.Finish > 0) { // times are of this moment: none is surely the longer one
 		t.Errorf("%+v", p)
 	}
 	if got, want := p.Run, 6*p.Training[0].Epoch+p.Finish; got < 0.999*want || got > 1.001*want {
