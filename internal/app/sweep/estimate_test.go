@@ -42,8 +42,8 @@ func TestTheEstimateCountsSearches(t *testing.T) {
 // A limit of steps selects the objective margin, for which p = 1 is an error.
 func TestTheTimeOfAPathOfPenaltiesIsEstimated(t *testing.T) {
 	p := planOf(t, "job = \"fit\"\n[settings]\ndata = \"iris\"\nobjective = \"auto\"\n[grid]\np = [1, 2]")
-	text, first := estimate(t.Context(), quiet(), p, p.Runs, Options{Jobs: 1}, t.TempDir())
-	if strings.Contains(text, "unknown") || first <= 0 {
-		t.Errorf("%s, %v", text, first)
+	text, _ := estimate(t.Context(), quiet(), p, p.Runs, Options{Jobs: 1}, t.TempDir())
+	if strings.Contains(text, "fails") {
+		t.Error(text)
 	}
 }
