@@ -28,11 +28,10 @@ const (
 )
 
 // drawPlan draws an epoch: an order of the examples and their augmentation. It depends on (seed, epoch) alone.
-func drawPlan(s *images.Set, n int, augment bool, seed uint64, epoch int) []int32 {
-	rng := rand.New(rand.NewPCG(seed, uint64(epoch)))
-	order := rng.Perm(s.Train.Len())
+func (x *Session) drawPlan(n int, seed uint64, epoch int) []int32 {
+	s, augment, rng := x.set, x.settings.Augment, rand.New(rand.NewPCG(seed, uint64(epoch)))
 	plan := make([]int32, 0, n*planWidth)
-	for _, i := range order[:n] {
+	for _, i := range x.order(rng, n) {
 		row := [planWidth]int32{planExample: int32(i), planRow: shift, planCol: shift, planCutRow: -cutout,
 			planCutCol: -cutout}
 		if augment {

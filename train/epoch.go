@@ -46,6 +46,9 @@ func (d *Diverged) Unwrap() error { return d.Err }
 // Start sets the session to the beginning of a run: initial weights, p, learning rate, step 0.
 func (x *Session) Start(r Plan) error {
 	return engine.Try(func() error {
+		if err := x.setAside(max(x.settings.Validate, r.HoldBack), r.Seed); err != nil {
+			return err
+		}
 		if err := x.net.Init(x.modelScope(), r.Seed); err != nil {
 			return err
 		}
@@ -245,29 +248,40 @@ func (x *Session) scalar(path string) (float64, error) {
 // Evaluate tests the network with its running statistics; with flip, the answers to a picture and to its mirror image
 // are added.
 func (x *Session) Evaluate(ctx context.Context, flip bool) (Score, error) {
-	s, _, err := x.evaluate(ctx, flip, nil)
+	s, _, err := x.evaluate(ctx, x.testSample(), flip, nil)
 	return s, err
 }
 
-// evaluate also returns the output margin of each test image. It calls each, if not nil, as inBatches does.
-func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Score, margins []float64, err error) {
-	n, classes := x.set.Test.Len(), len(x.set.Classes)
+// Validate tests the network on the training images that are held back.
+func (x *Session) Validate(ctx context.Context) (Validation, error) {
+	on, err := x.heldSample()
+	if err != nil {
+		return Validation{}, err
+	}
+	s, _, err := x.evaluate(ctx, on, false, nil)
+	return Validation(s), err
+}
+
+// evaluate also returns the output margin of each image. It calls each, if not nil, as inBatches does.
+func (x *Session) evaluate(ctx context.Context, on sample, flip bool, each func(int)) (s Score, margins []float64,
+	err error) {
+	n, b, classes := x.len(on), on.batch, len(x.set.Classes)
 	margins = make([]float64, 0, n)
 	if each == nil {
 		each = func(int) {}
 	}
-	stream := x.feed.scan(testPart, x.test)
+	stream := x.feed.scan(on.from, on.examples, b)
 	defer stream.close()
 	handOver := func(int) ([]*tensors.Tensor, error) {
 		in, err := stream.next(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out, err := x.eval.Call(in.arguments(tensors.FromScalar(false))...)
+		out, err := on.exec.Call(in.arguments(tensors.FromScalar(false))...)
 		if err != nil || !flip {
 			return out, err
 		}
-		mirrored, err := x.eval.Call(in.arguments(tensors.FromScalar(true))...)
+		mirrored, err := on.exec.Call(in.arguments(tensors.FromScalar(true))...)
 		return append(out, mirrored...), err
 	}
 	read := func(first int, out []*tensors.Tensor) error {
@@ -284,9 +298,9 @@ func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Sc
 				logits[i] = (logits[i] + v) / 2
 			}
 		}
-		begin := min(first, n-x.test)
-		for i := first; i < min(first+x.test, n); i++ {
-			row, label := logits[(i-begin)*classes:(i-begin+1)*classes], x.set.Test.Label(i)
+		begin := min(first, n-b)
+		for i := first; i < min(first+b, n); i++ {
+			row, label := logits[(i-begin)*classes:(i-begin+1)*classes], x.split(on.from).Label(on.index(i))
 			loss, right := exampleLoss(row, label)
 			s.Loss += loss
 			s.Accuracy += right
@@ -297,10 +311,11 @@ func (x *Session) evaluate(ctx context.Context, flip bool, each func(int)) (s Sc
 		}
 		return nil
 	}
-	err = engine.Try(func() error { return inBatches(ctx, n, x.test, handOver, read, each) })
+	err = engine.Try(func() error { return inBatches(ctx, n, b, handOver, read, each) })
 	s.Loss, s.Accuracy, s.Top5 = s.Loss/float64(n), s.Accuracy/float64(n), s.Top5/float64(n)
 	if err == nil && !finite(s.Loss) {
-		err = x.diverged(s.Loss, "on the test images")
+		err = x.diverged(s.Loss, map[part]string{testPart: "on the test images",
+			trainPart: "on the images that are held back"}[on.from])
 	}
 	return s, margins, err
 }

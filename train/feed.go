@@ -29,15 +29,16 @@ type feed interface {
 	draw(n int, seed uint64, epoch int) []int32
 	// batch prepares the examples of a plan [batch, rowWidth]. slots is what the stream gave, nil if it gives none.
 	batch(plan, slots *Node, side int) (pictures, labels *Node)
-	// inOrder prepares b pictures as they are, of what the stream of scan gave.
+	// inOrder prepares pictures as they are, of what the stream of scan gave: b of the test images.
 	inOrder(from part, where, slots *Node, b, side int) *Node
 	// streams reports whether graphs take slots from the host, and slot is how many bytes each has.
 	streams() bool
 	slot() int
 	// stream begins to give the pictures of a plan of training examples, batch by batch.
 	stream(plan []int32, batch int) stream
-	// scan gives the pictures first, first+b, … of a part, b at a time; the last batch begins earlier, so that it is full.
-	scan(from part, b int) stream
+	// scan gives test images in order, or training images by their indices, b at a time; the last batch begins earlier, so
+	// that it is full.
+	scan(from part, examples []int, b int) stream
 	// free frees what streams share. None may be open.
 	free()
 }

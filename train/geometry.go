@@ -39,12 +39,18 @@ type Geometry struct {
 // LowMargin is the share of the test images whose margin is at most Geometry.MarginLow.
 const LowMargin = 0.1
 
-// Measure tests the network and measures its weights. The two run at the same time: on a GPU the host has nothing else
-// to do.
+// Measure tests the network, on the training images that are held back or else on the test images, and measures its
+// weights. The two run at the same time: on a GPU the host has nothing else to do.
 func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, error) {
 	layers, err := x.Weights()
 	if err != nil {
 		return Score{}, Geometry{}, err
+	}
+	on := x.testSample()
+	if len(x.held) > 0 {
+		if on, err = x.heldSample(); err != nil {
+			return Score{}, Geometry{}, err
+		}
 	}
 	var g Geometry
 	done := make(chan struct{})
@@ -52,7 +58,7 @@ func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, erro
 		defer close(done)
 		g = measure(layers, x.start, p)
 	}()
-	score, margins, err := x.evaluate(ctx, false, nil)
+	score, margins, err := x.evaluate(ctx, on, false, nil)
 	<-done
 	if err != nil {
 		return score, g, err

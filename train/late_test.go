@@ -266,7 +266,7 @@ func TestAnEvaluationHandsOverBeforeItReads(t *testing.T) {
 	for _, flip := range []bool{false, true} {
 		b.counts()
 		var images []int
-		_, margins, err := x.evaluate(t.Context(), flip, func(n int) { images = append(images, n) })
+		_, margins, err := x.evaluate(t.Context(), x.testSample(), flip, func(n int) { images = append(images, n) })
 		if err != nil || len(margins) != 47 || fmt.Sprint(images) != "[10 10 10 10 7]" {
 			t.Errorf("%d margins, batches %v, %v", len(margins), images, err)
 		}
@@ -303,7 +303,7 @@ func TestThePlanDrawnAheadIsTheNextEpochs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := v.Value(), drawPlan(x.set, 120, true, c.seed, c.epoch); fmt.Sprint(got) != fmt.Sprint(nested(want)) {
+		if got, want := v.Value(), x.drawPlan(120, c.seed, c.epoch); fmt.Sprint(got) != fmt.Sprint(nested(want)) {
 			t.Errorf("seed %d, epoch %d: another plan", c.seed, c.epoch)
 		}
 		x.drawNext(r.Seed, 2)

@@ -14,6 +14,7 @@ import (
 // Result is the result of a run.
 type Result struct {
 	Records []Record
+	Test    Score   // after the last epoch
 	Flip    Score   // answers averaged with those to the mirror image
 	Rate    float64 // images a second in training alone, the median over epochs
 	Seconds float64 // over all legs of a run that was resumed
@@ -65,11 +66,13 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 		if r.Check != "" && r.Check != same {
 			o.Say(fmt.Sprintf("epoch %d was trained twice, and not with the same result: %s", epoch+1, r.Check))
 		}
-		if r.Score, r.Geometry, err = x.Measure(ctx, p.P); err != nil {
-			if ctx.Err() == nil {
-				return Result{Records: records}, err
-			}
-			r.Score, r.Geometry, r.Unevaluated = Score{}, Geometry{}, true
+		score, geometry, err := x.Measure(ctx, p.P)
+		if err != nil && ctx.Err() == nil {
+			return Result{Records: records}, err
+		}
+		if r.Unevaluated = err != nil; !r.Unevaluated {
+			r.Geometry = geometry
+			r.setScore(score, len(x.held) > 0)
 		}
 		r.Elapsed = before + time.Since(begin).Seconds()
 		records = append(records, r)
@@ -114,6 +117,12 @@ func (x *Session) epoch(ctx context.Context, p Plan, epoch int, progress func(st
 // finish measures the trained network and saves its weights.
 func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Result, o Observer) (Result, error) {
 	var err error
+	out.Test = out.Last().Score
+	if len(x.held) > 0 {
+		if out.Test, err = x.Evaluate(ctx, false); err != nil {
+			return out, err
+		}
+	}
 	if out.Flip, err = x.Evaluate(ctx, true); err != nil {
 		return out, err
 	}
@@ -130,7 +139,7 @@ func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Re
 		}
 	}
 	if p.Study {
-		s, err := x.Study(ctx, p.P, out.Last().Score.Accuracy, o.Studying)
+		s, err := x.Study(ctx, p.P, out.Test.Accuracy, o.Studying)
 		if err != nil {
 			return out, err
 		}

@@ -83,20 +83,25 @@ type outputs struct {
 // the features behind them, take 8 GB.
 const mostStudied = 50_000
 
-// studied is how many training images margins are measured on: every so many-th.
-func (x *Session) studied() (n, every int) {
-	n, every = x.set.Train.Len(), 1
+// studied are the training images that margins are measured on: every so many-th of those that the run saw.
+func (x *Session) studied() []int {
+	n, every := x.seen(), 1
 	if x.set.Pack != nil {
 		every = (n + mostStudied - 1) / mostStudied
 	}
-	return n / every, every
+	out := make([]int, n/every)
+	for i := range out {
+		out[i] = x.trained(i * every)
+	}
+	return out
 }
 
 func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err error) {
-	n, every := x.studied()
+	examples := x.studied()
+	n := len(examples)
 	o = outputs{n: n, classes: len(x.set.Classes), labels: make([]int, n), ofClass: make([][]int, len(x.set.Classes))}
 	for i := range o.labels {
-		y := x.set.Train.Label(i * every)
+		y := x.set.Train.Label(examples[i])
 		o.labels[i], o.ofClass[y] = y, append(o.ofClass[y], i)
 	}
 	err = engine.Try(func() error {
@@ -112,7 +117,7 @@ func (x *Session) outputs(ctx context.Context, each func(int)) (o outputs, err e
 			}
 		}
 		b := x.trainBatch()
-		stream := x.feed.scan(trainPart, b)
+		stream := x.feed.scan(trainPart, examples, b)
 		defer stream.close()
 		handOver := func(int) ([]*tensors.Tensor, error) {
 			in, err := stream.next(ctx)

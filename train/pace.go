@@ -83,8 +83,7 @@ func (x *Session) Pace(ctx context.Context, p Plan) (out Pace, err error) {
 		measure(layers, x.start, p.P)
 		out.Evaluation, out.Finish = pass+time.Since(begin).Seconds(), 2*pass
 		if p.Study {
-			studied, _ := x.studied()
-			out.Finish += pass * (float64(studyLevels) + float64(studied)/float64(x.set.Test.Len()))
+			out.Finish += pass * (float64(studyLevels) + float64(len(x.studied()))/float64(x.set.Test.Len()))
 		}
 		return nil
 	})
@@ -154,7 +153,7 @@ func (x *Session) paceEvaluation(ctx context.Context) (float64, error) {
 	var begin time.Time
 	for done < 1 || done < batches && time.Since(begin) < pacedFor {
 		if err := func() error {
-			stream := x.feed.scan(testPart, x.test)
+			stream := x.feed.scan(testPart, nil, x.test)
 			defer stream.close()
 			for range batches {
 				in, err := stream.next(ctx)

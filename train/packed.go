@@ -81,9 +81,8 @@ func (x packed) load(ctx context.Context) error {
 // draw draws an order of the examples, and a random crop and flip for each.
 func (x packed) draw(n int, seed uint64, epoch int) []int32 {
 	rng := rand.New(rand.NewPCG(seed, uint64(epoch)))
-	order := rng.Perm(x.set.Train.Len())
 	plan := make([]int32, 0, n*packFields)
-	for _, i := range order[:n] {
+	for _, i := range x.order(rng, n) {
 		e := x.set.Train.Packed[i]
 		top, left, height, width := centralCrop(e)
 		flip := int32(0)
@@ -162,19 +161,16 @@ func (x packed) stream(plan []int32, b int) stream {
 	}, x.pool, false)
 }
 
-func (x packed) scan(from part, b int) stream {
-	entries, n, every := x.set.Test.Packed, x.set.Test.Len(), 1
-	if from == trainPart {
-		entries = x.set.Train.Packed
-		n, every = x.studied()
-	}
+func (x packed) scan(from part, examples []int, b int) stream {
+	entries, of := x.split(from).Packed, sample{from: from, examples: examples}
+	n := x.len(of)
 	rows := func(k int) []int32 {
 		first := min(k*b, n-b)
 		out := make([]int32, 0, b*packFields)
 		for i := first; i < first+b; i++ {
-			e := entries[i*every]
+			e := entries[of.index(i)]
 			top, left, height, width := centralCrop(e)
-			out = x.window.appendRow(out, i*every, e, top, left, height, width, 0)
+			out = x.window.appendRow(out, of.index(i), e, top, left, height, width, 0)
 		}
 		return out
 	}

@@ -137,7 +137,7 @@ func outcome(t *testing.T, x *Session) string {
 	last := epochs(t, x, r, 0, 2)
 	out := fmt.Sprintf("%v %v ", last.Loss, last.Accuracy)
 	for _, flip := range []bool{false, true} {
-		s, margins, err := x.evaluate(t.Context(), flip, nil)
+		s, margins, err := x.evaluate(t.Context(), x.testSample(), flip, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -486,7 +486,7 @@ func TestTestsSeeEveryPictureInOrder(t *testing.T) {
 	set := packedSet(t)
 	for _, stream := range []bool{false, true} {
 		x := session(t, set, packedQuick(stream))
-		s := x.feed.scan(testPart, 10)
+		s := x.feed.scan(testPart, nil, 10)
 		var seen []int32
 		for range 3 {
 			in, err := s.next(t.Context())

@@ -29,31 +29,33 @@ func (x pixels) streams() bool { return false }
 func (x pixels) slot() int { return 0 }
 
 func (x pixels) draw(n int, seed uint64, epoch int) []int32 {
-	return drawPlan(x.set, n, x.settings.Augment, seed, epoch)
+	return x.drawPlan(n, seed, epoch)
 }
 
 func (x pixels) batch(plan, _ *Node, _ int) (pictures, labels *Node) { return x.augmented(plan) }
 
-// inOrder takes b images from index first on, or the last b.
+// inOrder takes the training images of these indices, or b test images from index first on: the last b at most.
 func (x pixels) inOrder(from part, first, _ *Node, b, _ int) *Node {
-	path, border := testImages, 0
 	if from == trainPart {
-		path, border = trainImages, shift
+		indices := Reshape(first, first.Shape().Size(), 1)
+		pictures := Gather(x.node(first.Graph(), trainImages), indices)
+		return x.normalized(Slice(pictures, AxisRange(), AxisRange(shift, shift+x.set.Height),
+			AxisRange(shift, shift+x.set.Width), AxisRange()))
 	}
-	all := x.node(first.Graph(), path)
+	all := x.node(first.Graph(), testImages)
 	d := all.Shape().Dimensions
 	begin := Reshape(Min(first, ConstAs(first, d[0]-b)), 1)
-	pictures := Reshape(GatherSlices(all, []int{0}, begin, []int{b}, true), b, d[1], d[2], d[3])
-	if border > 0 {
-		pictures = Slice(pictures, AxisRange(), AxisRange(border, border+x.set.Height),
-			AxisRange(border, border+x.set.Width), AxisRange())
-	}
-	return x.normalized(pictures)
+	return x.normalized(Reshape(GatherSlices(all, []int{0}, begin, []int{b}, true), b, d[1], d[2], d[3]))
 }
 
 func (x pixels) stream([]int32, int) stream { return nothing{} }
 
-func (x pixels) scan(_ part, b int) stream { return &countUp{step: b} }
+func (x pixels) scan(_ part, examples []int, b int) stream {
+	if examples == nil {
+		return &countUp{step: b}
+	}
+	return &listed{examples: examples, b: b}
+}
 
 func (x pixels) free() {}
 
@@ -72,3 +74,21 @@ func (c *countUp) next(context.Context) (batch, error) {
 }
 
 func (c *countUp) close() flow { return flow{} }
+
+// listed is the stream of graphs that need the indices of their pictures.
+type listed struct {
+	examples []int
+	k, b     int
+}
+
+func (l *listed) next(context.Context) (batch, error) {
+	first := min(l.k*l.b, len(l.examples)-l.b)
+	l.k++
+	indices := make([]int32, l.b)
+	for i := range indices {
+		indices[i] = int32(l.examples[first+i])
+	}
+	return batch{where: tensors.FromFlatDataAndDimensions(indices, l.b)}, nil
+}
+
+func (l *listed) close() flow { return flow{} }

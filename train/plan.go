@@ -13,6 +13,7 @@ type Plan struct {
 	LR       float64
 	Seed     uint64
 	Epochs   int
+	HoldBack int            // training images to hold back, if that is more than the session does anyway
 	Schedule optim.Schedule // of the shape that Settings.Optimizer has, which is compiled
 	Init     *Init          // weights to start from; nil: drawn from the seed
 	Study    bool           // measure in the end what the weights allow

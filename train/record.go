@@ -8,15 +8,42 @@ import (
 // Record is what is known after an epoch: a line of metrics.jsonl.
 type Record struct {
 	Epoch
-	Score
+	Score       // zero if training images are held back: the test images are seen at the end of the run
+	*Validation // nil if none are held back
 	Geometry
 	Elapsed     float64 `json:"elapsed"`               // seconds of the run so far, with evaluation and over all its legs
 	Unevaluated bool    `json:"unevaluated,omitempty"` // interrupted before the test images were seen: a resume evaluates
 	Check       string  `json:"check,omitempty"`       // of an epoch that was trained twice: "same", or what differs
 }
 
+// Curve is the score of the epoch, on the images that Curve names: "validation" or "test".
+func (r Record) Curve() (s Score, on string) {
+	if r.Validation != nil {
+		return Score(*r.Validation), "validation"
+	}
+	return r.Score, "test"
+}
+
+// setScore notes what Session.Measure found.
+func (r *Record) setScore(s Score, validated bool) {
+	r.Score, r.Validation = s, nil
+	if validated {
+		v := Validation(s)
+		r.Score, r.Validation = Score{}, &v
+	}
+}
+
 // MarshalJSON omits what was not evaluated.
 func (r Record) MarshalJSON() ([]byte, error) {
+	if r.Validation != nil && !r.Unevaluated {
+		return json.Marshal(struct {
+			Epoch
+			Validation
+			Geometry
+			Elapsed float64 `json:"elapsed"`
+			Check   string  `json:"check,omitempty"`
+		}{r.Epoch, *r.Validation, r.Geometry, r.Elapsed, r.Check})
+	}
 	if r.Unevaluated {
 		return json.Marshal(struct {
 			Epoch

@@ -125,10 +125,12 @@ func (x *Session) Resume(ctx context.Context, p Plan, s *Stopped, o Observer) (R
 		o.Say(fmt.Sprintf("metrics.jsonl lacks %d of %d epochs: they are also missing in tables and figures", n, epoch))
 	}
 	if n := len(records); n > 0 && records[n-1].Unevaluated {
-		if records[n-1].Score, records[n-1].Geometry, err = x.Measure(ctx, p.P); err != nil {
+		score, geometry, err := x.Measure(ctx, p.P)
+		if err != nil {
 			return Result{}, err
 		}
-		records[n-1].Unevaluated = false
+		records[n-1].Geometry, records[n-1].Unevaluated = geometry, false
+		records[n-1].setScore(score, len(x.held) > 0)
 	}
 	var kept []any
 	for _, r := range records {

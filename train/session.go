@@ -39,6 +39,7 @@ type Settings struct {
 	Smoothing  float64    // of labels: this share of the target is spread over all classes
 	Resolution Resolution // of packed sets
 	Stream     bool       // read a packed set from its file as it is needed; else it is put on the engine whole
+	Validate   int        // hold so many training images of a run back, chosen by its seed, and test on them
 
 	// Loading is called now and then while a packed set is put on the engine. Its error ends that. It may be nil.
 	Loading func(done, total int) error
@@ -54,13 +55,17 @@ type Session struct {
 	feed     feed
 	step     map[int]*model.Exec // by resolution; of sets without one, 0
 	eval     *model.Exec
-	features *model.Exec // of the training images; compiled when first needed
+	valid    *model.Exec // of training images that are held back; compiled when first needed, as is the next
+	features *model.Exec // of the training images
 	engine   *engine.Engine
 	dtype    dtypes.DType
 	start    []Layer   // the weights that the run began with; nil: not known
 	began    string    // their hash
 	next     drawn     // the plan of the next epoch, if it is drawn already
 	lastRow  []float32 // of the log of steps, by the last step of the epoch before
+
+	heldBy     uint64 // the seed that chose what is held back
+	kept, held []int  // training images that the run sees, nil for all, and those that are held back
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
 	Params   int // trainable parameters
@@ -88,6 +93,9 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 	if n := set.Train.Len(); s.Batch < 1 || s.Batch > n {
 		return nil, fmt.Errorf("batch of %d: there are %d training images", s.Batch, n)
 	}
+	if err := checkValidation(s.Validate, set.Train.Len(), s.Batch, len(set.Classes)); err != nil {
+		return nil, err
+	}
 	if set.Pack != nil {
 		if err := checkPacked(s); err != nil {
 			return nil, err
@@ -98,7 +106,7 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 			"augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
 	}
 	x := &Session{engine: e, set: set, settings: s, net: s.Net, store: model.NewStore(), step: map[int]*model.Exec{},
-		PerEpoch: set.Train.Len() / s.Batch, test: min(evalBatch(e.Name), set.Test.Len())}
+		PerEpoch: (set.Train.Len() - s.Validate) / s.Batch, test: min(evalBatch(e.Name), set.Test.Len())}
 	switch s.Precision {
 	case "bf16":
 		x.dtype = dtypes.BFloat16
@@ -116,12 +124,7 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 		if _, err := x.stepOf(s.Resolution.Low); err != nil {
 			return err
 		}
-		if x.feed.streams() {
-			x.eval, err = model.NewExec(e.Backend, x.store, x.evalStreamed)
-		} else {
-			x.eval, err = model.NewExec(e.Backend, x.store, x.evalGraph)
-		}
-		if err != nil {
+		if x.eval, err = x.evaluation(testPart); err != nil {
 			return err
 		}
 		x.Params = nets.Count(x.modelScope())
@@ -137,6 +140,14 @@ func evalBatch(engine string) int {
 		return 1000
 	}
 	return 200
+}
+
+// split is a part of the set.
+func (x *Session) split(of part) images.Split {
+	if of == trainPart {
+		return x.set.Train
+	}
+	return x.set.Test
 }
 
 func (x *Session) modelScope() *model.Scope { return x.store.Scope("/" + modelScope) }
@@ -239,14 +250,21 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph, slots *Node, side int)
 	x.logStep(g, k, loss)
 }
 
-// evalGraph returns the answers to a batch of test images, of their mirror images with flip.
-func (x *Session) evalGraph(scope *model.Scope, where, flip *Node) *Node {
-	return x.evalStreamed(scope, where, nil, flip)
+// evaluation answers a batch of a part's images, or their mirror images with flip.
+func (x *Session) evaluation(from part) (*model.Exec, error) {
+	if x.feed.streams() {
+		return model.NewExec(x.engine.Backend, x.store, func(scope *model.Scope, where, slots, flip *Node) *Node {
+			return x.evalGraph(scope, from, where, slots, flip)
+		})
+	}
+	return model.NewExec(x.engine.Backend, x.store, func(scope *model.Scope, where, flip *Node) *Node {
+		return x.evalGraph(scope, from, where, nil, flip)
+	})
 }
 
-// evalStreamed is evalGraph of pictures in slots from the host.
-func (x *Session) evalStreamed(scope *model.Scope, where, slots, flip *Node) *Node {
-	pictures := x.feed.inOrder(testPart, where, slots, x.test, x.settings.Resolution.Test)
+// evalGraph is the graph of evaluation.
+func (x *Session) evalGraph(scope *model.Scope, from part, where, slots, flip *Node) *Node {
+	pictures := x.feed.inOrder(from, where, slots, x.test, x.settings.Resolution.Test)
 	pictures = Where(flip, Reverse(pictures, 2), pictures)
 	return ConvertDType(x.net.Logits(scope.In(modelScope), pictures, len(x.set.Classes), false), dtypes.Float32)
 }
@@ -259,20 +277,19 @@ func (x *Session) featureGraph(scope *model.Scope, where *Node) (logits, feature
 
 // featuresStreamed is featureGraph of pictures in slots from the host.
 func (x *Session) featuresStreamed(scope *model.Scope, where, slots *Node) (logits, features *Node) {
-	pictures := x.feed.inOrder(trainPart, where, slots, x.trainBatch(), x.settings.Resolution.Test)
+	pictures := x.feed.inOrder(trainPart, where, slots, 0, x.settings.Resolution.Test)
 	logits, features = x.net.Features(scope.In(modelScope), pictures, len(x.set.Classes))
 	return ConvertDType(logits, dtypes.Float32), ConvertDType(features, dtypes.Float32)
 }
 
 // trainBatch is how many training images an evaluation takes at a time.
 func (x *Session) trainBatch() int {
-	n, _ := x.studied()
-	return min(evalBatch(x.engine.Name), n)
+	return min(evalBatch(x.engine.Name), len(x.studied()))
 }
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {
-	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.features) {
+	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.features) {
 		if e != nil {
 			e.Finalize()
 		}

@@ -66,8 +66,7 @@ func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(
 	defer func() { err = errors.Join(err, x.SetWeights(layers)) }()
 
 	images, levels := x.set.Test.Len(), 2*len(PruneShares)+len(RoundBits)
-	studied, _ := x.studied()
-	done, all := 0, levels*images+studied
+	done, all := 0, levels*images+len(x.studied())
 	each := func(n int) {
 		done += n
 		progress(pairsFrom * float64(done) / float64(all))
@@ -87,7 +86,7 @@ func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(
 				return err
 			}
 			s.Evaluations++
-			score, _, err := x.evaluate(ctx, false, each)
+			score, _, err := x.evaluate(ctx, x.testSample(), false, each)
 			// Changed weights may overflow; the accuracy says so.
 			if bad := (*Diverged)(nil); err != nil && !errors.As(err, &bad) {
 				return err

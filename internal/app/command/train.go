@@ -47,6 +47,8 @@ type Train struct {
 	Dropout        string  `placeholder:"RATE" json:"dropout,omitempty"`
 	BlurPool       bool    `json:"blur_pool,omitempty" late:"false"`
 
+	Validate int `default:"0" placeholder:"IMAGES" json:"validate,omitempty" late:"0"`
+
 	Feed       string `placeholder:"auto" json:"feed,omitempty" role:"place"`
 	NoStudy    bool   `json:"no_study,omitempty" live:""`
 	CheckSteps bool   `json:"check_steps,omitempty" role:"place"`
@@ -97,6 +99,8 @@ func (*Train) Texts() settings.Texts {
 			"label_smoothing": "Share of each target that is spread over all classes. The training loss includes it.",
 			"dropout":         "Rate of dropout before the last layer; by default " + ownDropout() + ".",
 			"blur_pool":       "Blur the input of convolutions that have a stride, as the FFCV recipe does.",
+			"validate": "Hold this many training images back, of each class its share, chosen by the seed. The curve of a run " +
+				"is of them, and so is what --lr auto and sweeps choose by; the test images are seen once, in the end.",
 			"feed": "Where packed pictures are: resident, on the engine; streamed, read from the file while the network " +
 				"trains; auto, resident if there is room.",
 			"no_study": "Do not measure weights, pruning, rounding and margins after training.",
@@ -229,6 +233,8 @@ func (t *Train) Check() error {
 		return settings.Errorf("peak", "--peak %v: want a share of the run, from 0 to 1", t.Peak)
 	case t.Unit == "init" && slices.Max(t.P) > optim.MaxUnitP:
 		return settings.Errorf("unit", "--unit init: want p of at most %d", optim.MaxUnitP)
+	case t.Validate < 0:
+		return settings.Errorf("validate", "--validate %d: want a number of training images, or 0", t.Validate)
 	case t.DryRun && t.Resume != "":
 		return settings.Errorf("dry_run", "--dry-run: it is for new runs; leave --resume out")
 	case t.Runs == "":
@@ -249,6 +255,10 @@ type TrainResult struct {
 	TestAccuracy float64 `json:"test_accuracy"`
 	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
 	Top5         float64 `json:"test_top5,omitempty"`
+
+	ValidationLoss     *float64 `json:"validation_loss,omitempty"` // of training images that were held back
+	ValidationAccuracy *float64 `json:"validation_accuracy,omitempty"`
+
 	FlipTop5     float64 `json:"test_top5_flip,omitempty"`
 	ImgPerSecond float64 `json:"img_per_second"`    // training alone, median over epochs
 	Seconds      float64 `json:"seconds"`           // over all legs of a resumed run
@@ -403,8 +413,8 @@ func (w *Trainer) compile(ctx context.Context) error {
 		w.env.Say("%s", w.feedReason)
 	}
 	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.net(), Batch: w.Batch, Precision: w.Precision,
-		Augment: !w.NoAugment, Optimizer: w.optimizer(w.set.Train.Len() / w.Batch), Smoothing: w.LabelSmoothing,
-		Resolution: resolution, Stream: w.stream, Loading: w.loading(ctx)})
+		Augment: !w.NoAugment, Optimizer: w.optimizer((w.set.Train.Len() - w.Validate) / w.Batch),
+		Smoothing: w.LabelSmoothing, Resolution: resolution, Stream: w.stream, Validate: w.Validate, Loading: w.loading(ctx)})
 	if err != nil {
 		return fmt.Errorf("%w%s", err, w.outOfMemory(err))
 	}
@@ -476,6 +486,10 @@ func (t *Trained) Print(w io.Writer) {
 	}
 	table := render.Table{Title: fmt.Sprintf("%s on %s, %s", t.Model, t.Data, render.Count(t.Epochs, "epoch")),
 		Header: []string{"p", "seed", "lr", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
+	validated := slices.ContainsFunc(t.Runs, func(r TrainResult) bool { return r.ValidationAccuracy != nil })
+	if validated {
+		table.Header = slices.Insert(table.Header, 5, "validation %")
+	}
 	for _, r := range t.Runs {
 		row := []render.Cell{render.Text("%v", r.P), render.Text("%d", r.Seed), render.Text("%v", settings.Rate(r.LR))}
 		if r.Error != "" {
@@ -484,8 +498,12 @@ func (t *Trained) Print(w io.Writer) {
 				row = append(row, render.Text("–"))
 			}
 		} else {
-			row = append(row, render.Short(r.Loss, 3), render.Number(100*r.Accuracy, 2), render.Number(100*r.TestAccuracy, 2),
-				render.Number(100*r.FlipAccuracy, 2), render.Number(r.ImgPerSecond, 0), render.Number(r.Seconds, 1))
+			row = append(row, render.Short(r.Loss, 3), render.Number(100*r.Accuracy, 2))
+			if r.ValidationAccuracy != nil {
+				row = append(row, render.Number(100**r.ValidationAccuracy, 2))
+			}
+			row = append(row, render.Number(100*r.TestAccuracy, 2), render.Number(100*r.FlipAccuracy, 2),
+				render.Number(r.ImgPerSecond, 0), render.Number(r.Seconds, 1))
 		}
 		table.Rows = append(table.Rows, row)
 	}

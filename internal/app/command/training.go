@@ -226,7 +226,7 @@ func (w *Trainer) fingerprint() map[string]string {
 	out := map[string]string{"data_hash": w.set.Hash}
 	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay",
 		"adaptive",
-		"no_augment", "unit", "resolution", "test_resolution", "label_smoothing", "dropout", "blur_pool"} {
+		"no_augment", "unit", "validate", "resolution", "test_resolution", "label_smoothing", "dropout", "blur_pool"} {
 		out[key] = settings.Get(w.Train, key)
 	}
 	return out
@@ -388,9 +388,12 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	}
 	last := out.Last()
 	*r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy,
-		TestLoss: last.Score.Loss, TestAccuracy: last.Score.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
-		Top5: last.Score.Top5, FlipTop5: out.Flip.Top5, Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning,
+		TestLoss: out.Test.Loss, TestAccuracy: out.Test.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
+		Top5: out.Test.Top5, FlipTop5: out.Flip.Top5, Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning,
 		Checked: out.Checked, Differ: out.Differ}
+	if v := last.Validation; v != nil {
+		r.ValidationLoss, r.ValidationAccuracy = &v.Loss, &v.Accuracy
+	}
 	if out.Study != nil {
 		if err := w.store(run, StudyFile, out.Study); err != nil {
 			return err
@@ -436,7 +439,8 @@ func (b *trainBars) Step(epoch, step int) {
 
 func (b *trainBars) Epoch(r train.Record) {
 	if !r.Unevaluated {
-		b.note = fmt.Sprintf("loss %.3f, test %.2f %%, %s img/s%s", r.Epoch.Loss, 100*r.Score.Accuracy,
+		score, on := r.Curve()
+		b.note = fmt.Sprintf("loss %.3f, %s %.2f %%, %s img/s%s", r.Epoch.Loss, on, 100*score.Accuracy,
 			render.Thousands(int(r.Rate)), limited(r))
 	}
 }

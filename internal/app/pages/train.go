@@ -39,6 +39,7 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 		{"warning", r.Warning},
 		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy,
 			100*r.FlipAccuracy)},
+		{"validation accuracy", validation(r)},
 		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, t.RunningMean())},
 		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)),
 			enginesOf(info), t.Precision)},
@@ -136,10 +137,24 @@ func limits(lines []train.Record) string {
 		"for pictures %.0f %% of the time.", strings.Join(parts, ", "), 100*waited)
 }
 
+// validation is the accuracy on training images that were held back, if any were.
+func validation(r command.TrainResult) string {
+	if r.ValidationAccuracy == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f %%", 100**r.ValidationAccuracy)
+}
+
 // addEpochs shows a run along its epochs: loss and accuracy, and the geometry of its weights.
 func addEpochs(d *render.Document, p float64, lines []train.Record) error {
-	t := render.Table{Header: []string{"epoch", "loss", "accuracy", "test loss", "test accuracy", "lr", "img/s", "1-norm",
+	_, on := lines[len(lines)-1].Curve()
+	t := render.Table{Header: []string{"epoch", "loss", "accuracy", on + " loss", on + " accuracy", "lr", "img/s", "1-norm",
 		"2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
+	tests := map[string]string{"test": "the test images", "validation": "training images that were held back"}[on]
+	tested := func(l train.Record) train.Score {
+		s, _ := l.Curve()
+		return s
+	}
 	c := render.Color(p)
 	var at []float64
 	column := func(style render.Style, name string, of func(train.Record) float64) render.Series {
@@ -152,7 +167,7 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	for _, l := range lines {
 		at = append(at, float64(l.Epoch.Epoch))
 		row := []render.Cell{render.Text("%d", l.Epoch.Epoch), render.Short(l.Epoch.Loss, 6),
-			render.Number(l.Epoch.Accuracy, 5), render.Short(l.Score.Loss, 6), render.Number(l.Score.Accuracy, 5),
+			render.Number(l.Epoch.Accuracy, 5), render.Short(tested(l).Loss, 6), render.Number(tested(l).Accuracy, 5),
 			render.Short(l.LR, 6), render.Number(l.Rate, 0)}
 		for _, v := range []float64{l.Norm1, l.Norm2, l.NormP, l.NormInf, divergence(l), l.MarginLow, l.MarginMedian} {
 			if l.Sizes == nil { // an epoch of an older version
@@ -166,16 +181,16 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	if text := limits(lines); text != "" {
 		d.Say("%s", text)
 	}
-	err := d.AddFigure("epochs", "Solid: training, as the batches came; dashed: the test images.",
+	err := d.AddFigure("epochs", "Solid: training, as the batches came; dashed: "+tests+".",
 		render.Figure{Title: "Loss", X: "epoch", Y: "cross entropy", LogY: true, Series: []render.Series{
 			column(render.Solid, "training", func(l train.Record) float64 { return l.Epoch.Loss }),
-			column(render.Dashed, "test", func(l train.Record) float64 { return l.Score.Loss })}},
+			column(render.Dashed, on, func(l train.Record) float64 { return tested(l).Loss })}},
 		render.Figure{Title: "Accuracy", X: "epoch", Y: "%", Series: []render.Series{
 			column(render.Solid, "training", func(l train.Record) float64 { return 100 * l.Epoch.Accuracy }),
-			column(render.Dashed, "test", func(l train.Record) float64 { return 100 * l.Score.Accuracy })}})
+			column(render.Dashed, on, func(l train.Record) float64 { return 100 * tested(l).Accuracy })}})
 	if err == nil && lines[len(lines)-1].Sizes != nil {
 		err = d.AddFigure("geometry", "D is the Bregman divergence of the p-th power of the p-norm. Output margins: the "+
-			"right answer less the next, on the test images, over the p-norm of the last layer.",
+			"right answer less the next, on "+tests+", over the p-norm of the last layer.",
 			render.Figure{Title: "Divergence from start", X: "epoch", Y: "D(w, w at the start)",
 				Series: []render.Series{column(render.Solid, "", divergence)}},
 			render.Figure{Title: "Norm of the weights", X: "epoch", Y: "p-norm of w",

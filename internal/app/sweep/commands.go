@@ -218,7 +218,7 @@ func (p *Plan) Describe(env command.Observer, dir string) {
 	switch key := trials.RowKey(p.File.Metric, keys); {
 	case p.File.Report != "": // has metrics of its own
 	case trials.Compares(p.File.Metric, key):
-		env.Say("  metric     %s, %s is better", p.File.Metric, p.File.Better)
+		env.Say("  metric     %s, %s is better%s", p.File.Metric, p.File.Better, seenByChoice(p.File))
 	default:
 		env.Say("  metric     %s, not to be compared between different %s", p.File.Metric, key)
 	}
@@ -500,4 +500,12 @@ func resetAttempts(ctx context.Context, env *command.Env, f Folder, plan *Plan, 
 		}
 	}
 	return nil
+}
+
+// seenByChoice says what to do for a choice that the test images do not see.
+func seenByChoice(f *File) string {
+	if f.Job != "train" || !strings.HasPrefix(f.Metric, "test_") || f.Report != "" {
+		return ""
+	}
+	return "; validate = 5000 in [settings] compares on training images held back instead"
 }

@@ -209,6 +209,9 @@ func (f *File) check(k kinds.Kind) error {
 		if o, ok := f.Settings["objective"]; ok && f.Job == "fit" && fmt.Sprint(o) != "margin" {
 			f.Metric = "held_out_accuracy" // a norm is of a margin
 		}
+		if v, ok := f.Settings["validate"]; ok && f.Job == "train" && fmt.Sprint(v) != "0" {
+			f.Metric = "validation_accuracy"
+		}
 	}
 	if !slices.Contains(k.Metrics(), f.Metric) {
 		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric,

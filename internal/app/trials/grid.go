@@ -243,7 +243,8 @@ func Compares(metric, key string) bool {
 	case "l2", "lp", "soft", "penalty", "objective":
 		return !slices.Contains([]string{"norm", "margin", "lower", "upper", "gap", "objective", "excess"}, metric)
 	case "loss":
-		return !slices.Contains([]string{"loss", "objective", "excess", "gap", "test_loss"}, metric)
+		return !slices.Contains([]string{"loss", "objective", "excess", "gap", "test_loss",
+			"validation_loss"}, metric)
 	case "data", "test", "label":
 		return false
 	}
@@ -251,7 +252,8 @@ func Compares(metric, key string) bool {
 }
 
 // lowIsBetter are the metrics of which smaller is better.
-var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "test_log_loss", "test_rmse",
+var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "validation_loss",
+	"test_log_loss", "test_rmse",
 	"seconds", "total_seconds", "angle",
 	"divergence", "steps", "iterations", "nonzero", "upper", "objective", "excess"}
 

@@ -33,8 +33,11 @@ var Parts = []Part{Learning, Geometry, Speed}
 var metrics = []Metric{
 	{"loss", "Training loss", "mean loss", true, 1, "loss", Learning},
 	{"test_loss", "Test loss", "mean loss", true, 1, "test loss", Learning},
+	{"validation_loss", "Validation loss", "mean loss", true, 1, "validation loss", Learning},
 	{"accuracy", "Training accuracy", "%", false, 100, "accuracy, %", Learning},
 	{"test_accuracy", "Test accuracy", "%", false, 100, "test accuracy, %", Learning},
+	{"validation_accuracy", "Validation accuracy", "%", false, 100, "validation accuracy, %", Learning},
+	{"validation_top5", "Validation accuracy, first five", "%", false, 100, "validation top 5, %", Learning},
 	{"test_top5", "Test accuracy, first five", "%", false, 100, "top 5, %", Learning},
 	{"margin", "Margin of the direction", "margin of w over its p-norm", false, 1, "margin", Geometry},
 	{"margin_low", "Output margin, 10 %", "10 % quantile / norm of last layer", false, 1, "margin, 10 %", Geometry},

@@ -149,7 +149,8 @@ type ListColumn struct {
 var ListColumns = []ListColumn{
 	{"loss", []string{"train_loss", "loss"}, 1},
 	// of test images or examples if there are some, else of what cross-validation held out
-	{"accuracy, %", []string{"test_accuracy", "held_out_accuracy", "train_accuracy", "accuracy"}, 100},
+	{"accuracy, %", []string{"test_accuracy", "validation_accuracy",
+		"held_out_accuracy", "train_accuracy", "accuracy"}, 100},
 	{"margin", []string{"margin"}, 1},
 	{"gap", []string{"gap"}, 1},
 }
