@@ -51,7 +51,8 @@ func (r *Record) toTensorBoard(events *tfevents.Writer) error {
 	step, now := int64(r.Epoch.Epoch), time.Now()
 	score, on := r.Curve()
 	scalars := map[string]float64{"loss/train": r.Epoch.Loss, "accuracy/train": r.Epoch.Accuracy,
-		"loss/" + on: score.Loss, "accuracy/" + on: score.Accuracy, "lr": r.LR, "img_per_second": r.Rate, "norm/1": r.Norm1, "norm/2": r.Norm2,
+		"loss/" + on: score.Loss, "accuracy/" + on: score.Accuracy, "lr": r.LR, "img_per_second": r.Rate,
+		"norm/1": r.Norm1, "norm/2": r.Norm2,
 		"norm/p": r.NormP, "norm/inf": r.NormInf, "margin/low": r.MarginLow, "margin/median": r.MarginMedian}
 	if r.Divergence != nil {
 		scalars["divergence_start"] = *r.Divergence

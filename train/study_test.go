@@ -15,7 +15,6 @@ import (
 
 	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/safetensors"
-	"github.com/bregman-ml/bregman/optim"
 )
 
 func TestSpreadOfHandMadeWeights(t *testing.T) {
@@ -250,107 +249,6 @@ func TestAnOverflowingNetworkHasNoStudy(t *testing.T) {
 	if _, err := x.Study(t.Context(), 2, 0, func(float64) {}); !errors.As(err, &d) ||
 		!strings.Contains(err.Error(), "/model/conv1/weight is not a number at place 7") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestTheSearchFindsARateThatLearnsAndIsDeterministic(t *testing.T) {
-	set := quick
-	set.Batch = 10
-	x := session(t, small(t, 200, 40), set)
-	for _, p := range []float64{1.5, 3} {
-		r := quickRun(x, p)
-		short := r
-		short.Epochs, short.Schedule = 2, optim.Triangular(2*x.PerEpoch, x.PerEpoch/2)
-		longer := r
-		longer.Epochs, longer.Schedule = 3, optim.Triangular(3*x.PerEpoch, x.PerEpoch/2)
-		told := 0
-		a, err := x.SearchRate(t.Context(), short, longer, 1e-4, func(TriedRate) { told++ }) // far too low a start
-		if err != nil || told != len(a.Tried) {
-			t.Fatal(err, told, a)
-		}
-		b, err := x.SearchRate(t.Context(), short, longer, 1e-4, func(TriedRate) {})
-		if err != nil || fmt.Sprint(a) != fmt.Sprint(b) {
-			t.Errorf("p = %v: two searches differ, %v", p, err)
-		}
-		r.LR = a.Rate
-		if err := x.Start(r); err != nil {
-			t.Fatal(err)
-		}
-		first := epochs(t, x, r, 0, 1)
-		last := epochs(t, x, r, 1, 4)
-		t.Logf("p = %v: rate %v after %d short runs; loss %.3f to %.3f", p, a.Rate, told, first.Loss, last.Loss)
-		if !(last.Loss < first.Loss-0.1) || a.Rate < 0.01 || a.Rate > 10 {
-			t.Errorf("p = %v: rate %v, loss from %v to %v", p, a.Rate, first.Loss, last.Loss)
-		}
-	}
-}
-
-func TestTheSearchEndsAtTheLowestLoss(t *testing.T) {
-	bowl := func(lowest, edge float64) func(float64) (float64, error) {
-		return func(rate float64) (float64, error) {
-			if rate > edge {
-				return math.NaN(), nil
-			}
-			return 1 + math.Pow(math.Log10(rate/lowest), 2), nil
-		}
-	}
-	for _, c := range []struct {
-		name        string
-		loss        func(float64) (float64, error)
-		first       float64
-		least, most float64
-		runs        int
-	}{
-		{"at the start", bowl(0.1, 10), 0.1, 0.095, 0.105, 5},
-		{"between", bowl(0.05, 10), 0.1, 0.047, 0.053, 5}, // a parabola is found exactly
-		{"three decades above", bowl(100, 1e9), 0.1, 95, 105, 8},
-		{"three decades below", bowl(1e-4, 1e9), 0.1, 0.9e-4, 1.1e-4, 8},
-		{"just below where it diverges", bowl(0.3, 0.35), 0.1, 0.1, 0.32, 7},
-		{"the start diverges", bowl(1e-3, 0.02), 1, 0.9e-3, 1.1e-3, 9},
-		{"flat", func(float64) (float64, error) { return 1, nil }, 0.1, 0.1, 0.1, 5},
-		{"at the end of the rates", bowl(1e9, 1e99), 1, 0.9 * highestRate, highestRate, 9},
-	} {
-		runs := 0
-		var s RateSearch
-		err := s.search(c.first, func(rate float64) (float64, error) {
-			runs++
-			return c.loss(rate)
-		}, nil)
-		if err != nil || s.Rate < c.least || s.Rate > c.most || runs > c.runs {
-			t.Errorf("%s: rate %v after %d runs, %v", c.name, s.Rate, runs, err)
-		}
-	}
-	var s RateSearch
-	if err := s.search(0.1, bowl(1, 0), nil); err == nil || !strings.Contains(err.Error(), "any learning rate") {
-		t.Errorf("a loss that is never finite: %v", err)
-	}
-	stop := errors.New("stop")
-	interrupt := func(float64) (float64, error) { return 0, stop }
-	if s.search(0.1, interrupt, nil) != stop || s.search(0.1, bowl(1, 10), interrupt) != stop {
-		t.Error("an interrupt does not end the search")
-	}
-	for _, c := range []struct {
-		name        string
-		longer      func(float64) (float64, error)
-		least, most float64
-		runs        int // of the longer
-	}{
-		{"where the short ones end", bowl(0.1, 1e9), 0.095, 0.105, 3},
-		{"a decade above", bowl(1.2, 1e9), 1.1, 1.3, 5},
-		{"a decade below", bowl(0.011, 1e9), 0.0105, 0.0115, 5},
-		{"a little below", bowl(0.07, 1e9), 0.1, 0.1, 3}, // not below the best
-		{"too far to move", bowl(1e4, 1e9), 25, 32, 7},
-		{"flat", func(float64) (float64, error) { return 1, nil }, 0.1, 0.1, 3},
-		{"diverges for three decades", bowl(1e-4, 1.5e-4), 0.9e-4, 1.1e-4, 9},
-	} {
-		runs := 0
-		err := s.search(0.1, bowl(0.1, 1e9), func(rate float64) (float64, error) {
-			runs++
-			return c.longer(rate)
-		})
-		if err != nil || s.Rate < c.least || s.Rate > c.most || runs > c.runs {
-			t.Errorf("longer runs, %s: rate %v after %d, %v", c.name, s.Rate, runs, err)
-		}
 	}
 }
 

@@ -154,7 +154,7 @@ func (w *Trainer) dryRun(ctx context.Context) (Result, error) {
 	}
 	d.pace = &pace
 	if w.LR == settings.Auto {
-		_, _, all := SearchEpochs(w.Epochs, w.session.PerEpoch)
+		_, all := SearchEpochs(w.Epochs, w.session.PerEpoch)
 		d.search = (pace.Run() - pace.Finish) / float64(w.Epochs) * float64(all)
 	}
 	return d, nil

@@ -138,11 +138,10 @@ func (*Train) Help() string {
 "bregman data get cifar10" fetches the images. --resume continues a stopped run from its last checkpoint.
 
 --lr auto: one rate means something different for every p. Short runs, each the whole schedule in fewer epochs, look
-for the rate with the least training loss: by factors of ten from the recipe's in a thirtieth of the epochs, then by
-half decades in a tenth (at least two epochs each). That is about half the time of a run of 60 epochs. The first seed
-decides, for all trials of a p; for p = 10 another may find a quite different rate, less so with --unit init. The
-longer a run, the larger the rate that is best for it, so the one that is found may be small. What was tried is in the
-run folder.
+for the rate with the best accuracy on training images that are held back: those of --validate, or else 5,000, or a
+tenth if that is less, only while it searches. It goes by factors of ten from the recipe's rate in a thirtieth of the
+epochs, by half decades in a tenth and in a quarter (at least two epochs each). All of that takes about one and a half
+times as long as a run. The first seed decides, for all trials of a p. What was tried is in the run folder.
 
 --unit init: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1), so that a rate for p = 2 is far too large for p = 10,
 whose first steps overwrite the initial weights, and for p = 1.1 too small. With |w| measured in the size u that a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -239,13 +240,14 @@ const (
 	StudyFile  = "tables/study.json"
 )
 
-// The runs of the search for a learning rate have these shares of a run's epochs, first for the decade and then for the
-// rest. They have at least two epochs, the first of which does not count, and so many steps if the run has them.
-const (
-	coarseShare = 30
-	fineShare   = 10
-	shortSteps  = 150
-)
+// The rounds of the search for a learning rate have these shares of a run's epochs. A short run has at least two
+// epochs, and so many steps if the run has them.
+var searchShares = []int{30, 10, 4}
+
+const shortSteps = 150
+
+// heldForSearch is how many training images a search holds back if the run holds back none: at most a tenth of them.
+const heldForSearch = 5000
 
 // searchRate finds the learning rate of p, once; it is nil if the rate was given.
 func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch, error) {
@@ -261,27 +263,28 @@ func (w *Trainer) searchRate(ctx context.Context, p float64) (*train.RateSearch,
 
 // search finds the learning rate of p by short runs.
 func (w *Trainer) search(ctx context.Context, p float64) (train.RateSearch, error) {
-	short := func(epochs int) train.Plan {
+	var plans []train.Plan
+	var lengths []string
+	rounds, _ := SearchEpochs(w.Epochs, w.session.PerEpoch)
+	for _, epochs := range rounds {
 		t := *w.Train
 		t.Epochs = epochs
 		run := w.plan(p, w.Seed, 0)
 		run.Epochs, run.Schedule = epochs, t.schedule(w.session.PerEpoch)
-		return run
+		if w.Validate == 0 {
+			run.HoldBack = max(min(heldForSearch, w.set.Train.Len()/10), len(w.set.Classes))
+		}
+		plans, lengths = append(plans, run), append(lengths, fmt.Sprint(epochs))
 	}
-	coarse, fine, _ := SearchEpochs(w.Epochs, w.session.PerEpoch)
-	text := render.Count(fine, "epoch")
-	if coarse != fine {
-		text = fmt.Sprintf("%d, then %s", coarse, render.Count(fine, "epoch"))
-	}
-	w.env.Say("p = %v: looking for a learning rate, by short runs of %s", p, text)
-	t, err := w.session.SearchRate(ctx, short(coarse), short(fine), must(nets.ByName(w.Model)).Recipe.LR,
-		func(r train.TriedRate) {
-			if r.Diverged {
-				w.env.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
-			} else {
-				w.env.Say("  %-7v %s: loss %.4f", r.Rate, render.Count(r.Epochs, "epoch"), r.Loss)
-			}
-		})
+	w.env.Say("p = %v: looking for a learning rate, by short runs of %s epochs, tested on %s training images that are "+
+		"held back", p, strings.Join(slices.Compact(lengths), ", "), render.Thousands(max(w.Validate, plans[0].HoldBack)))
+	t, err := w.session.SearchRate(ctx, plans, must(nets.ByName(w.Model)).Recipe.LR, func(r train.TriedRate) {
+		if r.Diverged {
+			w.env.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
+		} else {
+			w.env.Say("  %-7v %s: %.2f %%", r.Rate, render.Count(r.Epochs, "epoch"), 100*r.Accuracy)
+		}
+	})
 	if err != nil {
 		return t, fmt.Errorf("--lr auto: %w", err)
 	}
@@ -289,14 +292,17 @@ func (w *Trainer) search(ctx context.Context, p float64) (train.RateSearch, erro
 	return t, nil
 }
 
-// SearchEpochs are the epochs of the short runs in a search for a learning rate, and about how many it has in all.
-func SearchEpochs(epochs, perEpoch int) (coarse, fine, all int) {
+// SearchEpochs are the epochs of the rounds of a search for a learning rate, and about how many all its runs have.
+func SearchEpochs(epochs, perEpoch int) (rounds []int, all int) {
 	least := max(2, min(epochs, (shortSteps+perEpoch-1)/perEpoch))
-	coarse, fine = max(least, epochs/coarseShare), max(least, epochs/fineShare)
-	if coarse == fine {
-		return coarse, fine, 6 * coarse
+	for k, share := range searchShares {
+		one := max(least, epochs/share)
+		if k == 0 || one > rounds[k-1] { // else few of its runs are new
+			all += 4 * one
+		}
+		rounds = append(rounds, one)
 	}
-	return coarse, fine, 4*coarse + 4*fine
+	return rounds, all
 }
 
 // ReadResult reads a run folder of train that is done; ok is false if there is none, or if it is not done.

@@ -148,8 +148,8 @@ func validation(r command.TrainResult) string {
 // addEpochs shows a run along its epochs: loss and accuracy, and the geometry of its weights.
 func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 	_, on := lines[len(lines)-1].Curve()
-	t := render.Table{Header: []string{"epoch", "loss", "accuracy", on + " loss", on + " accuracy", "lr", "img/s", "1-norm",
-		"2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
+	t := render.Table{Header: []string{"epoch", "loss", "accuracy", on + " loss", on + " accuracy", "lr", "img/s",
+		"1-norm", "2-norm", "p-norm", "max", "divergence from start", "margin, 10 %", "margin, median"}}
 	tests := map[string]string{"test": "the test images", "validation": "training images that were held back"}[on]
 	tested := func(l train.Record) train.Score {
 		s, _ := l.Curve()
@@ -230,13 +230,19 @@ func addRateSearch(d *render.Document, f opened) error {
 		return nil // the rate was given
 	}
 	d.Section("The learning rate")
-	d.Say("--lr auto chose %v, by %d short runs: the lowest point of the parabola through the best and its "+
-		"neighbours, and after longer runs no less than the best. The loss is the mean over the last epoch's batches of "+
-		"training images.", t.Rate, len(t.Tried))
-	table := render.Table{Header: []string{"epochs", "lr", "loss"}}
+	value, y, best := func(r train.TriedRate) float64 { return 100 * r.Accuracy }, "accuracy, %", math.Max
+	if t.Held > 0 {
+		d.Say("--lr auto chose %v, by %s: the top of the parabola through the best of the longest runs and its "+
+			"neighbours. Accuracies are on %s training images that were held back.", t.Rate,
+			render.Count(len(t.Tried), "short run"), render.Thousands(t.Held))
+	} else { // an older version
+		value, y, best = func(r train.TriedRate) float64 { return r.Loss }, "loss", math.Min
+		d.Say("--lr auto chose %v, by %s and their training loss.", t.Rate, render.Count(len(t.Tried), "short run"))
+	}
+	table := render.Table{Header: []string{"epochs", "lr", y}}
 	c := render.Color(t.P)
-	fig := render.Figure{Title: "Search for a learning rate", X: "learning rate", Y: "loss", LogX: true}
-	lowest := math.Inf(1)
+	fig := render.Figure{Title: "Search for a learning rate", X: "learning rate", Y: y, LogX: true}
+	top := math.NaN()
 	for k, r := range t.Tried {
 		n := cmp.Or(r.Epochs, t.Epochs)
 		if k == 0 || n != cmp.Or(t.Tried[k-1].Epochs, t.Epochs) {
@@ -248,18 +254,20 @@ func addRateSearch(d *render.Document, f opened) error {
 		}
 		row := []render.Cell{render.Text("%d", n), render.Short(r.Rate, 4), render.Text("diverged")}
 		if !r.Diverged {
-			row[2] = render.Number(r.Loss, 4)
+			row[2] = render.Number(value(r), 4)
 			for i := len(fig.Series) - 2; i < len(fig.Series); i++ {
-				fig.Series[i].X, fig.Series[i].Y = append(fig.Series[i].X, r.Rate), append(fig.Series[i].Y, r.Loss)
+				fig.Series[i].X, fig.Series[i].Y = append(fig.Series[i].X, r.Rate), append(fig.Series[i].Y, value(r))
 			}
 			if n == t.Epochs {
-				lowest = min(lowest, r.Loss)
+				if top = best(top, value(r)); math.IsNaN(top) { // the first
+					top = value(r)
+				}
 			}
 		}
 		table.Rows = append(table.Rows, row)
 	}
 	d.SaveTable("lr", table)
-	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{lowest},
+	fig.Series = append(fig.Series, render.Series{Name: "chosen", X: []float64{t.Rate}, Y: []float64{top},
 		Style: render.Crosses})
-	return d.AddFigure("lr", "The loss that short runs ended with; the cross marks the rate that was chosen.", fig)
+	return d.AddFigure("lr", "What short runs ended with; the cross marks the rate that was chosen.", fig)
 }

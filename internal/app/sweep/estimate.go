@@ -135,7 +135,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 		if key := s.rates() + " " + s.Settings["p"]; s.Settings["lr"] == "auto" && !searches[key] {
 			searches[key] = true // one for all seeds
 			batch, _ := strconv.Atoi(s.Settings["batch"])
-			_, _, all := command.SearchEpochs(epochs, max(1, sizes[data]/max(1, batch)))
+			_, all := command.SearchEpochs(epochs, max(1, sizes[data]/max(1, batch)))
 			total += time.Duration(float64(all*sizes[data]) / rate * float64(time.Second))
 		}
 		if first == 0 {
