@@ -16,8 +16,8 @@ import (
 // There are rounds of longer and longer runs. The first begins at a given rate and looks by factors of ten, up and
 // down, the others by half decades around what the one before found. The rate that is best grows with the length of a
 // run, as a large one starts slowly: a short run tells the decade, and would choose too small a rate. So a larger rate
-// wins if it is worse than the best by no more than chance may make it, one standard error of an accuracy. Only the last
-// round, the longest, takes the best, and then the top of the parabola through it and its neighbours.
+// wins if it is worse than the best by no more than chance may make it, one standard error of an accuracy. Only the
+// last round, the longest, takes the best, and then the top of the parabola through it and its neighbours.
 //
 // A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of
 // large p apart: there the first steps throw every weight to (η|g|)^(1/(p−1)), and the loss of what follows is as flat
