@@ -44,7 +44,18 @@ type Recipe struct {
 	Epochs, Batch int
 	LR            float64 // at the peak of the schedule
 	Schedule      string  // the name of a schedule of optim
+
+	Momentum  float64 // with Nesterov's correction
+	Smoothing float64 // of labels
+	Flips     string  // Random or Alternating
+	Shifts    bool    // the trained network is tested on shifted images, too
 }
+
+// Flips of training images.
+const (
+	Random      = ""            // each time with probability ½
+	Alternating = "alternating" // every second epoch, from the first or the second one on
+)
 
 // paper is our reading of the paper's recipe, shortened from its 400 epochs. The paper names no batch size.
 var paper = Recipe{Data: "cifar10", Epochs: 60, Batch: 512, LR: 0.1, Schedule: "triangular"}
@@ -56,6 +67,12 @@ var ffcv = Recipe{Epochs: 16, Batch: 1024, LR: 0.5, Schedule: "triangular"}
 // All are the networks, in alphabetical order.
 var All = []Net{
 	{
+		Name:   "airbench",
+		About:  "a plain network whose first layer whitens, 2.0 M parameters: for studies with many short runs",
+		Params: 1_972_514, Classes: 10, build: airbench,
+		Recipe: Recipe{Data: "cifar10", Epochs: 20, Batch: 1024, LR: 1.5, Schedule: "triangular", Momentum: 0.85,
+			Smoothing: 0.2, Flips: Alternating, Shifts: true},
+	}, {
 		Name: "cnn", About: "three convolutions and a linear layer, 24 k parameters: trains on a CPU in seconds",
 		Params: 24_346, Classes: 10, build: cnn,
 		Recipe: Recipe{Data: "fashion-sample", Epochs: 15, Batch: 50, LR: 0.8, Schedule: "triangular"},

@@ -25,6 +25,7 @@ func buildOnly(t *testing.T, name string, training bool, dims ...int) (scope *mo
 
 func TestParameterCounts(t *testing.T) {
 	counts := map[string]int{
+		"airbench":    24 + 9*(24*64+64*64+64*256+3*256*256) + 2*(2*64+4*256) + 256*10 + 10, // whitening has but its bias
 		"cnn":         3*3*3*16 + 2*16 + 3*3*16*32 + 2*32 + 3*3*32*64 + 2*64 + 64*10 + 10,
 		"mobilenetv2": 2_296_922,
 		"regnetx200":  2_321_946,
@@ -68,7 +69,7 @@ func TestFashionMNISTPicturesFit(t *testing.T) {
 
 func TestUnknownNameListsTheNetworks(t *testing.T) {
 	_, err := ByName("resnet")
-	if err == nil || !strings.Contains(err.Error(), "cnn, mobilenetv2, mobilenetv2-imagenet, regnetx200, "+
+	if err == nil || !strings.Contains(err.Error(), "airbench, cnn, mobilenetv2, mobilenetv2-imagenet, regnetx200, "+
 		"resnet18, resnet18-imagenet, resnet50-imagenet, vgg11") {
 		t.Errorf("got %v", err)
 	}

@@ -58,6 +58,7 @@ func init() {
 type Config struct {
 	groups   []group // the last one takes what the others leave
 	momentum float64
+	nesterov bool
 	dual     float64 // decay of z
 	decay    float64 // decay of w
 	beta2    float64 // of the adaptive variant; 0: off
@@ -117,6 +118,13 @@ func (c *Config) Group(name string, match func(path string) bool, psi Potential,
 // Momentum keeps a running sum m ← μm + g in the dual space and steps along it.
 func (c *Config) Momentum(mu float64) *Config {
 	c.momentum = mu
+	return c
+}
+
+// Nesterov steps along g + μm instead of m, with m updated before: the momentum that the next step would have without a
+// gradient. It needs [Config.Momentum].
+func (c *Config) Nesterov() *Config {
+	c.nesterov = true
 	return c
 }
 
@@ -322,8 +330,12 @@ func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, fa
 	}
 	if o.momentum > 0 {
 		m := state(scope, v, "momentum")
-		grad = Add(MulScalar(m.NodeValue(g), o.momentum), grad)
-		m.SetNodeValue(grad)
+		sum := Add(MulScalar(m.NodeValue(g), o.momentum), grad)
+		m.SetNodeValue(sum)
+		if o.nesterov {
+			sum = Add(grad, MulScalar(sum, o.momentum))
+		}
+		grad = sum
 	}
 	switch {
 	case !o.units:

@@ -378,6 +378,7 @@ func TestVariantsAgreeWithAHandCalculation(t *testing.T) {
 		opt                   *Config
 		mu, dual, decay, beta float64
 	}{
+		{"Nesterov's momentum", Mirror().P(3).LearningRate(eta).Momentum(mu).Nesterov(), mu, 0, 0, 0},
 		{"momentum", Mirror().P(3).LearningRate(eta).Momentum(mu), mu, 0, 0, 0},
 		{"dual decay", Mirror().P(3).LearningRate(eta).DualDecay(dual), 0, dual, 0, 0},
 		{"weight decay", Mirror().P(3).LearningRate(eta).WeightDecay(decay), 0, 0, decay, 0},
@@ -397,7 +398,11 @@ func TestVariantsAgreeWithAHandCalculation(t *testing.T) {
 				}
 				g += v.decay * w[j]
 				m[j] = v.mu*m[j] + g
-				z := math.Copysign(math.Pow(math.Abs(w[j]), p-1), w[j])*(1-rate*v.dual) - rate*m[j]
+				step := m[j]
+				if v.opt.nesterov {
+					step = g + v.mu*m[j]
+				}
+				z := math.Copysign(math.Pow(math.Abs(w[j]), p-1), w[j])*(1-rate*v.dual) - rate*step
 				w[j] = math.Copysign(math.Pow(math.Abs(z), 1/(p-1)), z)
 			}
 			want = append(want, append([]float64(nil), w...))

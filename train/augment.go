@@ -1,6 +1,7 @@
 package train
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"github.com/gomlx/compute/dtypes"
@@ -8,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/nets"
 )
 
 // The augmentation of the FFCV recipe the paper uses: flip, shift by up to two pixels, cut out a square of four.
@@ -31,17 +33,41 @@ const (
 func (x *Session) drawPlan(n int, seed uint64, epoch int) []int32 {
 	s, augment, rng := x.set, x.settings.Augment, rand.New(rand.NewPCG(seed, uint64(epoch)))
 	plan := make([]int32, 0, n*planWidth)
+	var first []bool // whether the first epoch flips an image
+	if augment && x.settings.Flips == nets.Alternating {
+		first = firstFlips(s.Train.Len(), seed)
+	}
 	for _, i := range x.order(rng, n) {
 		row := [planWidth]int32{planExample: int32(i), planRow: shift, planCol: shift, planCutRow: -cutout,
 			planCutCol: -cutout}
 		if augment {
 			row[planRow], row[planCol] = rng.Int32N(2*shift+1), rng.Int32N(2*shift+1)
 			row[planFlip] = rng.Int32N(2)
+			if first != nil {
+				row[planFlip] = 0
+				if first[i] == (epoch%2 == 1) {
+					row[planFlip] = 1
+				}
+			}
 			row[planCutRow], row[planCutCol] = rng.Int32N(int32(s.Height-cutout+1)), rng.Int32N(int32(s.Width-cutout+1))
 		}
 		plan = append(plan, row[:]...)
 	}
 	return plan
+}
+
+// flipStream seeds the choice of the images that the first epoch flips: epochs count from 1.
+const flipStream = math.MaxUint64
+
+// firstFlips chooses each of n images with probability ½. If an image is flipped in every second epoch, two epochs show
+// it both ways, where chance shows half of the images twice in the same (K. Jordan 2024).
+func firstFlips(n int, seed uint64) []bool {
+	rng := rand.New(rand.NewPCG(seed, flipStream))
+	out := make([]bool, n)
+	for i := range out {
+		out[i] = rng.Uint64()&1 == 1
+	}
+	return out
 }
 
 // augmented picks, shifts, flips, normalises and cuts the examples of a plan [batch, planWidth].

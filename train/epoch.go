@@ -52,6 +52,9 @@ func (x *Session) Start(r Plan) error {
 		if err := x.net.Init(x.modelScope(), r.Seed); err != nil {
 			return err
 		}
+		if err := x.whiten(); err != nil {
+			return err
+		}
 		if r.Init != nil {
 			if err := x.setInit(r.Init); err != nil {
 				return err

@@ -16,6 +16,7 @@ type Result struct {
 	Records []Record
 	Test    Score   // after the last epoch
 	Flip    Score   // answers averaged with those to the mirror image
+	Shifted Score   // averaged over shifted images and their mirror images; zero without Settings.Shifts
 	Rate    float64 // images a second in training alone, the median over epochs
 	Seconds float64 // over all legs of a run that was resumed
 	Warning string  // what a reader must know before the numbers
@@ -125,6 +126,15 @@ func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Re
 	}
 	if out.Flip, err = x.Evaluate(ctx, true); err != nil {
 		return out, err
+	}
+	if x.settings.Shifts {
+		on, err := x.shiftedSample()
+		if err != nil {
+			return out, err
+		}
+		if out.Shifted, _, err = x.evaluate(ctx, on, true, nil); err != nil {
+			return out, err
+		}
 	}
 	var rates []float64
 	for _, r := range out.Records {

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/nets"
 )
 
 // packed is the feed of a packed file. A picture is YCbCr 4:2:0 in bytes; crop, resize, flip and colour are done by the
@@ -198,6 +199,9 @@ func checkPacked(s Settings) error {
 	r := s.Resolution
 	if r.Low < 1 || r.High < r.Low || r.Test < 1 {
 		return fmt.Errorf("resolution %d to %d, test %d: a packed set needs the sides of its pictures", r.Low, r.High, r.Test)
+	}
+	if s.Flips != nets.Random {
+		return fmt.Errorf("flips of a packed set are random: %s ones are for images of one size", s.Flips)
 	}
 	if r.Low != r.High && (r.Low%32 != 0 || r.High%32 != 0) {
 		return fmt.Errorf("resolution %d to %d: want multiples of 32", r.Low, r.High)

@@ -35,6 +35,8 @@ type Settings struct {
 	Precision string // bf16 or float32: of the network's arithmetic; weights and statistics are float32
 	Augment   bool   // flip, shift by up to 2 pixels, cut out 4 × 4; of packed sets: random resized crops and flips
 	Optimizer *optim.Config
+	Flips     string // nets.Random or, for sets of one size, nets.Alternating
+	Shifts    bool   // test a trained network also on shifted images: see Result.Shifted
 
 	Smoothing  float64    // of labels: this share of the target is spread over all classes
 	Resolution Resolution // of packed sets
@@ -55,7 +57,8 @@ type Session struct {
 	feed     feed
 	step     map[int]*model.Exec // by resolution; of sets without one, 0
 	eval     *model.Exec
-	valid    *model.Exec // of training images that are held back; compiled when first needed, as is the next
+	valid    *model.Exec // of training images that are held back; compiled when first needed, as are the next
+	shifted  *model.Exec // of test images, shifted ones too
 	features *model.Exec // of the training images
 	engine   *engine.Engine
 	dtype    dtypes.DType
@@ -64,8 +67,9 @@ type Session struct {
 	next     drawn     // the plan of the next epoch, if it is drawn already
 	lastRow  []float32 // of the log of steps, by the last step of the epoch before
 
-	heldBy     uint64 // the seed that chose what is held back
-	kept, held []int  // training images that the run sees, nil for all, and those that are held back
+	heldBy     uint64    // the seed that chose what is held back
+	kept, held []int     // training images that the run sees, nil for all, and those that are held back
+	white      []float32 // the weight of a layer that whitens what the run sees; nil: not computed
 
 	PerEpoch int // steps an epoch; the last incomplete batch is dropped
 	Params   int // trainable parameters
@@ -101,6 +105,9 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 			return nil, err
 		}
 	}
+	if s.Flips != nets.Random && s.Flips != nets.Alternating {
+		return nil, fmt.Errorf("flips %q: want nets.Random or nets.Alternating", s.Flips)
+	}
 	if s.Augment && set.Pack == nil && min(set.Height, set.Width) <= cutout {
 		return nil, fmt.Errorf("pictures of %d × %d are too small to cut a square of %d × %d out: train without "+
 			"augmentation (--no-augment)", set.Height, set.Width, cutout, cutout)
@@ -124,7 +131,7 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 		if _, err := x.stepOf(s.Resolution.Low); err != nil {
 			return err
 		}
-		if x.eval, err = x.evaluation(testPart); err != nil {
+		if x.eval, err = x.evaluation(testPart, false); err != nil {
 			return err
 		}
 		x.Params = nets.Count(x.modelScope())
@@ -250,23 +257,45 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph, slots *Node, side int)
 	x.logStep(g, k, loss)
 }
 
-// evaluation answers a batch of a part's images, or their mirror images with flip.
-func (x *Session) evaluation(from part) (*model.Exec, error) {
+// evaluation answers a batch of a part's images, or their mirror images with flip. With shifts the answers are means
+// over shifted images.
+func (x *Session) evaluation(from part, shifts bool) (*model.Exec, error) {
 	if x.feed.streams() {
 		return model.NewExec(x.engine.Backend, x.store, func(scope *model.Scope, where, slots, flip *Node) *Node {
-			return x.evalGraph(scope, from, where, slots, flip)
+			return x.evalGraph(scope, from, where, slots, flip, shifts)
 		})
 	}
 	return model.NewExec(x.engine.Backend, x.store, func(scope *model.Scope, where, flip *Node) *Node {
-		return x.evalGraph(scope, from, where, nil, flip)
+		return x.evalGraph(scope, from, where, nil, flip, shifts)
 	})
 }
 
 // evalGraph is the graph of evaluation.
-func (x *Session) evalGraph(scope *model.Scope, from part, where, slots, flip *Node) *Node {
+func (x *Session) evalGraph(scope *model.Scope, from part, where, slots, flip *Node, shifts bool) *Node {
 	pictures := x.feed.inOrder(from, where, slots, x.test, x.settings.Resolution.Test)
 	pictures = Where(flip, Reverse(pictures, 2), pictures)
-	return ConvertDType(x.net.Logits(scope.In(modelScope), pictures, len(x.set.Classes), false), dtypes.Float32)
+	n := pictures.Shape().Dimensions[0]
+	if shifts {
+		pictures = Concatenate([]*Node{pictures, displaced(pictures, 1), displaced(pictures, -1)}, 0)
+	}
+	logits := ConvertDType(x.net.Logits(scope.In(modelScope), pictures, len(x.set.Classes), false), dtypes.Float32)
+	if shifts {
+		of := func(k int) *Node { return Slice(logits, AxisRange(k*n, (k+1)*n)) }
+		logits = Add(MulScalar(of(0), 0.5), MulScalar(Add(of(1), of(2)), 0.25))
+	}
+	return logits
+}
+
+// displaced shifts pictures down and to the right by so many pixels, or up and to the left by −by. The border has the
+// mean colour.
+func displaced(pictures *Node, by int) *Node {
+	d := pictures.Shape().Dimensions
+	size := max(by, -by)
+	border := PadAxis{Start: size, End: size}
+	zero := ScalarZero(pictures.Graph(), pictures.DType())
+	padded := Pad(pictures, zero, PadAxis{}, border, border, PadAxis{})
+	at := func(axis int) SliceAxisSpec { return AxisRange(size-by, size-by+d[axis]) }
+	return Slice(padded, AxisRange(), at(1), at(2), AxisRange())
 }
 
 // featureGraph returns the answers to a batch of training images as they are, and the features that the last layer
@@ -289,7 +318,7 @@ func (x *Session) trainBatch() int {
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {
-	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.features) {
+	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.shifted, x.features) {
 		if e != nil {
 			e.Finalize()
 		}

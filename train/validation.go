@@ -23,7 +23,7 @@ func (x *Session) setAside(n int, seed uint64) error {
 	if err := x.next.drop(); err != nil { // it may have images that are held back now
 		return err
 	}
-	x.heldBy, x.kept, x.held = seed, nil, nil
+	x.heldBy, x.kept, x.held, x.white = seed, nil, nil, nil
 	if n > 0 {
 		x.kept, x.held = stratified(x.set.Train.Label, x.set.Train.Len(), len(x.set.Classes), n, seed)
 	}
@@ -128,10 +128,21 @@ func (x *Session) len(s sample) int {
 // testSample is the test images.
 func (x *Session) testSample() sample { return sample{testPart, nil, x.eval, x.test} }
 
+// shiftedSample is the test images, answered by means over the image, which counts twice, and the image shifted by one
+// pixel to the bottom right and to the top left.
+func (x *Session) shiftedSample() (s sample, err error) {
+	if x.shifted == nil {
+		if x.shifted, err = x.evaluation(testPart, true); err != nil {
+			return s, err
+		}
+	}
+	return sample{testPart, nil, x.shifted, x.test}, nil
+}
+
 // heldSample is the training images that are held back.
 func (x *Session) heldSample() (s sample, err error) {
 	if x.valid == nil {
-		if x.valid, err = x.evaluation(trainPart); err != nil {
+		if x.valid, err = x.evaluation(trainPart, false); err != nil {
 			return s, err
 		}
 	}

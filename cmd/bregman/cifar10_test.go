@@ -192,7 +192,7 @@ func TestReproduceCifar10RefusesBadInputInOneLine(t *testing.T) {
 		args, want string
 		code       int
 	}{
-		{"--models alexnet", "choose cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2},
+		{"--models alexnet", "choose airbench, cnn", 2}, {"--models cnn,cnn", "twice", 2}, {"--p 1", "above 1", 2},
 		{"--trials 0", "trials = 0: want at least 1", 2}, {"--data nowhere --engine go", "nowhere", 1},
 		{"--adaptive 2", "--adaptive 2", 2}, {"--unit inch", "choose one or init", 2}, {"--resume nowhere", "nowhere", 1},
 		{"--resume .", `a run of "fit"`, 1}, {"--lr=-1", "--lr -1", 2}, {"--engine tpu", "choose auto", 2},

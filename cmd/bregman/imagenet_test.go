@@ -111,7 +111,7 @@ func TestReproduceImageNetRefusesBadInputInOneLine(t *testing.T) {
 		{"--data photos", "--data photos: not a packed file", 1},
 		{"--data cut.pack", "damaged", 1},
 		{"--data x.pack", "--batch 1024: x.pack has 54 training images", 1},
-		{"--data x.pack --models alexnet", "choose cnn", 2},
+		{"--data x.pack --models alexnet", "choose airbench, cnn", 2},
 		{"--data x.pack --p 1", "above 1", 2},
 		{"--data x.pack --epochs 0", "--epochs 0", 2},
 		{"--data x.pack --resolution 100-200", "--resolution 100-200: want multiples of 32", 2},

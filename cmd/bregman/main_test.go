@@ -172,7 +172,7 @@ func TestBadUsageExitsWithTwo(t *testing.T) {
 			"50 entries a row do not fit into 5 columns"}, {"bench margin --entries 0", "--entries 0"},
 		{"data synth --cols 5 --entries 50 --out x.svm", "50 entries a row"}, {"data synth --rows 0 --out x.svm",
 			"--rows 0"}, {"bench margin --rounds 0", "--rounds 0"},
-		{"train --model alexnet", "there are cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"},
+		{"train --model alexnet", "there are airbench, cnn"}, {"train --p nan", above}, {"train --lr=-1", "--lr -1"},
 		{"train --epochs=-1", "--epochs -1"},
 		{"train --epochs 0", "--epochs 0"}, {"train --batch 0", "--batch 0"},
 		{"fit --resume x --top 2", "--top with --resume"},

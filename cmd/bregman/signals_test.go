@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -68,6 +69,9 @@ func status(t *testing.T, run string) string {
 }
 
 func TestAClosedTerminalSavesACheckpointAndStops(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("under nohup the program ignores the signal, too")
+	}
 	dir := t.TempDir()
 	cmd, said := begin(t, dir, program, strings.Fields(endless)...)
 	run := theRun(t, dir)

@@ -22,30 +22,32 @@ import (
 
 // Train is `bregman train`: train a network by stochastic p-GD.
 type Train struct {
-	Model       string        `default:"cnn" json:"model"`
-	Data        string        `json:"data" file:""`
-	P           []float64     `name:"p" default:"2,3" json:"p" live:""`
-	Epochs      int           `json:"epochs" live:""`
-	Batch       int           `json:"batch"`
-	LR          settings.Rate `name:"lr" default:"recipe" json:"lr" live:""`
-	Schedule    string        `placeholder:"NAME" json:"schedule"`
-	Peak        float64       `default:"0.2083333" json:"peak" live:""`
-	Seed        uint64        `default:"1" json:"seed" role:"seed"`
-	Trials      int           `default:"1" json:"trials" role:"trials"`
-	Precision   string        `default:"auto" json:"precision"`
-	Momentum    float64       `default:"0" json:"momentum"`
-	DualDecay   float64       `default:"0" json:"dual_decay"`
-	WeightDecay float64       `default:"0" json:"weight_decay"`
-	Adaptive    float64       `default:"0" json:"adaptive"`
-	Unit        string        `placeholder:"one" json:"unit,omitempty"`
-	Init        string        `placeholder:"FILE" json:"init,omitempty" file:""`
-	NoAugment   bool          `json:"no_augment"`
-	Resolution  string        `placeholder:"PIXELS" json:"resolution,omitempty"`
+	Model       string          `default:"cnn" json:"model"`
+	Data        string          `json:"data" file:""`
+	P           []float64       `name:"p" default:"2,3" json:"p" live:""`
+	Epochs      int             `json:"epochs" live:""`
+	Batch       int             `json:"batch"`
+	LR          settings.Rate   `name:"lr" default:"recipe" json:"lr" live:""`
+	Schedule    string          `placeholder:"NAME" json:"schedule"`
+	Peak        float64         `default:"0.2083333" json:"peak" live:""`
+	Seed        uint64          `default:"1" json:"seed" role:"seed"`
+	Trials      int             `default:"1" json:"trials" role:"trials"`
+	Precision   string          `default:"auto" json:"precision"`
+	Momentum    settings.Amount `default:"recipe" json:"momentum"`
+	Nesterov    bool            `json:"nesterov,omitempty" late:"false"`
+	DualDecay   float64         `default:"0" json:"dual_decay"`
+	WeightDecay float64         `default:"0" json:"weight_decay"`
+	Adaptive    float64         `default:"0" json:"adaptive"`
+	Unit        string          `placeholder:"one" json:"unit,omitempty"`
+	Init        string          `placeholder:"FILE" json:"init,omitempty" file:""`
+	NoAugment   bool            `json:"no_augment"`
+	Flips       string          `placeholder:"random" json:"flips,omitempty"`
+	Resolution  string          `placeholder:"PIXELS" json:"resolution,omitempty"`
 
-	TestResolution int     `placeholder:"PIXELS" json:"test_resolution,omitempty" late:"0"`
-	LabelSmoothing float64 `default:"0" json:"label_smoothing,omitempty" late:"0"`
-	Dropout        string  `placeholder:"RATE" json:"dropout,omitempty"`
-	BlurPool       bool    `json:"blur_pool,omitempty" late:"false"`
+	TestResolution int             `placeholder:"PIXELS" json:"test_resolution,omitempty" late:"0"`
+	LabelSmoothing settings.Amount `default:"recipe" json:"label_smoothing,omitempty" late:"0"`
+	Dropout        string          `placeholder:"RATE" json:"dropout,omitempty"`
+	BlurPool       bool            `json:"blur_pool,omitempty" late:"false"`
 
 	Validate int `default:"0" placeholder:"IMAGES" json:"validate,omitempty" late:"0"`
 
@@ -79,10 +81,12 @@ func (*Train) Texts() settings.Texts {
 			"schedule": scheduleHelp(),
 			"peak": "Where the triangle peaks, as a share of the run; 5/24 is from the FFCV example that the paper " +
 				"starts from.",
-			"seed":       "First seed: decides initial weights, order and augmentation.",
-			"trials":     "Runs per p, with seeds seed, seed+1, …",
-			"precision":  "Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.",
-			"momentum":   "Momentum in the dual.",
+			"seed":      "First seed: decides initial weights, order and augmentation.",
+			"trials":    "Runs per p, with seeds seed, seed+1, …",
+			"precision": "Arithmetic of the network: bf16 on a GPU, float32 elsewhere, if auto.",
+			"momentum": "Momentum in the dual; by default " + byNetwork(func(r nets.Recipe) any { return r.Momentum }) +
+				".",
+			"nesterov":   "Momentum in Nesterov's form. Where the momentum is that of the network's recipe, it has this form.",
 			"dual_decay": "Decay of z: regularisation by the p-th power of the lp norm.",
 			"weight_decay": "Decay of w: regularisation by the squared Euclidean norm. With p = 3 it can make the " +
 				"weights sparse; for larger p use it with --unit init, or else --dual-decay.",
@@ -92,13 +96,16 @@ func (*Train) Texts() settings.Texts {
 				"move by gradient descent.",
 			"init":       "Start from the weights in this safetensors file, in the names and layouts of PyTorch.",
 			"no_augment": "No flips, shifts and cut-outs; of packed pictures no random crops and flips.",
+			"flips": "Flip training images at random, or alternating: every second epoch. By default " +
+				byNetwork(func(r nets.Recipe) any { return cmp.Or(r.Flips, randomFlips) }) + ".",
 			"resolution": "Side of packed pictures in training: one number, or 160-192 to grow in the last quarter of the " +
 				"run. By default 160-192, or the size of smaller pictures.",
 			"test_resolution": "Side of packed pictures in tests; by default 4/3 of the side in training, if they are that " +
 				"large.",
-			"label_smoothing": "Share of each target that is spread over all classes. The training loss includes it.",
-			"dropout":         "Rate of dropout before the last layer; by default " + ownDropout() + ".",
-			"blur_pool":       "Blur the input of convolutions that have a stride, as the FFCV recipe does.",
+			"label_smoothing": "Share of each target that is spread over all classes; by default " +
+				byNetwork(func(r nets.Recipe) any { return r.Smoothing }) + ". The training loss includes it.",
+			"dropout":   "Rate of dropout before the last layer; by default " + ownDropout() + ".",
+			"blur_pool": "Blur the input of convolutions that have a stride, as the FFCV recipe does.",
 			"validate": "Hold this many training images back, of each class its share, chosen by the seed. The curve of a run " +
 				"is of them, and so is what --lr auto and sweeps choose by; the test images are seen once, in the end.",
 			"feed": "Where packed pictures are: resident, on the engine; streamed, read from the file while the network " +
@@ -118,6 +125,7 @@ func (*Train) Texts() settings.Texts {
 			"schedule":  optim.ScheduleNames(),
 			"precision": Precisions,
 			"unit":      {"one", "init"},
+			"flips":     {randomFlips, nets.Alternating},
 			"feed":      Feeds,
 		},
 		Known: map[string][]string{"data": images.Names(), "engine": engine.Names()},
@@ -172,6 +180,14 @@ func (t *Train) Resolve() (Command, error) {
 	case t.LR == settings.Recipe:
 		one.LR = settings.Rate(net.Recipe.LR)
 	}
+	if t.Momentum == settings.FromRecipe && net.Recipe.Momentum > 0 {
+		one.Nesterov = true
+	}
+	one.Momentum = t.Momentum.Or(net.Recipe.Momentum)
+	one.LabelSmoothing = t.LabelSmoothing.Or(net.Recipe.Smoothing)
+	if one.Flips = cmp.Or(t.Flips, net.Recipe.Flips); one.Flips == randomFlips && net.Recipe.Flips == nets.Random {
+		one.Flips = ""
+	}
 	if t.Unit == "one" { // the default
 		one.Unit = ""
 	}
@@ -180,6 +196,9 @@ func (t *Train) Resolve() (Command, error) {
 	}
 	return &one, nil
 }
+
+// randomFlips is nets.Random on the command line.
+const randomFlips = "random"
 
 // Check returns the first thing wrong with the settings.
 func (t *Train) Check() error {
@@ -205,7 +224,7 @@ func (t *Train) Check() error {
 	for _, x := range []struct {
 		key   string
 		value float64
-	}{{"momentum", t.Momentum}, {"adaptive", t.Adaptive}} {
+	}{{"momentum", float64(t.Momentum)}, {"adaptive", t.Adaptive}} {
 		if !(x.value >= 0 && x.value < 1) {
 			return settings.Errorf(x.key, "--%s %v: want at least 0 and below 1", x.key, x.value)
 		}
@@ -230,6 +249,10 @@ func (t *Train) Check() error {
 		return settings.Errorf("lr", "--lr %v: in float32 that is %v", float64(t.LR), float32(t.LR))
 	case !(t.Peak >= 0 && t.Peak <= 1):
 		return settings.Errorf("peak", "--peak %v: want a share of the run, from 0 to 1", t.Peak)
+	case t.Nesterov && t.Momentum == 0:
+		return settings.Errorf("nesterov", "--nesterov: it changes the momentum: set --momentum, 0.9 say")
+	case t.NoAugment && t.Flips == nets.Alternating && t.Recipe().Flips == nets.Random:
+		return settings.Errorf("flips", "--flips alternating: --no-augment leaves all flips out")
 	case t.Unit == "init" && slices.Max(t.P) > optim.MaxUnitP:
 		return settings.Errorf("unit", "--unit init: want p of at most %d", optim.MaxUnitP)
 	case t.Validate < 0:
@@ -253,7 +276,9 @@ type TrainResult struct {
 	TestLoss     float64 `json:"test_loss"`
 	TestAccuracy float64 `json:"test_accuracy"`
 	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
-	Top5         float64 `json:"test_top5,omitempty"`
+	// averaged over shifted images and their mirror images; 0: the network's recipe does not have it
+	ShiftAccuracy float64 `json:"test_accuracy_shift,omitempty"`
+	Top5          float64 `json:"test_top5,omitempty"`
 
 	ValidationLoss     *float64 `json:"validation_loss,omitempty"` // of training images that were held back
 	ValidationAccuracy *float64 `json:"validation_accuracy,omitempty"`
@@ -412,8 +437,10 @@ func (w *Trainer) compile(ctx context.Context) error {
 		w.env.Say("%s", w.feedReason)
 	}
 	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.net(), Batch: w.Batch, Precision: w.Precision,
-		Augment: !w.NoAugment, Optimizer: w.optimizer((w.set.Train.Len() - w.Validate) / w.Batch),
-		Smoothing: w.LabelSmoothing, Resolution: resolution, Stream: w.stream, Validate: w.Validate, Loading: w.loading(ctx)})
+		Augment: !w.NoAugment, Flips: w.flips(), Shifts: w.Recipe().Shifts,
+		Optimizer: w.optimizer((w.set.Train.Len() - w.Validate) / w.Batch),
+		Smoothing: float64(w.LabelSmoothing), Resolution: resolution, Stream: w.stream, Validate: w.Validate,
+		Loading: w.loading(ctx)})
 	if err != nil {
 		return fmt.Errorf("%w%s", err, w.outOfMemory(err))
 	}
@@ -434,14 +461,28 @@ func (t *Train) schedule(perEpoch int) optim.Schedule {
 }
 
 func (t *Train) optimizer(perEpoch int) *optim.Config {
-	c := optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(t.Momentum).Adaptive(t.Adaptive).
+	c := optim.Mirror().P(t.P[0]).LearningRate(float64(t.LR)).Momentum(float64(t.Momentum)).Adaptive(t.Adaptive).
 		DualDecay(t.DualDecay).WeightDecay(t.WeightDecay).
 		Schedule(t.schedule(perEpoch))
 	if t.Unit == "init" {
 		c.Units()
 	}
+	if t.Nesterov {
+		c.Nesterov()
+	}
 	return c
 }
+
+// flips are those of train.Settings.
+func (t *Train) flips() string {
+	if t.Flips == randomFlips {
+		return nets.Random
+	}
+	return t.Flips
+}
+
+// Recipe is that of the network.
+func (t *Train) Recipe() nets.Recipe { return must(nets.ByName(t.Model)).Recipe }
 
 // Trained is the result of train: the runs that ended, also if not all did.
 type Trained struct {

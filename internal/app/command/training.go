@@ -226,8 +226,8 @@ const saveEvery = 15 * time.Second
 func (w *Trainer) fingerprint() map[string]string {
 	out := map[string]string{"data_hash": w.set.Hash}
 	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay",
-		"adaptive",
-		"no_augment", "unit", "validate", "resolution", "test_resolution", "label_smoothing", "dropout", "blur_pool"} {
+		"adaptive", "nesterov", "no_augment", "flips", "unit", "validate", "resolution", "test_resolution",
+		"label_smoothing", "dropout", "blur_pool"} {
 		out[key] = settings.Get(w.Train, key)
 	}
 	return out
@@ -395,8 +395,8 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	last := out.Last()
 	*r = TrainResult{P: plan.P, Seed: plan.Seed, LR: plan.LR, Loss: last.Epoch.Loss, Accuracy: last.Epoch.Accuracy,
 		TestLoss: out.Test.Loss, TestAccuracy: out.Test.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
-		Top5: out.Test.Top5, FlipTop5: out.Flip.Top5, Seconds: out.Seconds, Run: run.Dir, Warning: out.Warning,
-		Checked: out.Checked, Differ: out.Differ}
+		ShiftAccuracy: out.Shifted.Accuracy, Top5: out.Test.Top5, FlipTop5: out.Flip.Top5, Seconds: out.Seconds,
+		Run: run.Dir, Warning: out.Warning, Checked: out.Checked, Differ: out.Differ}
 	if v := last.Validation; v != nil {
 		r.ValidationLoss, r.ValidationAccuracy = &v.Loss, &v.Accuracy
 	}

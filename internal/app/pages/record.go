@@ -28,6 +28,7 @@ var recordColumns = []recordColumn{
 	{"validation, %", "validation", true, func(r record.Row) float64 { return r.Validation }},
 	{"test, %", "test", true, func(r record.Row) float64 { return r.Test }},
 	{"with flips, %", "test_flips", true, func(r record.Row) float64 { return r.Flips }},
+	{"with shifts, %", "test_shifts", true, func(r record.Row) float64 { return r.Shifts }},
 	{"training, %", "train", true, func(r record.Row) float64 { return r.Train }},
 	{"loss", "loss", false, func(r record.Row) float64 { return r.Loss }},
 }

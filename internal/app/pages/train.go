@@ -103,6 +103,12 @@ func recipe(t *command.Train, r command.TrainResult) string {
 		r.Seed)
 	// or not part of it
 	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"}
+	if t.Momentum == 0 {
+		said = append(said, "momentum")
+	}
+	if t.LabelSmoothing == 0 {
+		said = append(said, "label_smoothing")
+	}
 	for _, v := range settings.Changed(t) {
 		switch name := strings.ReplaceAll(v.Key, "_", " "); {
 		case v.Role != settings.Result || slices.Contains(said, v.Key):

@@ -32,8 +32,9 @@ func parse(path string, data []byte) ([]Row, error) {
 	r := csv.NewReader(bytes.NewReader(data))
 	r.FieldsPerRecord = -1 // this program says more about it
 	var rows []Row
+	var columns []string
 	lines := map[string]int{}
-	for first := true; ; first = false {
+	for {
 		record, err := r.Read()
 		if err == io.EOF {
 			return rows, nil
@@ -45,14 +46,14 @@ func parse(path string, data []byte) ([]Row, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		line, _ := r.FieldPos(0)
-		if first {
-			if !slices.Equal(record, Columns) {
-				return nil, fmt.Errorf("%s:%d: not a results file of this version: its first line should be %s", path, line,
-					strings.Join(Columns, ","))
+		if columns == nil {
+			if err := checkHeader(record); err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", path, line, err)
 			}
+			columns = record
 			continue
 		}
-		row, err := parseRow(record)
+		row, err := parseRow(columns, record)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", path, line, err)
 		}
@@ -110,6 +111,9 @@ func Append(path string, runs ...Run) (added []Run, err error) {
 		}
 		if len(fresh) == 0 {
 			return nil, nil
+		}
+		if len(old) > 0 && !bytes.HasPrefix(old, encode(nil, true)) {
+			old = encode(rows, true) // of an older version: the columns since are empty
 		}
 		if n := len(old); n > 0 && old[n-1] != '\n' {
 			old = append(old, '\n')

@@ -21,7 +21,7 @@ func rowOf(run string, pairs ...string) Row {
 		s[pairs[k]] = pairs[k+1]
 	}
 	return Row{Identity: Identity{Job: job, Settings: s}, Rate: 0.1, Validation: math.NaN(), Test: 0.875, Flips: 0.88,
-		Loss: 0.25, Train: 0.9, Status: Done, Engine: "cpu", Precision: "float32", Version: "test", Results: 1,
+		Shifts: 0.885, Loss: 0.25, Train: 0.9, Status: Done, Engine: "cpu", Precision: "float32", Version: "test", Results: 1,
 		Date: time.Date(2026, 11, 16, 15, 54, 23, 0, time.UTC), Run: run}
 }
 
@@ -42,8 +42,10 @@ func equal(a, b []Row) bool { return bytes.Equal(encode(a, true), encode(b, true
 func TestRowsComeBackAsTheyWentIn(t *testing.T) {
 	diverged := rowOf("b", "unit", "init", "dual_decay", "0.001", "weight_decay", "0.0005", "p", "1.1")
 	diverged.Status, diverged.Results = Diverged, 0
-	diverged.Rate, diverged.Test, diverged.Flips, diverged.Loss, diverged.Train = math.NaN(), math.NaN(), math.NaN(),
-		math.NaN(), math.NaN()
+	for _, v := range []*float64{&diverged.Rate, &diverged.Test, &diverged.Flips, &diverged.Shifts, &diverged.Loss,
+		&diverged.Train} {
+		*v = math.NaN()
+	}
 	odd := rowOf(`a "quoted", name`, "data", "two\nlines, and a comma", "seed", "18446744073709551615")
 	odd.Validation, odd.Test = 1.0/3, 5e-324
 	rows := []Row{rowOf("a"), diverged, odd}
@@ -56,11 +58,31 @@ func TestRowsComeBackAsTheyWentIn(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if line := strings.Split(text(diverged), "\n")[1]; !strings.HasPrefix(line,
-		"cnn,fashion-sample,1.1,,init,0.0005 dual 0.001,15,50,1,,,,,,diverged,cpu,float32,test,,2026-11-16T15:54:23Z,b,") {
+		"cnn,fashion-sample,1.1,,init,0.0005 dual 0.001,15,50,1,,,,,,,diverged,cpu,float32,test,,2026-11-16T15:54:23Z,b,") {
 		t.Error(line)
 	}
 	if rows, err := Read(filepath.Join(t.TempDir(), "none.csv")); err != nil || rows != nil {
 		t.Errorf("a file that does not exist: %v, %v", rows, err)
+	}
+}
+
+// What an older version wrote is read, with NaN in the columns that it lacks, and gets them when a row is added.
+func TestFilesOfOlderVersionsAreReadAndAddedTo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	before := rowOf("a")
+	before.Shifts = math.NaN()
+	old := strings.Replace(strings.Replace(text(before), "test_shifts,", "", 1), "0.88,,", "0.88,", 1)
+	if err := os.WriteFile(path, []byte(old), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(path); err != nil || !equal(got, []Row{before}) || !math.IsNaN(got[0].Shifts) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := Append(path, Run{Row: rowOf("b")}); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.ReadFile(path); err != nil || string(after) != text(before, rowOf("b")) {
+		t.Errorf("%s, %v", after, err)
 	}
 }
 
@@ -74,7 +96,7 @@ func TestAMalformedFileIsNamedWithItsLine(t *testing.T) {
 		{strings.Replace(good, "fashion-sample,3", "fashion-sample,2", 1),
 			`r.csv:2: p is "2", and the identity of the run has "3"`},
 		{strings.Replace(good, "done", "failed", 1), `r.csv:2: status is "failed": want done or diverged`},
-		{good + "cnn,fashion-sample\n", "r.csv:4: 2 fields, want 22"},
+		{good + "cnn,fashion-sample\n", "r.csv:4: 2 fields, want 23"},
 		{good + "cnn,\"fashion", "r.csv:4: extraneous or missing \" in quoted-field"},
 		{strings.Replace(good, ",b,", ",a,", 1), `r.csv:3: the run "a" is in line 2 already`},
 		{strings.Replace(good, "2026-11-16T", "16 November", 1), "r.csv:2: date is"},

@@ -176,12 +176,14 @@ func ReadRun(dir string, known Known) (Run, error) {
 	}
 	if diverged {
 		r.Status = Diverged
-		r.Validation, r.Test, r.Flips, r.Loss, r.Train = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
+		for _, v := range []*float64{&r.Validation, &r.Test, &r.Flips, &r.Shifts, &r.Loss, &r.Train} {
+			*v = math.NaN()
+		}
 		return r, nil
 	}
 	r.Rate, r.Validation, r.Test, r.Flips = of("lr"), of("validation_accuracy"), of("test_accuracy"),
 		of("test_accuracy_flip")
-	r.Loss, r.Train = of("train_loss"), of("train_accuracy")
+	r.Shifts, r.Loss, r.Train = of("test_accuracy_shift"), of("train_loss"), of("train_accuracy")
 	if math.IsNaN(r.Test) {
 		return Run{}, fmt.Errorf("%s: its tables/result.json has no test_accuracy", dir)
 	}

@@ -17,6 +17,7 @@ type Row struct {
 	Validation float64 // accuracies are shares; NaN: there is none
 	Test       float64
 	Flips      float64 // test accuracy of answers averaged with those to the mirror image
+	Shifts     float64 // and of those averaged over shifted images, too
 	Loss       float64 // of training: means over the last epoch, as the weights changed
 	Train      float64
 	Status     string // Done or Diverged
@@ -36,8 +37,11 @@ const (
 
 // Columns are the header of a results file.
 var Columns = []string{"network", "data", "p", "rate", "units", "decay", "epochs", "batch", "seed", "validation",
-	"test", "test_flips", "loss", "train", "status", "engine", "precision", "version", "results", "date", "run",
-	"identity"}
+	"test", "test_flips", "test_shifts", "loss", "train", "status", "engine", "precision", "version", "results", "date",
+	"run", "identity"}
+
+// laterColumns are those that files of older versions lack.
+var laterColumns = []string{"test_shifts"}
 
 // The columns before the numbers, which the identity decides, but for the rate.
 const (
@@ -61,8 +65,8 @@ func (r Row) record() []string {
 		version = strconv.Itoa(r.Results)
 	}
 	return []string{s["model"], s["data"], s["p"], number(r.Rate), unit, decay, s["epochs"], s["batch"], s["seed"],
-		number(r.Validation), number(r.Test), number(r.Flips), number(r.Loss), number(r.Train), r.Status, r.Engine,
-		r.Precision, r.Version, version, r.Date.UTC().Format(time.RFC3339), r.Run, string(r.Identity.json())}
+		number(r.Validation), number(r.Test), number(r.Flips), number(r.Shifts), number(r.Loss), number(r.Train), r.Status,
+		r.Engine, r.Precision, r.Version, version, r.Date.UTC().Format(time.RFC3339), r.Run, string(r.Identity.json())}
 }
 
 func number(v float64) string {
@@ -72,17 +76,33 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// parseRow reads the fields of a row.
-func parseRow(record []string) (r Row, err error) {
-	if len(record) != len(Columns) {
-		return r, fmt.Errorf("%d fields, want %d", len(record), len(Columns))
+// checkHeader returns an error if these are not the columns of this version, or of an older one.
+func checkHeader(columns []string) error {
+	want := slices.DeleteFunc(slices.Clone(Columns), func(c string) bool {
+		return slices.Contains(laterColumns, c) && !slices.Contains(columns, c)
+	})
+	if !slices.Equal(columns, want) {
+		return fmt.Errorf("not a results file of this version: its first line should be %s", strings.Join(Columns, ","))
 	}
-	field := func(name string) string { return record[slices.Index(Columns, name)] }
+	return nil
+}
+
+// parseRow reads the fields of a row, of these columns.
+func parseRow(columns, record []string) (r Row, err error) {
+	if len(record) != len(columns) {
+		return r, fmt.Errorf("%d fields, want %d", len(record), len(columns))
+	}
+	field := func(name string) string {
+		if k := slices.Index(columns, name); k >= 0 {
+			return record[k]
+		}
+		return ""
+	}
 	if r.Identity, err = parseIdentity(field("identity")); err != nil {
 		return r, err
 	}
 	for name, to := range map[string]*float64{"rate": &r.Rate, "validation": &r.Validation, "test": &r.Test,
-		"test_flips": &r.Flips, "loss": &r.Loss, "train": &r.Train} {
+		"test_flips": &r.Flips, "test_shifts": &r.Shifts, "loss": &r.Loss, "train": &r.Train} {
 		text := field(name)
 		*to = math.NaN()
 		if text == "" {
@@ -127,7 +147,8 @@ func (r Row) key() string { return fmt.Sprintf("%s\x00%s\x00%d", r.Run, r.Identi
 func (r Row) Numbers() map[string]any {
 	out := map[string]any{}
 	for name, v := range map[string]float64{"p": parseFloat(r.Identity.Settings["p"]), "lr": r.Rate,
-		"train_loss": r.Loss, "train_accuracy": r.Train, "test_accuracy": r.Test, "test_accuracy_flip": r.Flips} {
+		"train_loss": r.Loss, "train_accuracy": r.Train, "test_accuracy": r.Test, "test_accuracy_flip": r.Flips,
+		"test_accuracy_shift": r.Shifts} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}
