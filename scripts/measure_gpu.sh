@@ -24,10 +24,10 @@ speed)
   bregman bench train --engine cuda --models resnet50-imagenet:512 --torch compile 2>&1 | keep speed-resnet50
   ;;
 tiny)
-  sizes="--resolution 64 --test-resolution 64 --epochs 60 --results tiny.csv"
+  sizes="--resolution 64 --test-resolution 64 --epochs 40 --results tiny.csv"
   bregman reproduce imagenet --data "$pack" --p 1.1,2,3,10 $sizes 2>&1 | keep tiny
   bregman reproduce imagenet --data "$pack" --models resnet18-imagenet --p 2,3 --trials 2 --seed 2 $sizes 2>&1 | keep tiny-seeds
-  python3 "$here/compare_imagenet.py" "$pack" --seeds 1,2,3 --epochs 60 2>&1 | keep tiny-pytorch
+  python3 "$here/compare_imagenet.py" "$pack" --seeds 1,2,3 --epochs 40 2>&1 | keep tiny-pytorch
   ;;
 woof)
   bregman reproduce imagenet --data "$pack" --models resnet18-imagenet --p 2,3 --batch 256 --feed streamed --jobs 1 \
