@@ -2,7 +2,7 @@
 """ResNet-18 in PyTorch on a packed file, with the recipe of `bregman reproduce imagenet`: what to compare ours with.
 
     python3 scripts/compare_imagenet.py tiny.pack --seeds 1,2,3
-    bregman reproduce imagenet --data tiny.pack --models resnet18-imagenet --p 2 --trials 3 --epochs 60 \\
+    bregman reproduce imagenet --data tiny.pack --models resnet18-imagenet --p 2 --trials 3 --epochs 30 \\
         --resolution 64 --test-resolution 64
 
 Torchvision's network with a blur before each convolution that has a stride (not the first), SGD without momentum and
@@ -107,7 +107,7 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("file")
     a.add_argument("--seeds", default="1,2,3")
-    a.add_argument("--epochs", type=int, default=60)
+    a.add_argument("--epochs", type=int, default=30)
     a.add_argument("--batch", type=int, default=1024)
     a.add_argument("--lr", type=float, default=0.5)
     a.add_argument("--resolution", type=int, default=64)

@@ -232,6 +232,7 @@ func (r *Run) describe(info runlog.Info, known *Identity) error {
 		}
 		r.Identity = Identity{Job: job, Settings: settings.Identity(c)}
 	}
+	r.Identity = r.Identity.Portable()
 	if _, err := parseIdentity(string(r.Identity.json())); err != nil {
 		return err
 	}

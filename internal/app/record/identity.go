@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 )
@@ -38,6 +39,17 @@ func (i Identity) json() []byte {
 		panic(err) // texts and a number
 	}
 	return b
+}
+
+// Portable is the identity on any machine: files that the settings name are without their folder.
+func (i Identity) Portable() Identity {
+	i.Settings = maps.Clone(i.Settings)
+	for _, key := range []string{"data", "init"} {
+		if path := i.Settings[key]; filepath.IsAbs(path) {
+			i.Settings[key] = filepath.Base(path)
+		}
+	}
+	return i
 }
 
 // Seed is the seed of the run.

@@ -35,12 +35,12 @@ func (p *Plan) readResults(path string) error {
 		if r.Status == record.Diverged {
 			numbers["diverged"] = "recorded in " + path
 		}
-		if have[r.Identity.ID()] == nil { // the first counts
-			have[r.Identity.ID()] = numbers
+		if id := r.Identity.Portable().ID(); have[id] == nil { // the first counts
+			have[id] = numbers
 		}
 	}
 	for _, s := range p.Runs {
-		s.Recorded = have[s.ID]
+		s.Recorded = have[s.Identity().Portable().ID()]
 	}
 	return nil
 }

@@ -78,6 +78,16 @@ func TestARunWithARowIsDone(t *testing.T) {
 	if st := start(t, dir, "sweep", "status", "runs/sweep-s").done(); !strings.Contains(st, ": done, 3 of 3 done") {
 		t.Error(st)
 	}
+	// Another machine has the pictures elsewhere.
+	elsewhere := t.TempDir()
+	pictures(t, elsewhere)
+	if err := os.WriteFile(filepath.Join(elsewhere, "r.csv"), before, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, elsewhere, "sweep", write(t, elsewhere, small), "--results", "r.csv", "--engine", "cpu")
+	if p.done(); ran(p) != 0 || strings.Contains(string(before), dir) {
+		t.Errorf("elsewhere: %s\n%s", p.err.String(), before)
+	}
 	// A longer queue: only what is new.
 	if p := sweep("p=2,3"); ran(p) != 1 || len(rows(t, dir)) != 4 { // of seed 2
 		t.Errorf("%d runs, %d rows: %s", ran(p), len(rows(t, dir)), p.err.String())
