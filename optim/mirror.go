@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -55,7 +56,9 @@ func init() {
 }
 
 // Config is the settings of the optimizer; see Mirror.
-type Config struct {
+type Config struct{ config }
+
+type config struct {
 	groups   []group // the last one takes what the others leave
 	momentum float64
 	nesterov bool
@@ -72,7 +75,7 @@ type Config struct {
 // group is parameters with a geometry and a learning rate of their own.
 type group struct {
 	name      string
-	match     func(path string) bool
+	match     Match
 	potential Potential
 	rate      float64
 	own       bool // whether it has a learning rate of its own; the default group's is then not that of the store
@@ -86,11 +89,11 @@ const (
 // Mirror starts the settings of a mirror descent optimizer: p-GD with p = 2, which is SGD, and the learning rate of the
 // store's parameter "learning_rate", else 0.1.
 func Mirror() *Config {
-	return &Config{groups: []group{{name: defaultGroup, match: func(string) bool { return true }, potential: Power(2)}},
-		epsilon: 1e-8}
+	all := func(*model.Variable) bool { return true }
+	return &Config{config{groups: []group{{name: defaultGroup, match: all, potential: Power(2)}}, epsilon: 1e-8}}
 }
 
-func (c *Config) rest() *group { return &c.groups[len(c.groups)-1] }
+func (c *config) rest() *group { return &c.groups[len(c.groups)-1] }
 
 // P sets the exponent p > 1 of the potential (1/p)‖·‖ₚᵖ.
 func (c *Config) P(p float64) *Config { return c.Potential(Power(p)) }
@@ -107,9 +110,10 @@ func (c *Config) LearningRate(rate float64) *Config {
 	return c
 }
 
-// Group gives the parameters whose path matches a potential and a learning rate of their own; a rate of 0 takes the
-// default's. Groups are tried in the order they were added, and have different names.
-func (c *Config) Group(name string, match func(path string) bool, psi Potential, rate float64) *Config {
+// Group gives the parameters that match a potential and a learning rate of their own; a rate of 0 takes the default's.
+// Groups are tried in the order they were added, and have different names. Building a step panics if a group has no
+// parameters.
+func (c *Config) Group(name string, match Match, psi Potential, rate float64) *Config {
 	last := len(c.groups) - 1
 	c.groups = append(c.groups[:last], group{name, match, psi, rate, rate != 0}, c.groups[last])
 	return c
@@ -208,6 +212,9 @@ func (c *Config) Done() *Optimizer {
 			exceptions.Panicf("optim: a group cannot be called %q, which is taken: groups share their variables by name", g.name)
 		}
 		seen[g.name] = true
+		if g.match == nil {
+			exceptions.Panicf("optim: group %s: match is nil: optim.Kernels, optim.Biases and optim.Under are some", g.name)
+		}
 		if err := g.potential.check(g.potential.value); err != nil {
 			exceptions.Panicf("optim: group %s: %v", g.name, err)
 		}
@@ -228,14 +235,19 @@ func (c *Config) Done() *Optimizer {
 			exceptions.Panicf("optim: %s %v: want a number of at least 0", what, v)
 		}
 	}
-	return &Optimizer{*c}
+	if err := c.schedule.check(); err != nil {
+		exceptions.Panicf("optim: %v", err)
+	}
+	out := &Optimizer{c.config}
+	out.groups = slices.Clone(c.groups) // Done leaves c to be changed and used again
+	return out
 }
 
 // MaxUnitP is the largest p that Units takes: there |w|^(p−1) of a weight of six units is the largest number of
 // float32.
 const MaxUnitP = 50
 
-func (c *Config) checkUnits(psi Potential, parameter float64) error {
+func (c *config) checkUnits(psi Potential, parameter float64) error {
 	switch {
 	case c.units && !psi.isPower():
 		return fmt.Errorf("units are for p-GD, not for the %s potential", psi.name)
@@ -246,7 +258,7 @@ func (c *Config) checkUnits(psi Potential, parameter float64) error {
 }
 
 // Optimizer is mirror descent. It is a GoMLX optimizer, also for accumulated gradients.
-type Optimizer struct{ Config }
+type Optimizer struct{ config }
 
 var _ optimizer.Interface = (*Optimizer)(nil)
 
@@ -268,19 +280,22 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, grads []*Node, 
 	step := optimizer.IncrementGlobalStep(g, dtypes.Float32) // counted from 1
 	factor := o.schedule.factor(scope, g, step)
 	grads = o.clipped(grads)
-	k := 0
+	var updated []*model.Variable
 	for v := range scope.IterVariables() {
 		if !v.Trainable || !v.InUseByGraph(g) {
 			continue
 		}
-		if k == len(grads) {
+		if len(updated) == len(grads) {
 			exceptions.Panicf("optim: more trainable variables than gradients: was %s made after the gradients?", v.Path())
 		}
-		o.update(scope, v, grads[k], step, factor)
-		k++
+		o.update(scope, v, grads[len(updated)], step, factor)
+		updated = append(updated, v)
 	}
-	if k != len(grads) {
-		exceptions.Panicf("optim: %d gradients for %d trainable variables", len(grads), k)
+	if len(updated) != len(grads) {
+		exceptions.Panicf("optim: %d gradients for %d trainable variables", len(grads), len(updated))
+	}
+	if err := o.checkGroups(updated); err != nil {
+		exceptions.Panicf("optim: %v", err)
 	}
 }
 
@@ -311,7 +326,7 @@ func (o *Optimizer) clipped(grads []*Node) []*Node {
 func (o *Optimizer) update(scope *model.Scope, v *model.Variable, grad, step, factor *Node) {
 	g, dtype := grad.Graph(), v.DType()
 	w := v.NodeValue(g)
-	gr := o.groupOf(v.Path())
+	gr := o.groupOf(v)
 	as := func(n *Node) *Node { return ConvertDType(n, dtype) }
 	param := gr.parameter(scope).NodeValue(g)
 	rate := as(Mul(o.rateVar(scope, gr).NodeValue(g), factor))
@@ -371,16 +386,6 @@ func unitVar(scope *model.Scope, v *model.Variable) *model.Variable {
 func unitOfZeros(v *model.Variable) float64 {
 	d := v.Shape().Dimensions
 	return math.Sqrt(float64(d[len(d)-1]) / float64(v.Shape().Size()))
-}
-
-// groupOf returns the first group that takes the path.
-func (o *Optimizer) groupOf(path string) *group {
-	for i := range o.groups {
-		if o.groups[i].match(path) {
-			return &o.groups[i]
-		}
-	}
-	return &o.groups[len(o.groups)-1]
 }
 
 // state is a variable of the optimizer beside a parameter, of its shape.

@@ -430,17 +430,17 @@ func TestSchedulesInTheGraphAreThoseOnTheHost(t *testing.T) {
 		// the factor is a float32
 		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5)
 	}
-	for name, s := range map[string]Schedule{"no rise": Triangular(12, 0), "peak past the end": Triangular(12, 12),
-		"one step": Triangular(1, 0), "one step, peak past it": Triangular(1, 1)} {
+	for name, s := range map[string]Schedule{"no rise": Triangular(12, 0), "peak in the last step": Triangular(12, 11),
+		"one step": Triangular(1, 0)} {
 		got := run[float64](t, Mirror().P(3).LearningRate(0.2).Schedule(s).Done(), 12)
 		compare(t, name, got, twin(mirror.Power(3), func(k int) float64 { return 0.2 * s.At(k) }, 12), 1e-5)
-		if want := map[bool]float64{true: 0, false: 1}[name == "peak past the end"]; s.At(0) != want ||
+		if want := map[bool]float64{true: 0, false: 1}[name == "peak in the last step"]; s.At(0) != want ||
 			got[0][0] == start()[0] && want == 1 {
 			t.Errorf("%s: starts at %v, want %v", name, s.At(0), want)
 		}
 	}
-	if s := Triangular(12, 12); s.At(11) != 1 || s.At(12) != 0 {
-		t.Errorf("a peak past the end: %v, %v at it", s.At(11), s.At(12))
+	if s := Triangular(12, 11); s.At(11) != 1 || s.At(12) != 0 {
+		t.Errorf("a peak in the last step: %v, %v after it", s.At(11), s.At(12))
 	}
 	if s := Triangular(100, 20); s.At(0) != 0 || s.At(20) != 1 || s.At(100) != 0 || s.At(10) != 0.5 || s.At(60) != 0.5 {
 		t.Errorf("triangular: %v %v %v %v %v", s.At(0), s.At(10), s.At(20), s.At(60), s.At(100))
@@ -450,8 +450,7 @@ func TestSchedulesInTheGraphAreThoseOnTheHost(t *testing.T) {
 // One compiled step serves every p: change the variable, not the graph.
 func TestPCanChangeWithoutCompiling(t *testing.T) {
 	store := model.NewStore()
-	opt := Mirror().P(2).LearningRate(0.05).Group("bias", func(path string) bool { return strings.HasSuffix(path, "/b") },
-		Power(2), 0).Done()
+	opt := Mirror().P(2).LearningRate(0.05).Group("bias", Under("model/b"), Power(2), 0).Done()
 	built := 0
 	exec, err := model.NewExec(backend(t), store, func(scope *model.Scope, g *Graph) *Node {
 		built++
@@ -558,7 +557,7 @@ func TestAdaptiveBetaMayBeNextToOne(t *testing.T) {
 
 func TestARateIsSetOnlyWhereTheGroupHasOne(t *testing.T) {
 	store := model.NewStore()
-	all := func(string) bool { return true }
+	all := Under("/")
 	opt := Mirror().LearningRate(0.1).Group("own", all, Power(2), 0.3).Group("shared", all, Power(2),
 		0).Potential(HyperbolicEntropy(1)).Done()
 	rate := func(k int) float32 {
@@ -621,7 +620,7 @@ func TestTheFirstBadParameterIsNamed(t *testing.T) {
 }
 
 func TestBadSettingsPanic(t *testing.T) {
-	all := func(string) bool { return true }
+	all := Under("/")
 	for name, c := range map[string]*Config{"p": Mirror().P(1), "scale": Mirror().Potential(Quadratic(0)),
 		"momentum": Mirror().Momentum(1), "decay": Mirror().WeightDecay(-1), "clip": Mirror().ClipByNorm(math.NaN()),
 		"rate": Mirror().LearningRate(-1), "rate that is no number": Mirror().LearningRate(math.NaN()),
@@ -632,7 +631,15 @@ func TestBadSettingsPanic(t *testing.T) {
 		"second group of a name":               Mirror().Group("a", all, Power(2), 0).Group("a", all, Power(3), 0),
 		"group called default":                 Mirror().Group("default", all, Power(2), 0),
 		"group called as the schedule's scope": Mirror().Group("schedule", all, Power(2), 0),
-		"group without a name":                 Mirror().Group("", all, Power(2), 0)} {
+		"group without a name":                 Mirror().Group("", all, Power(2), 0),
+		"group without a match":                Mirror().Group("a", nil, Power(2), 0),
+		"peak past the end":                    Mirror().Schedule(Triangular(12, 12)),
+		"peak before the beginning":            Mirror().Schedule(Triangular(12, -1)),
+		"triangle of no steps":                 Mirror().Schedule(Triangular(0, 0)),
+		"cosine of no steps":                   Mirror().Schedule(Cosine(0)),
+		"fall every 0 steps":                   Mirror().Schedule(Step(0, 0.1)),
+		"fall by a negative factor":            Mirror().Schedule(Step(3, -0.1)),
+	} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -16,6 +16,15 @@ type Schedule struct {
 	steps float64 // in all
 	peak  float64 // triangular: the step of the peak; step: how often the rate falls
 	fall  float64 // step: by what factor
+	bad   string  // what is wrong with it
+}
+
+// check returns what is wrong with a schedule.
+func (s Schedule) check() error {
+	if s.bad == "" {
+		return nil
+	}
+	return fmt.Errorf("%s schedule: %s", s, s.bad)
 }
 
 // shape is the curve of a schedule, twice: on the host, and as a graph of its variables.
@@ -64,6 +73,9 @@ func (s Schedule) factor(scope *model.Scope, g *Graph, step *Node) *Node {
 // Restart sets the step counter back to 0 and the length of the schedule, on the same store: the next run starts
 // without compiling. The schedule must be of the optimizer's kind, which is compiled.
 func (o *Optimizer) Restart(scope *model.Scope, s Schedule) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	if s.shape != o.schedule.shape {
 		return fmt.Errorf("the optimizer was made with a %s schedule, not with a %s one: make another", o.schedule, s)
 	}

@@ -24,7 +24,9 @@ const constantName = "constant"
 var Schedules = []ScheduleInfo{
 	{
 		triangle.name, "our reading of the cyclic schedule in the paper",
-		func(steps int, peak float64) Schedule { return Triangular(steps, int(math.Round(peak*float64(steps)))) },
+		func(steps int, peak float64) Schedule {
+			return Triangular(steps, max(0, min(int(math.Round(peak*float64(steps))), steps-1)))
+		},
 	},
 	{cosine.name, "half a cosine, down to 0", func(steps int, _ float64) Schedule { return Cosine(steps) }},
 	{constantName, "the same rate in every step", func(int, float64) Schedule { return Constant() }},
@@ -57,7 +59,14 @@ var triangle = &shape{
 // reading of the paper's cyclic schedule. With a peak of 0 it only falls. The last step, steps − 1, is the latest to
 // peak at: a run of one step makes it at the full rate.
 func Triangular(steps, peak int) Schedule {
-	return Schedule{shape: triangle, steps: float64(steps), peak: float64(max(0, min(peak, steps-1)))}
+	s := Schedule{shape: triangle, steps: float64(steps), peak: float64(peak)}
+	switch {
+	case steps < 1:
+		s.bad = fmt.Sprintf("%d steps: want at least one", steps)
+	case peak < 0 || peak >= steps:
+		s.bad = fmt.Sprintf("a peak at step %d of %d: want one from 0 to %d", peak, steps, steps-1)
+	}
+	return s
 }
 
 var cosine = &shape{
@@ -70,7 +79,13 @@ var cosine = &shape{
 }
 
 // Cosine falls from the learning rate to 0 along half a cosine.
-func Cosine(steps int) Schedule { return Schedule{shape: cosine, steps: float64(steps)} }
+func Cosine(steps int) Schedule {
+	s := Schedule{shape: cosine, steps: float64(steps)}
+	if steps < 1 {
+		s.bad = fmt.Sprintf("%d steps: want at least one", steps)
+	}
+	return s
+}
 
 var stairs = &shape{
 	name: "step",
@@ -82,7 +97,14 @@ var stairs = &shape{
 
 // Step multiplies the learning rate by fall every so many steps.
 func Step(every int, fall float64) Schedule {
-	return Schedule{shape: stairs, steps: math.Inf(1), peak: float64(every), fall: fall}
+	s := Schedule{shape: stairs, steps: math.Inf(1), peak: float64(every), fall: fall}
+	switch {
+	case every < 1:
+		s.bad = fmt.Sprintf("a fall every %d steps: want at least 1", every)
+	case !(fall >= 0) || math.IsInf(fall, 1):
+		s.bad = fmt.Sprintf("a factor of %v: want a number of at least 0", fall)
+	}
+	return s
 }
 
 // ScheduleNames lists the names of the schedules.

@@ -11,7 +11,7 @@ func TestSchedulesByNameAreThoseOfTheirFunctions(t *testing.T) {
 	for _, steps := range []int{1, 2, 3, 4, 24, 1140, 5820} {
 		for _, peak := range []float64{0, 0.2083333, 0.5, 1} {
 			want := map[string]Schedule{
-				"triangular": Triangular(steps, int(math.Round(peak*float64(steps)))),
+				"triangular": Triangular(steps, min(int(math.Round(peak*float64(steps))), steps-1)),
 				"cosine":     Cosine(steps),
 				"constant":   Constant(),
 				"step":       Step(max(1, (steps+2)/3), 0.1),

@@ -23,7 +23,7 @@ func apart(t *testing.T, set *images.Set, p float64, seed uint64) (shares map[st
 		}
 		s := quick
 		s.Batch = 10
-		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 1))
+		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 0))
 		x, err := New(e, set, s)
 		if err != nil {
 			t.Fatal(err)

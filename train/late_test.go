@@ -163,7 +163,7 @@ func (b *late) counts() (handed int, atRead []int) {
 func lateSession(t *testing.T, inFlight int, s Settings) (*Session, *late) {
 	t.Helper()
 	e, b := lateEngine(t, inFlight)
-	s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 1))
+	s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 0))
 	x, err := New(e, small(t, 120, 47), s)
 	if err != nil {
 		t.Fatal(err)

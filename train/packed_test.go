@@ -165,7 +165,7 @@ func TestStreamedPicturesGiveTheBitsOfResidentOnes(t *testing.T) {
 	for _, inFlight := range []int{0, 2} {
 		e, _ := lateEngine(t, inFlight)
 		s := packedQuick(true)
-		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 1))
+		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 0))
 		x, err := New(e, set, s)
 		if err != nil {
 			t.Fatal(err)
@@ -281,7 +281,7 @@ func TestAResumedRunOnAPackIsTheUnbrokenOne(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		s := packedQuick(stream)
 		s.Resolution = Resolution{Low: 32, High: 64, Test: 64}
-		s.Optimizer = optim.Mirror().Momentum(0.9).Schedule(optim.Triangular(1, 1))
+		s.Optimizer = optim.Mirror().Momentum(0.9).Schedule(optim.Triangular(1, 0))
 		x := session(t, set, s)
 		r := quickRun(x, 3)
 		if err := x.Start(r); err != nil {
@@ -627,7 +627,7 @@ func TestAPackThatIsDamagedInTrainingEndsTheEpoch(t *testing.T) {
 		noneLeft(t, before)
 		if _, err := New(x.engine, set, func() Settings {
 			s := packedQuick(false)
-			s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 1))
+			s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 0))
 			return s
 		}()); !says(err) {
 			t.Errorf("%s, put on the engine: %v", what, err)

@@ -39,7 +39,7 @@ func session(t *testing.T, set *images.Set, s Settings) *Session {
 		t.Fatal(err)
 	}
 	if s.Optimizer == nil {
-		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 1))
+		s.Optimizer = optim.Mirror().Schedule(optim.Triangular(1, 0))
 	}
 	x, err := New(e, set, s)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestTrainingLearnsForEveryPOnOneCompiledStep(t *testing.T) {
 // has 2.3.
 func TestInUnitsOneRateServesEveryP(t *testing.T) {
 	s := quick
-	s.Optimizer = optim.Mirror().Units().Schedule(optim.Triangular(1, 1))
+	s.Optimizer = optim.Mirror().Units().Schedule(optim.Triangular(1, 0))
 	x := session(t, small(t, 400, 100), s)
 	for _, p := range []float64{1.1, 2, 10} {
 		r := quickRun(x, p)
@@ -148,7 +148,7 @@ func TestASeedDecidesARun(t *testing.T) {
 func TestAResumedRunIsTheUnbrokenOneBitForBit(t *testing.T) {
 	set := small(t, 120, 40)
 	s := quick
-	s.Optimizer = optim.Mirror().Momentum(0.9).Units().Schedule(optim.Triangular(1, 1))
+	s.Optimizer = optim.Mirror().Momentum(0.9).Units().Schedule(optim.Triangular(1, 0))
 	x := session(t, set, s)
 	r := quickRun(x, 3)
 	if err := x.Start(r); err != nil {
@@ -286,7 +286,7 @@ func TestThePlanIsAnOrderOfAllExamplesAndStaysInside(t *testing.T) {
 // of the epoch.
 func TestALossThatOverflowsNamesStepAndParameter(t *testing.T) {
 	s := quick
-	s.Optimizer = optim.Mirror().Momentum(0.5).Schedule(optim.Triangular(1, 1)) // what could still move the weights
+	s.Optimizer = optim.Mirror().Momentum(0.5).Schedule(optim.Triangular(1, 0)) // what could still move the weights
 	x := session(t, small(t, 120, 40), s)
 	r := quickRun(x, 1.1)
 	r.LR = 1e4
