@@ -24,6 +24,35 @@ func NewSizes(counts []int, from float64) *Sizes {
 	return s
 }
 
+// SizeCounter counts |w| in half octaves: place 2e + h is for 2^(e−127+h/2) ≤ |w| < 2^(e−127+(h+1)/2), e being the
+// exponent as float32 stores it.
+type SizeCounter [512]int
+
+// SmallestOctave is where the bins of a SizeCounter begin, as a power of 2: what is smaller, and 0, is counted in one.
+const SmallestOctave = -18
+
+// halfOctave is the mantissa of √2 in float32, rounded up.
+const halfOctave = 0x3504f4
+
+// Add counts weights.
+func (c *SizeCounter) Add(w []float32) {
+	for _, v := range w {
+		bits := math.Float32bits(v)
+		upper := (bits&(1<<23-1) + (1<<23 - halfOctave)) >> 23 // 1 from √2 on, without a branch that would be guessed wrong
+		c[(bits>>23<<1+upper)&511]++                           // the sign falls off
+	}
+}
+
+// Sizes has one bin for what lies below 2^SmallestOctave, then one for each half octave.
+func (c *SizeCounter) Sizes() *Sizes {
+	const first = 2 * (127 + SmallestOctave)
+	out := []int{0}
+	for _, n := range c[:first] {
+		out[0] += n
+	}
+	return NewSizes(append(out, c[first:]...), SmallestOctave)
+}
+
 // Edge is where bin k begins and bin k−1 ends.
 func (s *Sizes) Edge(k int) float64 { return math.Exp2(s.From + float64(k)/2) }
 

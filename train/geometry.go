@@ -133,7 +133,7 @@ func measure(layers, start []Layer, p float64) Geometry {
 		}
 	}
 	parts := make([]partial, len(spans))
-	counters := make([]counter, min(runtime.GOMAXPROCS(0), len(spans)))
+	counters := make([]runlog.SizeCounter, min(runtime.GOMAXPROCS(0), len(spans)))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for k := range counters {
@@ -158,13 +158,13 @@ func measure(layers, start []Layer, p float64) Geometry {
 		d := max(sum.divergence, 0) // it may be negative by rounding, if nothing moved
 		g.Divergence = &d
 	}
-	var all counter
+	var all runlog.SizeCounter
 	for k := range counters {
 		for j, n := range counters[k] {
 			all[j] += n
 		}
 	}
-	g.Sizes = all.sizes()
+	g.Sizes = all.Sizes()
 	return g
 }
 
@@ -182,34 +182,6 @@ func scaledNorm(layers []Layer, m, p float64) float64 {
 	return mirror.Norm(norms, p)
 }
 
-// log2Least is where the bins of sizes begin: what is smaller, and 0, is counted in one.
-const log2Least = -18
-
-// counter counts |w| in half octaves: place 2e + h is for 2^(e−127+h/2) ≤ |w| < 2^(e−127+(h+1)/2), e being the exponent
-// as float32 stores it.
-type counter [512]int
-
-// halfOctave is the mantissa of √2 in float32, rounded up.
-const halfOctave = 0x3504f4
-
-func (c *counter) add(w []float32) {
-	for _, v := range w {
-		bits := math.Float32bits(v)
-		upper := (bits&(1<<23-1) + (1<<23 - halfOctave)) >> 23 // 1 from √2 on, without a branch that would be guessed wrong
-		c[(bits>>23<<1+upper)&511]++                           // the sign falls off
-	}
-}
-
-// sizes has one bin for what lies below 2^log2Least, then one for each half octave.
-func (c *counter) sizes() *runlog.Sizes {
-	const first = 2 * (127 + log2Least)
-	out := []int{0}
-	for _, n := range c[:first] {
-		out[0] += n
-	}
-	return runlog.NewSizes(append(out, c[first:]...), log2Least)
-}
-
 // meter measures blocks, with room for their numbers in float64.
 type meter struct {
 	p             float64
@@ -225,9 +197,9 @@ func newMeter(p float64) *meter {
 // measure sums |w|, w², |w|ᵖ and |w|ᵖ/p − |w₀|ᵖ/p − sign(w₀)|w₀|^(p−1)(w − w₀). The last is computed as it is written:
 // for w = (1+δ)w₀ its terms, of float32 that became float64, cancel to a relative 1e-16/δ²; weights that did not move
 // add nothing.
-func (m *meter) measure(w, from []float32, c *counter) (s partial) {
+func (m *meter) measure(w, from []float32, c *runlog.SizeCounter) (s partial) {
 	n := len(w)
-	c.add(w)
+	c.Add(w)
 	s.most = float64(max(vec.MaxOf32(w), -vec.MinOf32(w)))
 	vec.ToFloat64s(m.w, w)
 	m.value.Abs(m.a, m.w[:n])

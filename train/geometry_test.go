@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/mirror"
+	"github.com/bregman-ml/bregman/runlog"
 )
 
 // someLayers are weights of two layers, one of them longer than a block, and the weights they came from.
@@ -76,15 +77,15 @@ func TestTheGeometryOfExtremeWeights(t *testing.T) {
 func TestSizesAreCountedInHalfOctaves(t *testing.T) {
 	w := []float32{0, float32(math.Copysign(0, -1)), 1e-40, math.Nextafter32(1.0/(1<<18), 0), 1.0 / (1 << 18), -0.5,
 		math.Float32frombits(0x3f3504f3), math.Float32frombits(0x3f3504f4), -0.9999999, 1, math.MaxFloat32}
-	var c counter
-	c.add(w)
-	by := c.sizes()
-	if by.Below != 4 || by.From != log2Least || by.Counts[0] != 1 {
+	var c runlog.SizeCounter
+	c.Add(w)
+	by := c.Sizes()
+	if by.Below != 4 || by.From != runlog.SmallestOctave || by.Counts[0] != 1 {
 		t.Errorf("%d below 2^%v and %d in the first bin, want 4 and 1", by.Below, by.From, by.Counts[0])
 	}
 	// half octaves from 1: √½ lies between the two float32 named by their bits
 	for k, want := range map[int]int{-2: 2, -1: 2, 0: 1, 255: 1} {
-		if got := by.Counts[-2*log2Least+k]; got != want {
+		if got := by.Counts[-2*runlog.SmallestOctave+k]; got != want {
 			t.Errorf("%d from 2^%v on, want %d", got, float64(k)/2, want)
 		}
 	}
