@@ -117,7 +117,7 @@ func (x *Session) memoryAt(batch int, planner *Planner) (m Memory, err error) {
 	height, width := x.sides(x.settings.Resolution.Test)
 	m.Evaluation, err = planner.Evaluation(x.test, height, width)
 	if !m.Shared {
-		m.Evaluation *= 2 // of the test pictures, and of the training pictures in the study
+		m.Evaluation *= 3 // of the test pictures; in the study of the training pictures, and for statistics of batch norm
 	}
 	return m, err
 }

@@ -60,6 +60,7 @@ type Session struct {
 	valid    *model.Exec // of training images that are held back; compiled when first needed, as are the next
 	shifted  *model.Exec // of test images, shifted ones too
 	features *model.Exec // of the training images
+	moments  *model.Exec // of batch norm, on the training images
 	engine   *engine.Engine
 	dtype    dtypes.DType
 	start    []Layer   // the weights that the run began with; nil: not known
@@ -318,7 +319,7 @@ func (x *Session) trainBatch() int {
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {
-	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.shifted, x.features) {
+	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.shifted, x.features, x.moments) {
 		if e != nil {
 			e.Finalize()
 		}
