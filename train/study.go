@@ -75,7 +75,7 @@ func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(
 	}
 	defer func() { err = errors.Join(err, v.restore()) }()
 
-	all := v.tests(1+2*len(PruneShares)+2*len(RoundBits))*x.set.Test.Len() + len(x.studied())
+	all := v.tests(studyLevels)*x.set.Test.Len() + len(x.studied())
 	done := 0
 	v.each = func(n int) {
 		done += n
@@ -93,6 +93,18 @@ func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(
 	}
 	s.Seconds = time.Since(begin).Seconds()
 	return s, err
+}
+
+// studyLevels is how many networks a study tests, with the one that was trained.
+var studyLevels = 1 + 2*len(PruneShares) + 2*len(RoundBits)
+
+// studyPasses is about how many passes over the test images a study takes.
+func (x *Session) studyPasses() float64 {
+	images := len(x.studied())
+	if len(x.normVars()) > 0 {
+		images += studyLevels * (min(CalibrationImages, x.seen()) + x.set.Test.Len())
+	}
+	return float64(studyLevels-1) + float64(images)/float64(x.set.Test.Len())
 }
 
 // change tests the network at every level.
