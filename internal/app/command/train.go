@@ -174,7 +174,7 @@ together become 0, as in the study, and stay 0.
 After training, the weights are studied: how their sizes are spread, the accuracy with the smallest ones set to 0 and
 with all rounded to a few bits, with one scale per tensor and one per output channel, and the margins of the network
 and of its last layer. Each accuracy is also measured with the statistics of batch norm recomputed from 2,000 training
-images. That is 45 evaluations of the test images, and about as many training images as the run has in one epoch.`
+images. That is 45 evaluations of the test images, 23 passes over those 2,000, and one over the training images.`
 }
 
 // Resolve fills in what the network's recipe decides.
@@ -217,8 +217,8 @@ func (t *Train) Resolve() (Command, error) {
 func (t *Train) pruning() (train.Pruning, error) {
 	p := train.Pruning{To: t.PruneTo, From: 0.1, Until: 0.75}
 	if !(p.To >= 0 && p.To < 1) {
-		return p, settings.Errorf("prune_to", "--prune-to %v: want a share of the weights, at least 0 and below 1, such as 0.8",
-			p.To)
+		return p, settings.Errorf("prune_to", "--prune-to %v: want a share of the weights, at least 0 and below 1, such "+
+			"as 0.8", p.To)
 	}
 	if t.PruneDuring == "" {
 		return p, nil
@@ -228,8 +228,8 @@ func (t *Train) pruning() (train.Pruning, error) {
 	p.From, err = strconv.ParseFloat(from, 64)
 	p.Until, err2 = strconv.ParseFloat(until, 64)
 	if err != nil || err2 != nil || (train.Pruning{To: 0.5, From: p.From, Until: p.Until}).Check() != nil {
-		return p, settings.Errorf("prune_during", "--prune-during %s: want two shares of the run, the first below the second, "+
-			"such as 0.1-0.75", t.PruneDuring)
+		return p, settings.Errorf("prune_during", "--prune-during %s: want two shares of the run, the first below the "+
+			"second, such as 0.1-0.75", t.PruneDuring)
 	}
 	return p, nil
 }

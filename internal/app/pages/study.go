@@ -146,15 +146,23 @@ func SpreadTable(rows []Studied) render.Table {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
 			num(4, func(s train.Study) float64 { return s.All.Max }),
 			num(4, func(s train.Study) float64 { return s.All.Median }),
-			num(4, func(s train.Study) float64 { return s.All.MaxOverMedian() }),
+			num(4, func(s train.Study) float64 { return maxOverMedian(s.All) }),
 			share(func(s train.Study) float64 { return s.All.Below[0] }),
 			share(func(s train.Study) float64 { return s.All.Below[1] }),
-			num(4, func(s train.Study) float64 { return s.Scaled.MaxOverMedian() }),
+			num(4, func(s train.Study) float64 { return maxOverMedian(s.Scaled) }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[2] }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
 			render.Number(r.Mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
 	}
 	return t
+}
+
+// maxOverMedian is NaN if half the weights are 0.
+func maxOverMedian(s train.Spread) float64 {
+	if s.Median == 0 {
+		return math.NaN()
+	}
+	return s.MaxOverMedian()
 }
 
 // histogramTable has the bins of all rows.
@@ -394,7 +402,7 @@ func addLayers(d *render.Document, s train.Study) {
 		"below RMS/10, %", "effective sparsity"}}
 	for _, l := range s.Layers {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", l.Name), render.Text("%d", l.Count), render.Short(l.Max, 4),
-			render.Short(l.Median, 4), render.Short(l.MaxOverMedian(), 4), render.Short(l.RMS, 4),
+			render.Short(l.Median, 4), render.Short(maxOverMedian(l.Spread), 4), render.Short(l.RMS, 4),
 			render.Number(100*l.Below[2], 2), render.Number(100*l.Below[3], 2), render.Number(l.Sparsity, 3)})
 	}
 	d.AddTables(render.Named{Name: "layers", Table: t})
