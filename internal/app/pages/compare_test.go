@@ -381,7 +381,7 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 		`<th scope="row">p = 3</th><td>90.00</td><td>25.00</td>`, "8 bits",
 		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "skipped: n2.", "Rounded: a scale per channel",
 		`>n4</th><td>90.00</td><td>88.00</td>`,
-		`>n4, statistics recomputed</th><td>90.00</td><td>85.00</td>`,
+		`Rounded: a scale per channel, statistics recomputed`, `>n4</th><td>–</td><td>85.00</td>`,
 		"The same with the batch-norm statistics recomputed"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)

@@ -251,8 +251,12 @@ func Levels(rows []Studied) (figs []LevelFigure, tables []render.Named) {
 		}
 	}
 	for _, s := range levelSeriesAll {
-		if t := s.table(rows); len(t.Rows) > 0 {
+		if t := s.table(rows, known); len(t.Rows) > 0 {
 			tables = append(tables, render.Named{Name: s.name, Table: t})
+		}
+		if t := s.table(rows, recalibrated); len(t.Rows) > 0 {
+			t.Title += recomputed
+			tables = append(tables, render.Named{Name: s.name + "_recomputed", Table: t})
 		}
 	}
 	return figs, tables
@@ -289,33 +293,28 @@ func levelPanels(rows []Studied, bits bool, value func(train.Level) *float64) (o
 	return out
 }
 
-// table has a row for each, and one more if the statistics were recomputed.
-func (s levelSeries) table(rows []Studied) render.Table {
+// table has a row for each that has the accuracies.
+func (s levelSeries) table(rows []Studied, value func(train.Level) *float64) render.Table {
 	t := render.Table{Title: s.title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
 	for _, r := range rows {
-		for k, value := range []func(train.Level) *float64{known, recalibrated} {
-			at, acc := r.levels(s.of, value)
-			if len(at) == 0 {
-				continue
-			}
-			if s.bits { // the levels lack the network as it is
-				at = append([]float64{0}, at...)
-				acc = append([]float64{100 * r.Mean(func(s train.Study) float64 {
-					if k == 1 && s.Recalibrated != nil {
-						return *s.Recalibrated
-					}
-					return s.Accuracy
-				})}, acc...)
-			}
-			row := []render.Cell{render.Text("%s", r.Name+[]string{"", recomputed}[k])}
-			for i := range at {
-				if len(t.Header) <= i+1 {
-					t.Header = append(t.Header, s.header(at[i]))
-				}
-				row = append(row, render.Number(acc[i], 2))
-			}
-			t.Rows = append(t.Rows, row)
+		at, acc := r.levels(s.of, value)
+		if len(at) == 0 {
+			continue
 		}
+		if s.bits { // the levels lack the network as it is
+			at = append([]float64{0}, at...)
+			acc = append([]float64{100 * r.Mean(func(t train.Study) float64 {
+				return share(value(train.Level{Accuracy: t.Accuracy, Recalibrated: t.Recalibrated}))
+			})}, acc...)
+		}
+		row := []render.Cell{render.Text("%s", r.Name)}
+		for i := range at {
+			if len(t.Header) <= i+1 {
+				t.Header = append(t.Header, s.header(at[i]))
+			}
+			row = append(row, render.Number(acc[i], 2))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
