@@ -194,8 +194,8 @@ func TestARunsLevelsAreKeptWithItsHistogram(t *testing.T) {
 	for text, want := range map[string]*Levels{string(study): l, older: {Accuracy: 0.5,
 		PrunedEach: []train.Level{{At: 0, Accuracy: 0.5}}, Rounded: []train.Level{{At: 8, Accuracy: 0.4}}},
 		"": nil, "{": nil, `{"accuracy": 7}`: nil} {
-		dir := folderOf(t, filepath.Join(t.TempDir(), "run"), runlog.Info{Command: "train", Settings: trained(t, nil)}, aResult,
-			nil, false)
+		info := runlog.Info{Command: "train", Settings: trained(t, nil)}
+		dir := folderOf(t, filepath.Join(t.TempDir(), "run"), info, aResult, nil, false)
 		if err := os.WriteFile(filepath.Join(dir, "weights.safetensors"), weights.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,8 @@ func TestARunsLevelsAreKeptWithItsHistogram(t *testing.T) {
 			}
 		}
 		runs, skipped := Folder(dir, "test")
-		if len(runs) != 1 || runs[0].Weights == nil || runs[0].Note != "" || !reflect.DeepEqual(runs[0].Weights.Levels, want) {
+		if len(runs) != 1 || runs[0].Weights == nil || runs[0].Note != "" ||
+			!reflect.DeepEqual(runs[0].Weights.Levels, want) {
 			t.Fatalf("%s: %+v, %v", text, runs, skipped)
 		}
 		path := filepath.Join(t.TempDir(), "r.csv")
