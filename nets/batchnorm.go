@@ -59,12 +59,15 @@ func activate(x *Node, top float64) *Node {
 }
 
 // normLayer is a layer of batch normalisation.
-type normLayer struct{ weight, bias, runningMean, runningVar *model.Variable }
+type normLayer struct {
+	weight, bias, runningMean, runningVar *model.Variable
+	rate                                  *Node // see Builder
+}
 
 func (b *Builder) normLayer(name string, c int) normLayer {
 	b = b.In(name)
 	return normLayer{b.Variable("weight", c), b.Variable("bias", c), b.Variable("running_mean", c).SetTrainable(false),
-		b.Variable("running_var", c).SetTrainable(false)}
+		b.Variable("running_var", c).SetTrainable(false), b.rate}
 }
 
 // shift is what sums of x are taken from: the running mean, so that their difference does not cancel.
@@ -77,6 +80,12 @@ func (n normLayer) statistics(x, mean, square *Node) (variance *Node) {
 
 	count := float64(x.Shape().Size() / channels(x))
 	unbiased := MulScalar(variance, count/max(count-1, 1))
+	if n.rate != nil {
+		rate := to(mean.DType(), n.rate)
+		n.runningMean.SetNodeValue(Add(n.shift(x), Mul(mean, rate)))
+		n.runningVar.SetNodeValue(Add(Mul(n.runningVar.NodeValue(x), OneMinus(rate)), Mul(unbiased, rate)))
+		return variance
+	}
 	n.runningMean.SetNodeValue(StopGradient(Add(n.shift(x), MulScalar(mean, normMomentum))))
 	n.runningVar.SetNodeValue(StopGradient(
 		Add(MulScalar(n.runningVar.NodeValue(x), 1-normMomentum), MulScalar(unbiased, normMomentum))))

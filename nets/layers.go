@@ -17,6 +17,7 @@ type Builder struct {
 	narrow   dtypes.DType // of activations
 	wide     dtypes.DType // of weights, statistics and sums
 	training bool
+	rate     *Node  // how far the running statistics of batch norm move; nil: by normMomentum
 	features **Node // where head leaves what the last layer sees, if anywhere
 	draw     Draw
 	dropout  float64         // before the last layer, in training

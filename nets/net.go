@@ -143,6 +143,15 @@ func (n Net) Logits(scope *model.Scope, images *Node, classes int, training bool
 	return n.build(n.builder(scope, images, training), images, classes)
 }
 
+// Calibrate builds the forward pass of training without dropout: batch norm uses the statistics of the batch, and the
+// running ones move by the share rate, a scalar, towards them. With the rates 1, 1/2, 1/3, … batch after batch they
+// become the means over the batches, whatever they were before.
+func (n Net) Calibrate(scope *model.Scope, images *Node, classes int, rate *Node) {
+	b := n.builder(scope, images, true)
+	b.rate, b.dropout = rate, 0
+	n.build(b, images, classes)
+}
+
 // Features is Logits without training, and beside the logits what the last layer makes them of: [batch, features].
 func (n Net) Features(scope *model.Scope, images *Node, classes int) (logits, features *Node) {
 	b := n.builder(scope, images, false)

@@ -393,6 +393,14 @@ func state(scope *model.Scope, v *model.Variable, name string) *model.Variable {
 	return stateOf(scope, v, name, v.Shape())
 }
 
+// Momentum is the running sum of a parameter's gradients, nil if the optimizer has no momentum.
+func (o *Optimizer) Momentum(scope *model.Scope, v *model.Variable) *model.Variable {
+	if o.momentum == 0 {
+		return nil
+	}
+	return state(scope, v, "momentum")
+}
+
 func stateOf(scope *model.Scope, v *model.Variable, name string, shape shapes.Shape) *model.Variable {
 	path := strings.ReplaceAll(strings.TrimPrefix(v.Path(), model.RootScopePath), model.ScopeSeparator, ".")
 	return scope.Store().RootScope().At(optimizer.Scope).At(Name).At("%s",

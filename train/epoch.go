@@ -69,6 +69,12 @@ func (x *Session) Start(r Plan) error {
 		if err := x.opt.Restart(x.store.RootScope(), r.Schedule); err != nil {
 			return err
 		}
+		if r.Prune.To > 0 && !x.settings.Prune {
+			return errors.New("the plan prunes, and the session does not: set Settings.Prune")
+		}
+		if err := x.unprune(); err != nil {
+			return err
+		}
 		if err := x.opt.MeasureUnits(x.modelScope()); err != nil {
 			return err
 		}
@@ -123,6 +129,9 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 			}
 			if _, err := step.Call(in.arguments()...); err != nil {
 				return fmt.Errorf("epoch %d, step %d of %d: %w", epoch+1, k+1, x.PerEpoch, err)
+			}
+			if err := x.prune(r, epoch*x.PerEpoch+k+1); err != nil {
+				return err
 			}
 			progress(k + 1)
 		}

@@ -33,6 +33,8 @@ type Geometry struct {
 	MarginLow    float64 `json:"margin_low"` // at LowMargin
 	MarginMedian float64 `json:"margin_median"`
 
+	Zeros *float64 `json:"zeros,omitempty"` // share of weights that are 0, of a session that prunes
+
 	Sizes *runlog.Sizes `json:"sizes,omitempty"` // of |w|; nil in the lines of older runs
 }
 
@@ -60,6 +62,10 @@ func (x *Session) Measure(ctx context.Context, p float64) (Score, Geometry, erro
 	}()
 	score, margins, err := x.evaluate(ctx, on, false, nil)
 	<-done
+	if x.settings.Prune {
+		share := zeros(layers)
+		g.Zeros = &share
+	}
 	if err != nil {
 		return score, g, err
 	}

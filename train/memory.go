@@ -115,9 +115,15 @@ func (x *Session) memoryAt(batch int, planner *Planner) (m Memory, err error) {
 		return m, err
 	}
 	height, width := x.sides(x.settings.Resolution.Test)
+	if x.pruner != nil && !m.Shared {
+		if g, err := x.pruner.Compile(shapes.Make(dtypes.Int32)); err == nil { // it is compiled already
+			bytes, _ := engine.Temporary(g.Executable())
+			m.Step += bytes
+		}
+	}
 	m.Evaluation, err = planner.Evaluation(x.test, height, width)
 	if !m.Shared {
-		m.Evaluation *= 2 // of the test pictures, and of the training pictures in the study
+		m.Evaluation *= 3 // of the test pictures; in the study of the training pictures, and for statistics of batch norm
 	}
 	return m, err
 }

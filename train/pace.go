@@ -42,9 +42,6 @@ const (
 	mostPaced  = 200
 )
 
-// studyLevels is how many evaluations of the test images a study has.
-var studyLevels = 2*len(PruneShares) + len(RoundBits)
-
 // Pace times a few steps of the run, at each of its resolutions, and a few batches of its evaluation. Steps that are
 // not compiled yet are compiled first, which is not counted. The weights change.
 func (x *Session) Pace(ctx context.Context, p Plan) (out Pace, err error) {
@@ -83,7 +80,7 @@ func (x *Session) Pace(ctx context.Context, p Plan) (out Pace, err error) {
 		measure(layers, x.start, p.P)
 		out.Evaluation, out.Finish = pass+time.Since(begin).Seconds(), 2*pass
 		if p.Study {
-			out.Finish += pass * (float64(studyLevels) + float64(len(x.studied()))/float64(x.set.Test.Len()))
+			out.Finish += pass * x.studyPasses()
 		}
 		return nil
 	})

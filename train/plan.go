@@ -16,6 +16,7 @@ type Plan struct {
 	HoldBack int            // training images to hold back, if that is more than the session does anyway
 	Schedule optim.Schedule // of the shape that Settings.Optimizer has, which is compiled
 	Init     *Init          // weights to start from; nil: drawn from the seed
+	Prune    Pruning        // needs Settings.Prune
 	Study    bool           // measure in the end what the weights allow
 	Check    bool           // train every epoch twice, to see whether the weights are the same bits
 
@@ -30,7 +31,7 @@ func (p Plan) check() error {
 	if p.Epochs < 1 {
 		return fmt.Errorf("%d epochs: want at least 1", p.Epochs)
 	}
-	return nil
+	return p.Prune.Check()
 }
 
 // Observer follows the progress of a run. It is called from the goroutine of the run.

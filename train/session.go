@@ -41,6 +41,7 @@ type Settings struct {
 	Smoothing  float64    // of labels: this share of the target is spread over all classes
 	Resolution Resolution // of packed sets
 	Stream     bool       // read a packed set from its file as it is needed; else it is put on the engine whole
+	Prune      bool       // runs may prune: see Plan.Prune. The step then reads a mask for each weight
 	Validate   int        // hold so many training images of a run back, chosen by its seed, and test on them
 
 	// Loading is called now and then while a packed set is put on the engine. Its error ends that. It may be nil.
@@ -60,6 +61,8 @@ type Session struct {
 	valid    *model.Exec // of training images that are held back; compiled when first needed, as are the next
 	shifted  *model.Exec // of test images, shifted ones too
 	features *model.Exec // of the training images
+	moments  *model.Exec // of batch norm, on the training images
+	pruner   *model.Exec // nil without Settings.Prune
 	engine   *engine.Engine
 	dtype    dtypes.DType
 	start    []Layer   // the weights that the run began with; nil: not known
@@ -133,6 +136,11 @@ func New(e *engine.Engine, set *images.Set, s Settings) (*Session, error) {
 		}
 		if x.eval, err = x.evaluation(testPart, false); err != nil {
 			return err
+		}
+		if s.Prune {
+			if err := x.compilePruner(); err != nil {
+				return err
+			}
 		}
 		x.Params = nets.Count(x.modelScope())
 		return nil
@@ -249,6 +257,9 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph, slots *Node, side int)
 	for i, d := range grads {
 		grads[i] = Where(sound, d, ZerosLike(d))
 	}
+	if x.settings.Prune {
+		x.maskGradients(scope, g, grads)
+	}
 	rate := optimizer.LearningRateVar(x.store.RootScope(), dtypes.Float32, optimizer.SGDDefaultLearningRate)
 	given := rate.NodeValue(g)
 	rate.SetNodeValue(Where(sound, given, ZerosLike(given)))
@@ -318,7 +329,8 @@ func (x *Session) trainBatch() int {
 
 // Close frees what the session holds on the engine.
 func (x *Session) Close() {
-	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.shifted, x.features) {
+	for _, e := range append(slices.Collect(maps.Values(x.step)), x.eval, x.valid, x.shifted, x.features, x.moments,
+		x.pruner) {
 		if e != nil {
 			e.Finalize()
 		}

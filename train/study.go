@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/bregman-ml/bregman/optim"
@@ -26,12 +25,16 @@ type Study struct {
 	Histogram       Histogram     `json:"histogram"`
 	ScaledHistogram Histogram     `json:"scaled_histogram"`
 
-	// Accuracies on the test images without any training after the change, and with the batch-norm statistics from
-	// before it.
-	Accuracy    float64 `json:"accuracy"`    // untouched
-	PrunedEach  []Level `json:"pruned_each"` // the smallest weights of each layer set to 0, the same share everywhere
-	PrunedAll   []Level `json:"pruned_all"`  // the smallest of all layers together
-	Rounded     []Level `json:"rounded"`     // symmetric, one scale per tensor
+	// Accuracies on the test images without any training after the change. Pruned are the smallest weights of each layer,
+	// the same share everywhere, or the smallest of all layers together. Rounding is symmetric, with one scale per tensor
+	// or one per output channel of each tensor; studies of older versions have none of the latter.
+	Accuracy        float64  `json:"accuracy"` // untouched
+	Recalibrated    *float64 `json:"recalibrated,omitempty"`
+	PrunedEach      []Level  `json:"pruned_each"`
+	PrunedAll       []Level  `json:"pruned_all"`
+	Rounded         []Level  `json:"rounded"`
+	RoundedChannels []Level  `json:"rounded_channels,omitempty"`
+
 	Margins     Margins `json:"margins"`     // on the training images
 	Evaluations int     `json:"evaluations"` // of the test images: one for each changed network
 	Seconds     float64 `json:"seconds"`
@@ -46,7 +49,10 @@ type LayerSpread struct {
 // Level is the accuracy at a share of pruned weights, or a number of bits.
 type Level struct {
 	At       float64 `json:"at"`
-	Accuracy float64 `json:"accuracy"`
+	Accuracy float64 `json:"accuracy"` // with the batch-norm statistics from before the change
+	// Recalibrated is the accuracy with the batch-norm statistics of the changed network, of CalibrationImages training
+	// images. It is nil for a network without batch norm, and in studies of older versions.
+	Recalibrated *float64 `json:"recalibrated,omitempty"`
 }
 
 // Study measures the weights, tests the network with pruned and with rounded ones, restores them, and measures the
@@ -63,67 +69,82 @@ func (x *Session) Study(ctx context.Context, p, accuracy float64, progress func(
 		return s, err
 	}
 	sorted := s.measure(layers)
-	defer func() { err = errors.Join(err, x.SetWeights(layers)) }()
+	v, err := x.newVariants(layers)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, v.restore()) }()
 
-	images, levels := x.set.Test.Len(), 2*len(PruneShares)+len(RoundBits)
-	done, all := 0, levels*images+len(x.studied())
-	each := func(n int) {
+	all := v.tests(studyLevels)*x.set.Test.Len() + len(x.studied())
+	done := 0
+	v.each = func(n int) {
 		done += n
 		progress(pairsFrom * float64(done) / float64(all))
 	}
-	known := map[string]float64{hashOf(layers): accuracy}
-	level := func(to *[]Level, at float64, change func(k int, l Layer) []float32) error {
-		other := slices.Clone(layers)
-		for k, l := range layers {
-			other[k].Values = change(k, l)
-		}
-		hash := hashOf(other)
-		a, ok := known[hash]
-		if ok {
-			each(images)
-		} else {
-			if err := x.SetWeights(other); err != nil {
-				return err
-			}
-			s.Evaluations++
-			score, _, err := x.evaluate(ctx, x.testSample(), false, each)
-			// Changed weights may overflow; the accuracy says so.
-			if bad := (*Diverged)(nil); err != nil && !errors.As(err, &bad) {
-				return err
-			}
-			a, known[hash] = score.Accuracy, score.Accuracy
-		}
-		*to = append(*to, Level{at, a})
-		return nil
-	}
-	s.PrunedEach, s.PrunedAll = []Level{{0, s.Accuracy}}, []Level{{0, s.Accuracy}}
-	for _, share := range PruneShares {
-		err := level(&s.PrunedEach, share, func(k int, l Layer) []float32 {
-			return pruned(l.Values, prunedAt(sorted.layers[k], share))
-		})
-		if err != nil {
-			return s, err
-		}
-		limit := prunedAt(sorted.all, share)
-		err = level(&s.PrunedAll, share, func(_ int, l Layer) []float32 { return pruned(l.Values, limit) })
-		if err != nil {
-			return s, err
-		}
-	}
-	for _, bits := range RoundBits {
-		err := level(&s.Rounded, float64(bits), func(_ int, l Layer) []float32 { return rounded(l.Values, bits) })
-		if err != nil {
-			return s, err
-		}
-	}
-	if err := x.SetWeights(layers); err != nil {
+	if err := s.change(ctx, v, sorted); err != nil {
 		return s, err
 	}
-	if s.Margins, err = x.margins(ctx, p, layers, each); err == nil {
+	s.Evaluations = v.evaluations
+	if err := v.restore(); err != nil {
+		return s, err
+	}
+	if s.Margins, err = x.margins(ctx, p, layers, v.each); err == nil {
 		progress(1)
 	}
 	s.Seconds = time.Since(begin).Seconds()
 	return s, err
+}
+
+// studyLevels is how many networks a study tests, with the one that was trained.
+var studyLevels = 1 + 2*len(PruneShares) + 2*len(RoundBits)
+
+// studyPasses is about how many passes over the test images a study takes.
+func (x *Session) studyPasses() float64 {
+	images := len(x.studied())
+	if len(x.normVars()) > 0 {
+		images += studyLevels * (min(CalibrationImages, x.seen()) + x.set.Test.Len())
+	}
+	return float64(studyLevels-1) + float64(images)/float64(x.set.Test.Len())
+}
+
+// change tests the network at every level.
+func (s *Study) change(ctx context.Context, v *variants, sorted sortedSizes) error {
+	untouched, err := v.untouched(ctx, s.Accuracy)
+	if err != nil {
+		return err
+	}
+	s.Recalibrated = untouched.Recalibrated
+	s.PrunedEach, s.PrunedAll = []Level{untouched}, []Level{untouched}
+	add := func(to *[]Level, at float64, change func(k int, l Layer) []float32) error {
+		level, err := v.test(ctx, at, change)
+		*to = append(*to, level)
+		return err
+	}
+	for _, share := range PruneShares {
+		err := add(&s.PrunedEach, share, func(k int, l Layer) []float32 {
+			return pruned(l.Values, prunedAt(sorted.layers[k], share))
+		})
+		if err != nil {
+			return err
+		}
+		limit := prunedAt(sorted.all, share)
+		err = add(&s.PrunedAll, share, func(_ int, l Layer) []float32 { return pruned(l.Values, limit) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, bits := range RoundBits {
+		at := float64(bits)
+		if err := add(&s.Rounded, at, func(_ int, l Layer) []float32 { return rounded(l.Values, 1, bits) }); err != nil {
+			return err
+		}
+		if err := add(&s.RoundedChannels, at, func(_ int, l Layer) []float32 {
+			return rounded(l.Values, l.Dims[len(l.Dims)-1], bits)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pairsFrom is the share of a study that comes before its pairs of classes are solved.

@@ -67,11 +67,11 @@ func TestPruningAndRoundingByHand(t *testing.T) {
 	// 3 bits: levels −3 … 3, steps of 0.5/3; 0.1 → 1, 0.3 → 2, −0.2 → −1.
 	s := 0.5 / 3
 	for i, want := range []float64{s, -0.5, 2 * s, -s} {
-		if got := rounded(w, 3)[i]; math.Abs(float64(got)-want) > 1e-7 {
+		if got := rounded(w, 1, 3)[i]; math.Abs(float64(got)-want) > 1e-7 {
 			t.Errorf("rounded %d: %v, want %v", i, got, want)
 		}
 	}
-	if got := rounded([]float32{0, 0}, 4); got[0] != 0 || got[1] != 0 {
+	if got := rounded([]float32{0, 0}, 1, 4); got[0] != 0 || got[1] != 0 {
 		t.Errorf("zeros became %v", got)
 	}
 	levels := map[float32]bool{}
@@ -80,7 +80,7 @@ func TestPruningAndRoundingByHand(t *testing.T) {
 	for i := range many {
 		many[i] = float32(rng.NormFloat64())
 	}
-	for _, v := range rounded(many, 4) {
+	for _, v := range rounded(many, 1, 4) {
 		levels[v] = true
 	}
 	if len(levels) < 13 || len(levels) > 15 { // the outermost may be empty on one side
@@ -113,8 +113,8 @@ func TestAStudyPutsTheWeightsBack(t *testing.T) {
 	if weights(t, x) != before {
 		t.Error("the study changed the weights")
 	}
-	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 17 ||
-		len(s.Rounded) != len(RoundBits) {
+	if s.Accuracy != score.Accuracy || s.PrunedAll[0].Accuracy != score.Accuracy || s.Evaluations != 45 ||
+		len(s.Rounded) != len(RoundBits) || len(s.RoundedChannels) != len(RoundBits) {
 		t.Errorf("accuracy %v against %v, %d evaluations", s.Accuracy, score.Accuracy, s.Evaluations)
 	}
 	if s.All.Count != 3*3*16+3*3*16*32+3*3*32*64+64*10 || len(s.Layers) != 4 || s.Layers[3].Name != "linear" ||
@@ -168,8 +168,9 @@ func TestAStudyTestsEachNetworkOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Evaluations != len(RoundBits) || end != 1 {
-		t.Errorf("%d evaluations, want the %d of rounded weights; progress ends at %v", s.Evaluations, len(RoundBits), end)
+	if want := 1 + 4*len(RoundBits); s.Evaluations != want || end != 1 {
+		t.Errorf("%d evaluations, want %d, of rounded weights and of other statistics; progress ends at %v", s.Evaluations,
+			want, end)
 	}
 	for _, l := range append(s.PrunedEach, s.PrunedAll...) {
 		if l.Accuracy != 0.125 {

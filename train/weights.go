@@ -183,20 +183,27 @@ func prunedAt(sizes []float32, share float64) float32 {
 	return sizes[k-1]
 }
 
-// rounded returns w in b bits, symmetric with one scale for the tensor: s·round(w/s), s = max|w|/(2^(b−1) − 1).
-func rounded(w []float32, bits int) []float32 {
-	var most float32
-	for _, v := range w {
-		most = max(most, v, -v)
+// rounded returns w in b bits, symmetric: s·round(w/s), s = max|w|/(2^(b−1) − 1), with a scale s for each of so many
+// channels, which are the last axis of w. With one channel that is one scale for the tensor.
+func rounded(w []float32, channels, bits int) []float32 {
+	most := make([]float32, channels)
+	for from := 0; from < len(w); from += channels {
+		for c, v := range w[from : from+channels] {
+			most[c] = max(most[c], v, -v)
+		}
 	}
 	levels := float64(int(1)<<(bits-1) - 1)
-	out := make([]float32, len(w))
-	if most == 0 {
-		return out
+	scale := make([]float64, channels)
+	for c, m := range most {
+		scale[c] = float64(m) / levels
 	}
-	s := float64(most) / levels
-	for i, v := range w {
-		out[i] = float32(s * math.RoundToEven(float64(v)/s))
+	out := make([]float32, len(w))
+	for from := 0; from < len(w); from += channels {
+		for c, v := range w[from : from+channels] {
+			if s := scale[c]; s > 0 {
+				out[from+c] = float32(s * math.RoundToEven(float64(v)/s))
+			}
+		}
 	}
 	return out
 }

@@ -66,6 +66,8 @@ var newKeys = map[string]bool{
 	"decades":          true, // reproduce linear: its settings for the plane, and its rates
 	"planes":           true,
 	"reading":          true,
+	"recalibrated":     true, // a study: accuracies with recomputed statistics of batch norm
+	"rounded_channels": true, // and with a scale per channel
 	"memory":           true, // doctor: how much there is, and what fits
 	"rates":            true,
 
@@ -75,13 +77,13 @@ var newKeys = map[string]bool{
 	"test": true, "test_log_loss": true, "test_auc": true, "test_r2": true, "test_rmse": true,
 }
 
-// renewed is about the regressions, which were run for fewer p and are run for all now, and about Figure 1 in numbers,
-// which has two models of the rate: its curves are in other files, too.
+// renewed is about the regressions, which were run for fewer p and are run for all now, about Figure 1 in numbers,
+// which has two models of the rate: its curves are in other files, too; and about the tests of a study, which are more.
 var (
 	// renewedParts are the elements of lists, or lines, that are not compared: by their experiment or name.
 	renewedParts = regexp.MustCompile(`^(regression|regression-moved)$`)
 	// renewedKeys have other values: only their keys are compared.
-	renewedKeys = map[string]bool{"$.regression": true, "$.sets": true}
+	renewedKeys = map[string]bool{"$.regression": true, "$.sets": true, "$.evaluations": true}
 	// renewedFiles have other rows.
 	renewedFiles = map[string]bool{
 		"reproduce-linear/regression.csv":       true,
@@ -91,9 +93,11 @@ var (
 )
 
 // newFiles are those that came after both sets: the largest margins of a path, for its page, the claims and rates of
-// reproduce linear, and what a fit says of features and classes.
+// reproduce linear, what a fit says of features and classes, and a study's levels with recomputed statistics or with a
+// scale per channel; its roundings have a figure of their own.
 var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)|` +
-	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)`)
+	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)|` +
+	`/figures/(cnn_)?rounding\.|/(tables|figures)/(cnn_)?(rounding_channels|\w+_recomputed)`)
 
 // newLines are lines of metrics that came after both sets: the descents for the rates.
 var newLines = regexp.MustCompile(`"experiment":"rates"`)

@@ -551,3 +551,69 @@ func TestAFullGPUSaysWhatHelps(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A run that prunes ends with its share of zeros, also if it was stopped in between, and with the same weights. The
+// setting is part of what a run is, and runs without it are what they were.
+func TestARunThatPrunesEndsWithItsShareOfZeros(t *testing.T) {
+	settled := tiny(t)
+	settled.PruneTo, settled.PruneDuring, settled.Momentum = 0.8, "0.1-0.75", 0.9
+	resolved, err := settled.Resolve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := *resolved.(*Train)
+	s.Runs = filepath.Join(t.TempDir(), "runs")
+	dir := broken(t, s)
+	var r TrainResult
+	if err := readJSON(filepath.Join(dir, filepath.FromSlash(ResultFile)), &r); err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(r.Zeros-0.8) > 1e-3 {
+		t.Errorf("%v of the weights are 0", r.Zeros)
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil || strings.Count(string(lines), `"zeros":`) != s.Epochs {
+		t.Errorf("%v\n%s", err, lines)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "weights.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := filepath.Join(dir, "checkpoints", fmt.Sprintf("epoch-%05d.safetensors", s.Epochs))
+	if err := errors.Join(os.Remove(newest), os.Remove(filepath.Join(dir, "weights.safetensors"))); err != nil {
+		t.Fatal(err)
+	}
+	again := tiny(t)
+	again.Resume = dir
+	if _, err := do(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "weights.safetensors")); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the resumed run ends with other weights, %v", err)
+	}
+
+	plain := tiny(t)
+	if id := settings.Identity(&plain); id["prune_to"] != "" || id["prune_during"] != "" {
+		t.Errorf("a run that does not prune has %v", id)
+	}
+	if id := settings.Identity(&s); id["prune_to"] != "0.8" || id["prune_during"] != "" {
+		t.Errorf("%v: want the share, and no default", id)
+	}
+	if settings.Graph(&s) == settings.Graph(&plain) {
+		t.Error("a run that prunes shares a compiled step with one that does not")
+	}
+	for during, ok := range map[string]bool{"": true, "0-1": true, "0.2-0.2": false, "0.2": false, "-0.1-0.5": false,
+		"0-2": false, "a-b": false} {
+		one := s
+		if one.PruneDuring = during; (one.Check() == nil) != ok {
+			t.Errorf("--prune-during %q: %v", during, one.Check())
+		}
+	}
+	for _, share := range []float64{-0.1, 1, math.NaN()} {
+		if one := s; true {
+			if one.PruneTo = share; one.Check() == nil {
+				t.Errorf("--prune-to %v is allowed", share)
+			}
+		}
+	}
+}

@@ -216,7 +216,7 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Plan {
 		every = saveEvery
 	}
 	return train.Plan{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init,
-		Study: !w.NoStudy, Check: w.CheckSteps, Fingerprint: w.fingerprint(), SaveEvery: every}
+		Prune: must(w.pruning()), Study: !w.NoStudy, Check: w.CheckSteps, Fingerprint: w.fingerprint(), SaveEvery: every}
 }
 
 // saveEvery is how much work a killed run may lose, beside the epoch that runs.
@@ -227,7 +227,7 @@ func (w *Trainer) fingerprint() map[string]string {
 	out := map[string]string{"data_hash": w.set.Hash}
 	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay",
 		"adaptive", "nesterov", "no_augment", "flips", "unit", "validate", "resolution", "test_resolution",
-		"label_smoothing", "dropout", "blur_pool"} {
+		"label_smoothing", "dropout", "blur_pool", "prune_to", "prune_during"} {
 		out[key] = settings.Get(w.Train, key)
 	}
 	return out
@@ -400,6 +400,9 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	if v := last.Validation; v != nil {
 		r.ValidationLoss, r.ValidationAccuracy = &v.Loss, &v.Accuracy
 	}
+	if last.Zeros != nil {
+		r.Zeros = *last.Zeros
+	}
 	if out.Study != nil {
 		if err := w.store(run, StudyFile, out.Study); err != nil {
 			return err
@@ -448,6 +451,9 @@ func (b *trainBars) Epoch(r train.Record) {
 		score, on := r.Curve()
 		b.note = fmt.Sprintf("loss %.3f, %s %.2f %%, %s img/s%s", r.Epoch.Loss, on, 100*score.Accuracy,
 			render.Thousands(int(r.Rate)), limited(r))
+		if r.Zeros != nil {
+			b.note += fmt.Sprintf(", %.1f %% zeros", 100**r.Zeros)
+		}
 	}
 }
 

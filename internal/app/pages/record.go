@@ -130,6 +130,7 @@ func (r *Report) recordedRuns() (command.Result, error) {
 	if err := p.weights(doc); err != nil {
 		return nil, err
 	}
+	p.levels(doc)
 	if tables.err != nil {
 		return nil, tables.err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/internal/app/record"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // recordedRow is a row of a run with this p, seed and test accuracy; more settings come in pairs.
@@ -41,6 +42,12 @@ func resultsFile(t *testing.T, rows ...record.Row) string {
 			runs[0].Weights = &record.Weights{Kernels: h, Scaled: h}
 		}
 	}
+	return appended(t, path, runs...)
+}
+
+// appended is the file with these runs.
+func appended(t *testing.T, path string, runs ...record.Run) string {
+	t.Helper()
 	if _, err := record.Append(path, runs...); err != nil {
 		t.Fatal(err)
 	}
@@ -134,5 +141,41 @@ func TestReportsOfResultsRefuseWhatIsNone(t *testing.T) {
 		if err := perform(t, r, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
+	}
+}
+
+// Levels are means over the seeds that have them: of a row from before them there is nothing, and of a network without
+// batch norm no recomputed statistics.
+func TestLevelsOfResultsAreMeansOverTheSeeds(t *testing.T) {
+	h := record.Histogram{Count: 6, Max: 1, Median: 0.1, RMS: 0.2, From: -1, Counts: []int{3, 2, 1}}
+	run := func(name, p, seed string, levels *record.Levels) record.Run {
+		return record.Run{Row: recordedRow(name, p, seed, 0.9),
+			Weights: &record.Weights{Kernels: h, Scaled: h, Levels: levels}}
+	}
+	studied := func(accuracy, again float64) *record.Levels {
+		l := train.Level{At: 4, Accuracy: accuracy}
+		if again > 0 {
+			l.Recalibrated = &again
+		}
+		return &record.Levels{Accuracy: 0.9, Rounded: []train.Level{{At: 8, Accuracy: 0.9}, l}}
+	}
+	dir := t.TempDir()
+	path := appended(t, filepath.Join(dir, "r.csv"), run("a", "3", "1", studied(0.60, 0.80)),
+		run("b", "3", "2", studied(0.62, 0.84)), run("c", "3", "3", studied(0.67, 0.85)), run("d", "3", "4", nil),
+		run("e", "2", "1", studied(0.5, 0)))
+	r := &Report{Runs: []string{path}, Results: true, Out: filepath.Join(dir, "r.html"), Tables: filepath.Join(dir, "t")}
+	if err := perform(t, r, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	// The mean of 60, 62, 67 is 63 with the error √(13/3) = 2.08, that of 80, 84, 85 is 83 with √(7/3) = 1.53.
+	for file, want := range map[string]string{"rounding.md": "63.00 ± 2.08", "rounding.tex": "83.00",
+		"rounding.csv": "\"p 3, statistics recomputed\",3,,83"} {
+		data, err := os.ReadFile(filepath.Join(dir, "t", file))
+		if err != nil || !strings.Contains(string(data), want) || strings.Count(string(data), "recomputed") != 1 {
+			t.Errorf("%s lacks %q: %s, %v", file, want, data, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "t", "pruning.csv")); err == nil {
+		t.Error("a table of levels that no run has")
 	}
 }

@@ -499,12 +499,14 @@ func (p *Page) pruning(all []studied) error {
 	rows := p.rows(alike)
 	figs, tables := Levels(rows)
 	for _, f := range figs {
-		for k := range f.Series {
-			f.Series[k].Name = plain(f.Series[k].Name)
+		for _, panel := range f.Panels {
+			for k := range panel.Series {
+				panel.Series[k].Name = plain(panel.Series[k].Name)
+			}
 		}
-	}
-	if err := p.AddFigure("pruning", LevelsCaption, figs...); err != nil {
-		return err
+		if err := p.AddFigure(f.Name, f.Caption, f.Panels...); err != nil {
+			return err
+		}
 	}
 	p.AddTables(tables...)
 	return nil

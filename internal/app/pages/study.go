@@ -65,12 +65,13 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 
 	d.Section(of + "Pruning and rounding")
 	d.Say("Test accuracy with the smallest weights set to 0, the same share of each layer or of all layers together, " +
-		"and with all weights rounded: symmetric, one scale per " +
-		"tensor, s·round(w/s) with s = max|w|/(2^(bits−1) − 1). Nothing is trained after the change, and batch norm " +
-		"keeps its statistics.")
-	figs, tables := Levels(rows)
-	if err := d.AddFigure(prefix+"pruning", LevelsCaption, figs...); err != nil {
-		return err
+		"and with all weights rounded: symmetric, s·round(w/s) with s = max|w|/(2^(bits−1) − 1), one scale s per tensor or " +
+		"one per output channel of each tensor. Nothing is trained after the change.")
+	levels, tables := Levels(rows)
+	for _, f := range levels {
+		if err := d.AddFigure(prefix+f.Name, f.Caption, f.Panels...); err != nil {
+			return err
+		}
 	}
 	for k := range tables {
 		tables[k].Name = prefix + tables[k].Name
@@ -145,15 +146,23 @@ func SpreadTable(rows []Studied) render.Table {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
 			num(4, func(s train.Study) float64 { return s.All.Max }),
 			num(4, func(s train.Study) float64 { return s.All.Median }),
-			num(4, func(s train.Study) float64 { return s.All.MaxOverMedian() }),
+			num(4, func(s train.Study) float64 { return maxOverMedian(s.All) }),
 			share(func(s train.Study) float64 { return s.All.Below[0] }),
 			share(func(s train.Study) float64 { return s.All.Below[1] }),
-			num(4, func(s train.Study) float64 { return s.Scaled.MaxOverMedian() }),
+			num(4, func(s train.Study) float64 { return maxOverMedian(s.Scaled) }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[2] }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
 			render.Number(r.Mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
 	}
 	return t
+}
+
+// maxOverMedian is NaN if half the weights are 0.
+func maxOverMedian(s train.Spread) float64 {
+	if s.Median == 0 {
+		return math.NaN()
+	}
+	return s.MaxOverMedian()
 }
 
 // histogramTable has the bins of all rows.
@@ -174,86 +183,151 @@ func histogramTable(rows []Studied) render.Table {
 	return t
 }
 
-func eachLayer(s train.Study) []train.Level { return s.PrunedEach }
-func allLayers(s train.Study) []train.Level { return s.PrunedAll }
+// levelSeries is a way to change the weights, by levels.
+type levelSeries struct {
+	name, title string // of its table, and of its panel
+	of          func(train.Study) []train.Level
+	bits        bool // levels are bits, not shares
+}
 
-func roundings(s train.Study) []train.Level { return s.Rounded }
+var levelSeriesAll = []levelSeries{
+	{"pruning", "Pruned: the same share of each layer", func(s train.Study) []train.Level { return s.PrunedEach }, false},
+	{"pruning_all", "Pruned: of all layers together", func(s train.Study) []train.Level { return s.PrunedAll }, false},
+	{"rounding", "Rounded: a scale per tensor", func(s train.Study) []train.Level { return s.Rounded }, true},
+	{"rounding_channels", "Rounded: a scale per channel", func(s train.Study) []train.Level { return s.RoundedChannels },
+		true},
+}
 
-// levels are the mean accuracies, in percent.
-func (s Studied) levels(of func(train.Study) []train.Level) (at, accuracy []float64) {
+// known is an accuracy with the batch-norm statistics from before the change, and recalibrated one with those of the
+// changed network.
+func known(l train.Level) *float64        { return &l.Accuracy }
+func recalibrated(l train.Level) *float64 { return l.Recalibrated }
+
+// recomputed follows the name of a row or curve.
+const recomputed = ", statistics recomputed"
+
+// levels are the mean accuracies, in percent; none if a trial lacks one.
+func (s Studied) levels(of func(train.Study) []train.Level, value func(train.Level) *float64) (at, accuracy []float64) {
 	for k, l := range of(s.Trials[0]) {
+		for _, t := range s.Trials {
+			if levels := of(t); len(levels) != len(of(s.Trials[0])) || levels[k].At != l.At || value(levels[k]) == nil {
+				return nil, nil
+			}
+		}
 		at = append(at, l.At)
-		accuracy = append(accuracy, 100*s.Mean(func(t train.Study) float64 { return of(t)[k].Accuracy }))
+		accuracy = append(accuracy, 100*s.Mean(func(t train.Study) float64 { return *value(of(t)[k]) }))
 	}
 	return at, accuracy
 }
 
-// LevelsCaption goes with the figures of Levels.
-const LevelsCaption = "Test accuracy after magnitude pruning and after rounding."
-
-// Levels are the figures and tables of pruning and rounding.
-func Levels(rows []Studied) ([]render.Figure, []render.Named) {
-	return levelFigures(rows), []render.Named{
-		{Name: "pruning", Table: prunedTable("Pruned: the same share of each layer", rows, eachLayer)},
-		{Name: "pruning_all", Table: prunedTable("Pruned: of all layers together", rows, allLayers)},
-		{Name: "rounding", Table: roundedTable(rows)}}
+// LevelFigure is panels side by side.
+type LevelFigure struct {
+	Name, Caption string
+	Panels        []render.Figure
 }
 
-func levelFigures(rows []Studied) []render.Figure {
-	figs := []render.Figure{
-		{Title: "Pruned: the same share of each layer", X: "% of the weights set to 0", Y: "test accuracy, %"},
-		{Title: "Pruned: of all layers together", X: "% of the weights set to 0", Y: "test accuracy, %"},
-		{Title: "Rounded", X: "bits", Y: "test accuracy, %"}}
-	for k := range figs {
-		figs[k].Min[1], figs[k].Max[1] = 0, 100
+// Levels are the figures and tables of pruning and rounding. One network is drawn with both statistics of batch norm;
+// several have figures of their own for the recomputed ones.
+func Levels(rows []Studied) (figs []LevelFigure, tables []render.Named) {
+	const again = " with the batch-norm statistics recomputed after the change, from %s training images."
+	images := render.Thousands(train.CalibrationImages)
+	for _, f := range []LevelFigure{
+		{"pruning", "Test accuracy after magnitude pruning.", levelPanels(rows, false, known)},
+		{"rounding", "Test accuracy after rounding.", levelPanels(rows, true, known)},
+	} {
+		second := levelPanels(rows, f.Name == "rounding", recalibrated)
+		if len(rows) == 1 && len(second) == len(f.Panels) {
+			f.Caption += fmt.Sprintf(" Dashed:"+again, images)
+			for k := range second {
+				second[k].Series[0].Style = render.Dashed
+				second[k].Series[0].Name += recomputed
+				f.Panels[k].Series = append(f.Panels[k].Series, second[k].Series...)
+			}
+			second = nil
+		}
+		figs = append(figs, f)
+		if len(second) > 0 {
+			figs = append(figs, LevelFigure{f.Name + "_recomputed", "The same" + fmt.Sprintf(again, images), second})
+		}
 	}
-	for _, r := range rows {
-		for k, of := range []func(train.Study) []train.Level{eachLayer, allLayers, roundings} {
-			at, acc := r.levels(of)
-			if k < 2 {
+	for _, s := range levelSeriesAll {
+		if t := s.table(rows, known); len(t.Rows) > 0 {
+			tables = append(tables, render.Named{Name: s.name, Table: t})
+		}
+		if t := s.table(rows, recalibrated); len(t.Rows) > 0 {
+			t.Title += recomputed
+			tables = append(tables, render.Named{Name: s.name + "_recomputed", Table: t})
+		}
+	}
+	return figs, tables
+}
+
+// levelPanels are the panels of pruning or of rounding that have a curve.
+func levelPanels(rows []Studied, bits bool, value func(train.Level) *float64) (out []render.Figure) {
+	for _, s := range levelSeriesAll {
+		if s.bits != bits {
+			continue
+		}
+		f := render.Figure{Title: s.title, X: "bits", Y: "test accuracy, %"}
+		f.Min[1], f.Max[1] = 0, 100
+		if !s.bits {
+			f.X = "% of the weights set to 0"
+		}
+		for _, r := range rows {
+			at, acc := r.levels(s.of, value)
+			if len(at) == 0 {
+				continue
+			}
+			if !s.bits {
 				for i := range at {
 					at[i] *= 100
 				}
 			}
-			figs[k].Series = append(figs[k].Series, render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P),
+			f.Series = append(f.Series, render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P),
 				Style: r.Style})
 		}
+		if len(f.Series) > 0 {
+			out = append(out, f)
+		}
 	}
-	return figs
+	return out
 }
 
-func prunedTable(title string, rows []Studied, of func(train.Study) []train.Level) render.Table {
-	t := render.Table{Title: title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
-	for i, r := range rows {
-		at, acc := r.levels(of)
+// table has a row for each that has the accuracies.
+func (s levelSeries) table(rows []Studied, value func(train.Level) *float64) render.Table {
+	t := render.Table{Title: s.title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
+	for _, r := range rows {
+		at, acc := r.levels(s.of, value)
+		if len(at) == 0 {
+			continue
+		}
+		if s.bits { // the levels lack the network as it is
+			at = append([]float64{0}, at...)
+			acc = append([]float64{100 * r.Mean(func(t train.Study) float64 {
+				return share(value(train.Level{Accuracy: t.Accuracy, Recalibrated: t.Recalibrated}))
+			})}, acc...)
+		}
 		row := []render.Cell{render.Text("%s", r.Name)}
-		for k := range at {
-			if i == 0 {
-				t.Header = append(t.Header, fmt.Sprintf("%v %%", math.Round(1000*at[k])/10))
+		for i := range at {
+			if len(t.Header) <= i+1 {
+				t.Header = append(t.Header, s.header(at[i]))
 			}
-			row = append(row, render.Number(acc[k], 2))
+			row = append(row, render.Number(acc[i], 2))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func roundedTable(rows []Studied) render.Table {
-	t := render.Table{Title: "Rounded", Note: "Test accuracy in %; means over the trials.",
-		Header: []string{"", "float32"}}
-	for i, r := range rows {
-		at, acc := r.levels(roundings)
-		row := []render.Cell{render.Text("%s", r.Name),
-			render.Number(100*r.Mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
-		for k := range at {
-			if i == 0 {
-				t.Header = append(t.Header, fmt.Sprintf("%v bits", at[k]))
-			}
-			row = append(row, render.Number(acc[k], 2))
-		}
-		t.Rows = append(t.Rows, row)
+// header is that of the column of a level.
+func (s levelSeries) header(at float64) string {
+	switch {
+	case s.bits && at == 0:
+		return "float32"
+	case s.bits:
+		return fmt.Sprintf("%v bits", at)
 	}
-	return t
+	return fmt.Sprintf("%v %%", math.Round(1000*at)/10)
 }
 
 // marginTable has the quantiles of the output margins over ‖W‖ of the last layer, or over the product of all layers'
@@ -327,7 +401,7 @@ func addLayers(d *render.Document, s train.Study) {
 		"below RMS/10, %", "effective sparsity"}}
 	for _, l := range s.Layers {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", l.Name), render.Text("%d", l.Count), render.Short(l.Max, 4),
-			render.Short(l.Median, 4), render.Short(l.MaxOverMedian(), 4), render.Short(l.RMS, 4),
+			render.Short(l.Median, 4), render.Short(maxOverMedian(l.Spread), 4), render.Short(l.RMS, 4),
 			render.Number(100*l.Below[2], 2), render.Number(100*l.Below[3], 2), render.Number(l.Sparsity, 3)})
 	}
 	d.AddTables(render.Named{Name: "layers", Table: t})

@@ -45,6 +45,7 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 			enginesOf(info), t.Precision)},
 		{"recipe", recipe(&t, r)},
 		{"parameters", parameters(f)},
+		{"pruned while training", pruned(&t, r)},
 	} {
 		if row[1] != "" {
 			table.Rows = append(table.Rows, []render.Cell{render.Text("%s", row[0]), render.Text("%s", row[1])})
@@ -102,7 +103,8 @@ func recipe(t *command.Train, r command.TrainResult) string {
 		t.Schedule,
 		r.Seed)
 	// or not part of it
-	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study"}
+	said := []string{"model", "data", "p", "epochs", "batch", "lr", "schedule", "precision", "no_study", "prune_to",
+		"prune_during"}
 	if t.Momentum == 0 {
 		said = append(said, "momentum")
 	}
@@ -141,6 +143,15 @@ func limits(lines []train.Record) string {
 	}
 	return fmt.Sprintf("Pictures came from the file while the network trained. The speed was limited by %s; steps waited "+
 		"for pictures %.0f %% of the time.", strings.Join(parts, ", "), 100*waited)
+}
+
+// pruned says how many weights pruning has set to 0; "" if the run has none.
+func pruned(t *command.Train, r command.TrainResult) string {
+	if t.PruneTo == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f %% of the weights are 0; pruned over %s of the run", 100*r.Zeros,
+		cmp.Or(t.PruneDuring, "0.1-0.75"))
 }
 
 // validation is the accuracy on training images that were held back, if any were.
@@ -206,8 +217,21 @@ func addEpochs(d *render.Document, p float64, lines []train.Record) error {
 					column(render.Solid, "median", func(l train.Record) float64 { return l.MarginMedian }),
 					column(render.Dashed, "10 % quantile", func(l train.Record) float64 { return l.MarginLow })}})
 	}
+	if err == nil && lines[len(lines)-1].Zeros != nil {
+		err = d.AddFigure("zeros", "The share of the weights that are 0, by pruning while the network trains.",
+			render.Figure{Title: "Weights that are 0", X: "epoch", Y: "% of all", Series: []render.Series{
+				column(render.Solid, "", func(l train.Record) float64 { return 100 * share(l.Zeros) })}})
+	}
 	d.SaveTable("epochs", t)
 	return err
+}
+
+// share is NaN if it is not known.
+func share(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
+	}
+	return *v
 }
 
 // divergence is NaN if it is not known.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/bregman-ml/bregman/train"
 )
 
 // rowOf is a row of a run with these settings, which come in pairs.
@@ -30,7 +33,16 @@ func weightsOf(n int) *Weights {
 	for i := range sizes {
 		sizes[i] = float64(i+1) / float64(n)
 	}
-	return &Weights{newHistogram(sizes), newHistogram(sizes)}
+	return &Weights{Kernels: newHistogram(sizes), Scaled: newHistogram(sizes), Levels: someLevels()}
+}
+
+// someLevels are those of a study, some of them recalibrated.
+func someLevels() *Levels {
+	again := 0.7
+	return &Levels{Accuracy: 0.8, Recalibrated: &again, PrunedEach: []train.Level{{At: 0, Accuracy: 0.8},
+		{At: 0.5, Accuracy: 0.25, Recalibrated: &again}}, PrunedAll: []train.Level{{At: 0.98, Accuracy: 0.1}},
+		Rounded: []train.Level{{At: 3, Accuracy: 0.5}}, RoundedChannels: []train.Level{{At: 3, Accuracy: 0.6,
+			Recalibrated: &again}}}
 }
 
 // text is a file of rows.
@@ -152,7 +164,8 @@ func TestARunIsAddedOnce(t *testing.T) {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
 	weights, err := ReadWeights(path, append(rows, rowOf("none")))
-	if err != nil || weights[0] == nil || weights[3] == nil || weights[4] != nil || weights[0].Kernels.Count != 100 {
+	if err != nil || weights[0] == nil || weights[3] == nil || weights[4] != nil ||
+		!reflect.DeepEqual(weights[0], weightsOf(100)) {
 		t.Errorf("%v, %v", weights, err)
 	}
 	if _, err := Append(path, Run{Row: rowOf("f", "data", "a\r\nb")}); err == nil ||
@@ -223,6 +236,45 @@ func TestTheIdentityIsThatOfEverythingButTheSeedInAGroup(t *testing.T) {
 	}
 }
 
+// Lines from before the levels have none, and are valid; levels that no study has are refused with their line.
+func TestLevelsOfAWeightsFileAreChecked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.csv")
+	row := rowOf("a")
+	if _, err := Append(path, Run{Row: row, Weights: weightsOf(9)}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(WeightsPath(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := string(data[bytes.Index(data, []byte(`,"levels"`)):])
+	for _, c := range []struct {
+		line, want string
+		levels     *Levels
+	}{
+		{string(data), "", someLevels()},
+		{strings.Replace(string(data), levels, "}\n", 1), "", nil},
+		{strings.Replace(string(data), `"accuracy":0.25`, `"accuracy":1.25`, 1), "r-weights.jsonl:1: ", nil},
+		{strings.Replace(string(data), `"recalibrated":0.7`, `"recalibrated":-1`, 1), "r-weights.jsonl:1: ", nil},
+		{strings.Replace(string(data), `"at":0.98`, `"at":98`, 1), "98 is neither a share", nil},
+		{strings.Replace(string(data), `"at":3`, `"at":0.3`, 1), "0.3 is neither a share", nil},
+	} {
+		if err := os.WriteFile(WeightsPath(path), []byte(c.line), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadWeights(path, []Row{row})
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got[0].Levels, c.levels) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}
+
 // FuzzRead: what is read can be written and read back, and what cannot is refused in one line that names the file.
 func FuzzRead(f *testing.F) {
 	bad := rowOf("b", "p", "1.1", "unit", "init")
@@ -269,6 +321,14 @@ func FuzzWeights(f *testing.F) {
 		for _, w := range all {
 			if w.Kernels.Below < 0 || len(w.Scaled.Counts) > bins || math.IsInf(w.Kernels.Edge(bins), 0) {
 				t.Errorf("%+v", w)
+			}
+			if l := w.Levels; l != nil && (!(l.Accuracy >= 0 && l.Accuracy <= 1) || len(l.Rounded) > mostLevels) {
+				t.Errorf("%+v", l)
+			}
+			line, err := json.Marshal(w)
+			again := new(Weights)
+			if err != nil || json.Unmarshal(line, again) != nil || again.check() != nil {
+				t.Errorf("%s, %v", line, err)
 			}
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // plan is what a sweep's plan.json says of its runs.
@@ -24,6 +25,9 @@ type plan struct {
 		Identity
 	} `json:"runs"`
 }
+
+// maxStudy is more than the study of a network with a thousand layers takes.
+const maxStudy = 1 << 24
 
 // maxPlan is more than the plan of 200,000 runs takes.
 const maxPlan = 1 << 28
@@ -191,6 +195,12 @@ func ReadRun(dir string, known Known) (Run, error) {
 	if err == nil {
 		defer file.Close()
 		r.Weights, err = readWeights(file, st.Size())
+	}
+	var study train.Study
+	if err == nil && f.ReadJSON(command.StudyFile, maxStudy, &study) == nil {
+		if levels := newLevels(&study); levels.check() == nil {
+			r.Weights.Levels = levels
+		}
 	}
 	if err != nil {
 		r.Note = fmt.Sprintf("%s: no histogram: weights.safetensors: %v", dir, err) // the row is worth more

@@ -1,17 +1,21 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // trained are the settings of a run as its run.json has them: the precision is what auto stands for.
@@ -169,5 +173,49 @@ func TestTheTrialsOfASweepHaveTheIdentitiesOfItsPlan(t *testing.T) {
 	alone, skipped := Folder(trial(0), "test")
 	if len(alone) != 1 || alone[0].Identity.ID() != specs[0].ID || alone[0].Results != 2 {
 		t.Errorf("%+v, %v", alone, skipped)
+	}
+}
+
+// The levels of a study go into the file of weights, from the run folder that a sweep or a person has. Without a study,
+// or with one that is torn, there is a histogram all the same.
+func TestARunsLevelsAreKeptWithItsHistogram(t *testing.T) {
+	var weights bytes.Buffer
+	if err := safetensors.Encode(&weights, safetensors.File{Tensors: []safetensors.Tensor{
+		safetensors.FromFloat32s("conv1.weight", []int{1, 1, 1, 2}, []float32{3, -4})}}); err != nil {
+		t.Fatal(err)
+	}
+	l := someLevels()
+	study, err := json.Marshal(train.Study{Accuracy: l.Accuracy, Recalibrated: l.Recalibrated, PrunedEach: l.PrunedEach,
+		PrunedAll: l.PrunedAll, Rounded: l.Rounded, RoundedChannels: l.RoundedChannels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := `{"accuracy": 0.5, "pruned_each": [{"at": 0, "accuracy": 0.5}], "rounded": [{"at": 8, "accuracy": 0.4}]}`
+	for text, want := range map[string]*Levels{string(study): l, older: {Accuracy: 0.5,
+		PrunedEach: []train.Level{{At: 0, Accuracy: 0.5}}, Rounded: []train.Level{{At: 8, Accuracy: 0.4}}},
+		"": nil, "{": nil, `{"accuracy": 7}`: nil} {
+		info := runlog.Info{Command: "train", Settings: trained(t, nil)}
+		dir := folderOf(t, filepath.Join(t.TempDir(), "run"), info, aResult, nil, false)
+		if err := os.WriteFile(filepath.Join(dir, "weights.safetensors"), weights.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if text != "" {
+			if err := os.WriteFile(filepath.Join(dir, "tables", "study.json"), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runs, skipped := Folder(dir, "test")
+		if len(runs) != 1 || runs[0].Weights == nil || runs[0].Note != "" ||
+			!reflect.DeepEqual(runs[0].Weights.Levels, want) {
+			t.Fatalf("%s: %+v, %v", text, runs, skipped)
+		}
+		path := filepath.Join(t.TempDir(), "r.csv")
+		if _, err := Append(path, runs...); err != nil {
+			t.Fatal(err)
+		}
+		back, err := ReadWeights(path, []Row{runs[0].Row})
+		if err != nil || !reflect.DeepEqual(back[0], runs[0].Weights) {
+			t.Errorf("%+v, %v", back[0], err)
+		}
 	}
 }

@@ -11,7 +11,8 @@ type Group struct {
 	Identity Identity // of the first row
 	Rows     []Row    // the first of each seed, in the order of the file
 	Weights  *Weights // of the first row that has some
-	Again    []Row    // rows of seeds that are there already: they count in no mean
+	Levels   []*Levels
+	Again    []Row // rows of seeds that are there already: they count in no mean
 }
 
 // Groups sorts rows by everything in their identity but the seed, which the visible columns do not show all of. The
@@ -32,8 +33,14 @@ func Groups(rows []Row, weights []*Weights) []*Group {
 		}
 		seen[r.Identity.ID()] = true
 		g.Rows = append(g.Rows, r)
-		if k < len(weights) && g.Weights == nil {
+		if k >= len(weights) || weights[k] == nil {
+			continue
+		}
+		if g.Weights == nil {
 			g.Weights = weights[k]
+		}
+		if l := weights[k].Levels; l != nil {
+			g.Levels = append(g.Levels, l)
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/safetensors"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // Weights are the sizes |w| of a network's kernels, all convolutions and linear layers together: as they are, and each
@@ -16,6 +17,51 @@ import (
 type Weights struct {
 	Kernels Histogram `json:"kernels"`
 	Scaled  Histogram `json:"scaled"`
+	Levels  *Levels   `json:"levels,omitempty"` // nil: not studied, or in a line of an older version
+}
+
+// Levels are the test accuracies of a network with its smallest weights set to 0, or with all rounded, as package train
+// studies them.
+type Levels struct {
+	Accuracy        float64       `json:"accuracy"`
+	Recalibrated    *float64      `json:"recalibrated,omitempty"`
+	PrunedEach      []train.Level `json:"pruned_each"`
+	PrunedAll       []train.Level `json:"pruned_all"`
+	Rounded         []train.Level `json:"rounded"`
+	RoundedChannels []train.Level `json:"rounded_channels,omitempty"`
+}
+
+// newLevels takes the levels of a study.
+func newLevels(s *train.Study) *Levels {
+	return &Levels{s.Accuracy, s.Recalibrated, s.PrunedEach, s.PrunedAll, s.Rounded, s.RoundedChannels}
+}
+
+// mostLevels is more than any study has of a kind.
+const mostLevels = 100
+
+// check returns an error if the numbers cannot be accuracies at shares of the weights or at bits.
+func (l *Levels) check() error {
+	if l == nil {
+		return nil
+	}
+	bad := func(a float64) bool { return !(a >= 0 && a <= 1) }
+	if bad(l.Accuracy) || l.Recalibrated != nil && bad(*l.Recalibrated) {
+		return errors.New("an accuracy is not between 0 and 1")
+	}
+	for k, levels := range [][]train.Level{l.PrunedEach, l.PrunedAll, l.Rounded, l.RoundedChannels} {
+		if len(levels) > mostLevels {
+			return fmt.Errorf("%d levels of a kind", len(levels))
+		}
+		for _, one := range levels {
+			if bad(one.Accuracy) || one.Recalibrated != nil && bad(*one.Recalibrated) {
+				return errors.New("an accuracy is not between 0 and 1")
+			}
+			if k < 2 && bad(one.At) || k >= 2 && !(one.At >= 1 && one.At <= 64) {
+				return fmt.Errorf("%v is neither a share of the weights nor a number of bits", one.At)
+			}
+		}
+	}
+	return nil
 }
 
 // Histogram counts sizes in bins of a tenth of a decade: Counts[k] have From + k/10 ≤ log₁₀|w| < From + (k+1)/10. Empty
@@ -126,7 +172,7 @@ func (w *Weights) check() error {
 			return fmt.Errorf("%d bins from 10^%v with %d weights of %d", len(h.Counts), h.From, n, h.Count)
 		}
 	}
-	return nil
+	return w.Levels.check()
 }
 
 // readWeights measures the kernels in a file of weights in PyTorch's names: what is called weight and has at least two
@@ -165,5 +211,5 @@ func readWeights(r io.Reader, size int64) (*Weights, error) {
 	if len(all) == 0 {
 		return nil, errors.New("it has no kernels")
 	}
-	return &Weights{newHistogram(all), newHistogram(scaled)}, nil
+	return &Weights{Kernels: newHistogram(all), Scaled: newHistogram(scaled)}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/safetensors"
+	"github.com/bregman-ml/bregman/train"
 )
 
 func TestHistogramsCountByTenthsOfADecade(t *testing.T) {
@@ -25,7 +26,7 @@ func TestHistogramsCountByTenthsOfADecade(t *testing.T) {
 	if h := newHistogram([]float64{1e30}); h.Counts[0] != 1 || h.From != 1.9 {
 		t.Errorf("a weight beyond the bins: %+v", h)
 	}
-	if h := newHistogram(nil); h.Count != 0 || len(h.Counts) != 0 || (&Weights{h, h}).check() != nil {
+	if h := newHistogram(nil); h.Count != 0 || len(h.Counts) != 0 || (&Weights{Kernels: h, Scaled: h}).check() != nil {
 		t.Errorf("no weights: %+v", h)
 	}
 }
@@ -73,15 +74,25 @@ func TestTheKernelsOfAFileAreMeasured(t *testing.T) {
 	}
 }
 
-// The largest there can be: every bin of both histograms with the count of a network of a billion weights.
-func TestALineOfHistogramsTakesTwoKilobytes(t *testing.T) {
+// The largest there can be: every bin of both histograms with the count of a network of a billion weights, and every
+// level of a study, of ten thousand test images.
+func TestALineOfWeightsTakesFourKilobytes(t *testing.T) {
 	h := Histogram{Count: 1 << 30, Max: 1.23456e-100, Median: 1.23456e-100, RMS: 1.23456e-100, Below: 1 << 27, From: -6}
 	for range bins {
 		h.Counts = append(h.Counts, 1<<26)
 	}
 	r := rowOf("20261115-120000-train-mobilenetv2-p1.1-s18446744073709551615")
-	line, err := json.Marshal(weightsLine{Run: r.Run, ID: r.Identity.ID(), Results: 1, Weights: &Weights{h, h}})
-	if err != nil || len(line) > 2048 {
+	accuracy := 0.9876
+	var pruned, rounded []train.Level
+	for _, share := range append([]float64{0}, train.PruneShares...) {
+		pruned = append(pruned, train.Level{At: share, Accuracy: accuracy, Recalibrated: &accuracy})
+	}
+	for _, bits := range train.RoundBits {
+		rounded = append(rounded, train.Level{At: float64(bits), Accuracy: accuracy, Recalibrated: &accuracy})
+	}
+	line, err := json.Marshal(weightsLine{Run: r.Run, ID: r.Identity.ID(), Results: 1, Weights: &Weights{h, h,
+		&Levels{accuracy, &accuracy, pruned, pruned, rounded, rounded}}})
+	if err != nil || len(line) > 4096 {
 		t.Errorf("%d bytes, %v", len(line), err)
 	}
 }

@@ -50,6 +50,7 @@ var metrics = []Metric{
 	{"norm_1", "1-norm of the weights", "1-norm of w", false, 1, "1-norm", Geometry},
 	{"norm_2", "2-norm of the weights", "2-norm of w", false, 1, "2-norm", Geometry},
 	{"norm_inf", "Largest weight", "max |w|", false, 1, "max |w|", Geometry},
+	{"zeros", "Weights that are 0", "% of all", false, 100, "zeros, %", Geometry},
 	{"lr", "Learning rate", "learning rate", false, 1, "lr", Speed},
 	{"img_per_second", "Speed", "images per second", false, 1, "img/s", Speed},
 	{"waited", "Time that steps waited for pictures", "%", false, 100, "waited, %", Speed},
