@@ -45,19 +45,21 @@ type Settings struct {
 	Resume   string        // the folder of a run to go on with
 }
 
+// command is what the pages know such runs by.
+const command = "gomlx"
+
 // Run is a loop and its run folder.
 type Run struct {
 	Loop *train.Loop
 
-	ctx      context.Context
-	s        Settings
-	folder   *runlog.Run
-	store    *model.Store
-	extra    map[string]float64
-	began    time.Time
-	saved    time.Time
-	finite   bool
-	recorded int // the step of the last line
+	ctx    context.Context
+	s      Settings
+	folder *runlog.Run
+	store  *model.Store
+	extra  map[string]float64
+	began  time.Time
+	saved  time.Time
+	finite bool
 }
 
 // Dir is the run folder.
@@ -67,7 +69,7 @@ func (r *Run) Dir() string { return r.folder.Dir }
 // trainer's variables get their values from its checkpoint, those that do not exist yet when they are made. So call it
 // before the first step.
 func Start(ctx context.Context, trainer *train.Trainer, s Settings) (*Run, error) {
-	r := &Run{ctx: ctx, s: s, store: trainer.Store(), extra: map[string]float64{}, finite: true, recorded: -1}
+	r := &Run{ctx: ctx, s: s, store: trainer.Store(), extra: map[string]float64{}, finite: true}
 	if r.s.Root == "" {
 		r.s.Root = "runs"
 	}
@@ -93,7 +95,7 @@ func Start(ctx context.Context, trainer *train.Trainer, s Settings) (*Run, error
 // open makes the folder, or takes that of the run to go on with.
 func (r *Run) open(engine string) (err error) {
 	if r.s.Resume == "" {
-		r.folder, err = runlog.Create(r.s.Root, r.s.Name, runlog.Info{Command: "gomlx", Settings: r.s.Settings, Seed: r.s.Seed,
+		r.folder, err = runlog.Create(r.s.Root, r.s.Name, runlog.Info{Command: command, Settings: r.s.Settings, Seed: r.s.Seed,
 			Data: r.s.Data, Engine: engine, Version: r.s.Version})
 		return err
 	}
@@ -144,6 +146,11 @@ func (r *Run) step(loop *train.Loop, metrics []*tensors.Tensor) error {
 	loss := number(metrics[0])
 	r.finite = loss-loss == 0
 	last := done == loop.EndStep || !r.finite || r.ctx.Err() != nil
+	if r.s.Weights > 0 && r.finite && (last || done%r.s.Weights == 0) {
+		if err := r.weights(done); err != nil {
+			return err
+		}
+	}
 	if last || done%r.s.Every == 0 || len(r.extra) > 0 {
 		if err := r.line(loop, done, metrics); err != nil {
 			return err
@@ -151,11 +158,6 @@ func (r *Run) step(loop *train.Loop, metrics []*tensors.Tensor) error {
 	}
 	if !r.finite { // the loop says so and ends; the checkpoint stays that of better times
 		return nil
-	}
-	if r.s.Weights > 0 && (last || done%r.s.Weights == 0) {
-		if err := r.weights(done); err != nil {
-			return err
-		}
 	}
 	if r.s.Save > 0 && (last || time.Since(r.saved) >= r.s.Save) {
 		if err := r.save(done); err != nil {
@@ -167,7 +169,7 @@ func (r *Run) step(loop *train.Loop, metrics []*tensors.Tensor) error {
 
 // line appends the metrics of a step.
 func (r *Run) line(loop *train.Loop, step int, metrics []*tensors.Tensor) error {
-	line := map[string]any{"step": step}
+	line := map[string]any{"name": "training", "step": step}
 	put := func(name string, v float64) {
 		if v-v == 0 {
 			line[name] = v
@@ -197,7 +199,6 @@ func (r *Run) line(loop *train.Loop, step int, metrics []*tensors.Tensor) error 
 		put(name, v)
 	}
 	clear(r.extra)
-	r.recorded = step
 	return r.folder.Append(line)
 }
 

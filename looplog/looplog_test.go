@@ -116,7 +116,7 @@ func TestALoopFillsItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	curves, info := read(t, run.Dir())
-	main := curves[""]
+	main := curves["training"]
 	if main == nil || main.Rows != 13 || info.Status != runlog.Done || info.Command != "gomlx" || info.Engine == "" {
 		t.Fatalf("%+v, %+v", main, info)
 	}
@@ -161,8 +161,8 @@ func TestAnInterruptedLoopIsResumedToTheSameBits(t *testing.T) {
 	if err = run.Finish(err); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if curves, info := read(t, run.Dir()); info.Status != runlog.Interrupted || curves[""].Column("step")[6] != 33 {
-		t.Errorf("%+v, steps %v", info, curves[""].Column("step"))
+	if curves, info := read(t, run.Dir()); info.Status != runlog.Interrupted || curves["training"].Column("step")[6] != 33 {
+		t.Errorf("%+v, steps %v", info, curves["training"].Column("step"))
 	}
 	for range 2 { // as by another program; a finished run has nothing left to do
 		trainer, data = program(t, 8, 0.01)
@@ -175,7 +175,7 @@ func TestAnInterruptedLoopIsResumedToTheSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		curves, info := read(t, run.Dir())
-		if steps := curves[""].Column("step"); info.Status != runlog.Done || !slices.IsSorted(steps) ||
+		if steps := curves["training"].Column("step"); info.Status != runlog.Done || !slices.IsSorted(steps) ||
 			steps[len(steps)-1] != 60 || len(steps) != 13 {
 			t.Errorf("%+v, steps %v", info, steps)
 		}
@@ -235,7 +235,7 @@ func TestAKilledLoopIsResumedFromItsCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	curves, _ := read(t, run.Dir())
-	if steps := curves[""].Column("step"); len(steps) != 12 || !slices.IsSorted(steps) {
+	if steps := curves["training"].Column("step"); len(steps) != 12 || !slices.IsSorted(steps) {
 		t.Errorf("steps %v", steps)
 	}
 }

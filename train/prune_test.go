@@ -61,7 +61,7 @@ func pruneQuick(units bool) Settings {
 	s := quick
 	s.Prune = true
 	s.Optimizer = optim.Mirror().Momentum(0.9).Nesterov().WeightDecay(1e-3).DualDecay(1e-3).
-		Schedule(optim.Triangular(1, 1))
+		Schedule(optim.Triangular(1, 0))
 	if units {
 		s.Optimizer.Units()
 	}

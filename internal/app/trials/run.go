@@ -158,8 +158,7 @@ var ListColumns = []ListColumn{
 // Listed returns it, NaN if the run has none.
 func (r *Run) Listed(o ListColumn) float64 {
 	of := r.Number
-	// the last line of others is one of many
-	if r.Result == nil && (r.Info.Command == "fit" || r.Info.Command == "train") {
+	if r.Result == nil && r.OneLine() {
 		of = r.Last
 	}
 	for _, n := range o.Names {
@@ -169,6 +168,10 @@ func (r *Run) Listed(o ListColumn) float64 {
 	}
 	return math.NaN()
 }
+
+// OneLine reports whether the last line of metrics says how the run stands; the last line of other commands is one of
+// many. "gomlx" is the command of package looplog.
+func (r *Run) OneLine() bool { return slices.Contains([]string{"fit", "train", "gomlx"}, r.Info.Command) }
 
 // Last is the last number of a column of the metrics, over all curves.
 func (r *Run) Last(name string) float64 {

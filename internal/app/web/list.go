@@ -182,7 +182,7 @@ func summarise(f *runlog.Folder, id string) summary {
 	if s.Status == runlog.Running {
 		s.Seconds = since(s.Started)
 	}
-	if r.Result == nil && (s.Command == "fit" || s.Command == "train") { // others have no last number
+	if r.Result == nil && r.OneLine() {
 		r.Log = tail(f)
 		s.Progress = number(progress(r))
 	} else if r.Result != nil && s.Status == runlog.Running { // it is about to end

@@ -109,7 +109,8 @@ class Curves {
 
   // last shows the newest numbers, large: those of the model that a fit wrote, or of the end of a curve. The two are not of the same weights, as a fit may scale its model to margin 1.
   last() {
-    const c = this.curves[this.curves.length - 1], several = this.curves.length > 1, fit = this.s.command === 'fit' && this.result, items = [];
+    const withLoss = this.curves.filter(c => c.metrics.loss), main = withLoss.length ? withLoss : this.curves; // layers have none
+    const c = main[main.length - 1], several = main.length > 1, fit = this.s.command === 'fit' && this.result, items = [];
     const q = fit && (fit.test || fit.held_out), of = fit && fit.test ? 'test ' : 'held-out ';
     if (q) { // as the program prints them
       for (const [k, title, write] of [['accuracy', 'accuracy', percent], ['auc', 'AUC', num], ['log_loss', 'log-loss', num]]) if (q.classes && typeof q.classes[k] === 'number') items.push([of + title, write(q.classes[k])]);
