@@ -152,16 +152,25 @@ func (x *Session) margins(ctx context.Context, p float64, layers []Layer, each f
 	if err != nil {
 		return m, err
 	}
-	m.Examples = o.n
-	all := make([]float64, o.n)
+	if m, err = marginsOf(o.n, o.margin, p, layers); err != nil {
+		return m, err
+	}
+	m.Pairs, err = x.pairs(ctx, p, o, layers[len(layers)-1])
+	return m, err
+}
+
+// marginsOf are the margins of n examples, without pairs of classes.
+func marginsOf(n int, margin func(i int) float64, p float64, layers []Layer) (m Margins, err error) {
+	m.Examples = n
+	all := make([]float64, n)
 	for i := range all {
-		all[i] = o.margin(i)
+		all[i] = margin(i)
 		if all[i] > 0 {
-			m.Positive += 1 / float64(o.n)
+			m.Positive += 1 / float64(n)
 		}
 	}
 	slices.Sort(all) // a NaN comes first
-	if all[0]-all[0] != 0 || all[o.n-1]-all[o.n-1] != 0 {
+	if all[0]-all[0] != 0 || all[n-1]-all[n-1] != 0 {
 		return m, &Diverged{errors.New("the network's answers to some training images are not numbers: try a smaller " +
 			"learning rate")}
 	}
@@ -177,8 +186,7 @@ func (x *Session) margins(ctx context.Context, p float64, layers []Layer, each f
 		m.LogProductOfNorm += math.Log10(max(m.LastNorm, 1e-300))
 		m.LogProductOfNorm2 += math.Log10(max(m.LastNorm2, 1e-300))
 	}
-	m.Pairs, err = x.pairs(ctx, p, o, layers[len(layers)-1])
-	return m, err
+	return m, nil
 }
 
 // margin is the output margin of example i.

@@ -9,17 +9,26 @@ import (
 
 // variants tests a network with changed weights, and keeps what it needs to restore it.
 type variants struct {
-	x           *Session
 	layers      []Layer // as they were trained
 	norms       []Layer // the running statistics of batch norm
+	set         func([]Layer) error
+	accuracyNow func(context.Context) (float64, error) // of the network as it is
+	recalibrate func(context.Context) error            // gives it the statistics of its own weights
+	images      int                                    // of a test
+	each        func(images int)                       // called as evaluate does
 	known       map[string]Level
-	each        func(images int) // called as evaluate does
 	evaluations int
 }
 
 func (x *Session) newVariants(layers []Layer) (*variants, error) {
 	norms, err := x.normStatistics()
-	return &variants{x: x, layers: layers, norms: norms, known: map[string]Level{}}, err
+	v := &variants{layers: layers, norms: norms, set: x.SetWeights, recalibrate: x.Recalibrate, images: x.set.Test.Len(),
+		known: map[string]Level{}}
+	v.accuracyNow = func(ctx context.Context) (float64, error) {
+		score, _, err := x.evaluate(ctx, x.testSample(), false, v.each)
+		return score.Accuracy, err
+	}
+	return v, err
 }
 
 // tests is how many tests of the network so many levels take.
@@ -32,7 +41,7 @@ func (v *variants) tests(levels int) int {
 
 // restore gives the network its weights and statistics back.
 func (v *variants) restore() error {
-	return errors.Join(v.x.SetWeights(v.layers), v.x.SetWeights(v.norms))
+	return errors.Join(v.set(v.layers), v.set(v.norms))
 }
 
 // untouched is the network as it was trained, whose accuracy is known.
@@ -54,11 +63,11 @@ func (v *variants) test(ctx context.Context, at float64, change func(k int, l La
 	wg.Wait()
 	hash := hashOf(other)
 	if l, ok := v.known[hash]; ok {
-		v.each((v.tests(2) - v.tests(1)) * v.x.set.Test.Len())
+		v.each((v.tests(2) - v.tests(1)) * v.images)
 		l.At = at
 		return l, nil
 	}
-	if err := v.x.SetWeights(other); err != nil {
+	if err := v.set(other); err != nil {
 		return Level{}, err
 	}
 	accuracy, err := v.accuracy(ctx)
@@ -75,11 +84,11 @@ func (v *variants) test(ctx context.Context, at float64, change func(k int, l La
 // accuracy tests the network as it is.
 func (v *variants) accuracy(ctx context.Context) (float64, error) {
 	v.evaluations++
-	score, _, err := v.x.evaluate(ctx, v.x.testSample(), false, v.each)
+	accuracy, err := v.accuracyNow(ctx)
 	if bad := (*Diverged)(nil); errors.As(err, &bad) { // changed weights may overflow; the accuracy says so
 		err = nil
 	}
-	return score.Accuracy, err
+	return accuracy, err
 }
 
 // recalibrated tests the network with the statistics of its own weights, and restores those from before. It is nil
@@ -88,9 +97,9 @@ func (v *variants) recalibrated(ctx context.Context) (*float64, error) {
 	if len(v.norms) == 0 {
 		return nil, nil
 	}
-	if err := v.x.Recalibrate(ctx); err != nil {
+	if err := v.recalibrate(ctx); err != nil {
 		return nil, err
 	}
 	accuracy, err := v.accuracy(ctx)
-	return &accuracy, errors.Join(err, v.x.SetWeights(v.norms))
+	return &accuracy, errors.Join(err, v.set(v.norms))
 }

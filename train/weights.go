@@ -22,10 +22,13 @@ type Layer struct {
 }
 
 // Weights copies the weights of every layer to the host, in the order of the network.
-func (x *Session) Weights() ([]Layer, error) {
+func (x *Session) Weights() ([]Layer, error) { return layersOf(x.layerVars(), layerName) }
+
+// layersOf copies variables to the host.
+func layersOf(vars []*model.Variable, name func(*model.Variable) string) ([]Layer, error) {
 	var out []Layer
 	err := engine.Try(func() error {
-		for _, v := range x.layerVars() {
+		for _, v := range vars {
 			t, err := v.Value()
 			if err != nil {
 				return err
@@ -34,8 +37,7 @@ func (x *Session) Weights() ([]Layer, error) {
 			if err != nil {
 				return err
 			}
-			out = append(out, Layer{Name: layerName(v), Dims: v.Shape().Dimensions, Values: values,
-				path: v.Path()})
+			out = append(out, Layer{Name: name(v), Dims: v.Shape().Dimensions, Values: values, path: v.Path()})
 		}
 		return nil
 	})
@@ -57,10 +59,12 @@ func (x *Session) layerNames() []string {
 }
 
 // SetWeights gives the layers other values.
-func (x *Session) SetWeights(layers []Layer) error {
+func (x *Session) SetWeights(layers []Layer) error { return setWeights(x.store, layers) }
+
+func setWeights(store *model.Store, layers []Layer) error {
 	return engine.Try(func() error {
 		for _, l := range layers {
-			if err := x.store.GetVariable(l.path).SetValue(tensors.FromFlatDataAndDimensions(l.Values, l.Dims...)); err != nil {
+			if err := store.GetVariable(l.path).SetValue(tensors.FromFlatDataAndDimensions(l.Values, l.Dims...)); err != nil {
 				return err
 			}
 		}
