@@ -60,8 +60,9 @@ func TestResultsAreMeansOfWhatDiffersInTheSeedAlone(t *testing.T) {
 	}
 	// mean of 90, 92, 97 is 93; s² = (9 + 1 + 16)/2, and the error √(13/3) = 2.08. The visible columns of the run with
 	// momentum are those of the others.
-	for _, want := range []string{"p    momentum   n   diverged", "3    –          3          1   93.00 ± 2.08*",
-		"10   –          1          0          50.00", "3    0.9        1          0          80.00",
+	for _, want := range []string{"p    momentum ", "diverged", "3    –          93.00 ± 2.08 (n = 3) ",
+		"10   –               50.00 (one run)", "3    0.9             80.00 (one run)", "-10.00 (one run each)",
+		"Nothing is bold: a test needs three runs of each.",
 		"p 3, momentum –: 1 row of seeds that are there already", "7 runs in "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())

@@ -48,7 +48,7 @@ func TestTheImageNetRecipe(t *testing.T) {
 		t.Fatalf("%d runs with decay: %v", len(with.Runs), err)
 	}
 	for _, r := range with.Runs {
-		if !plain(r.Settings) && r.Settings["p"] != "2" {
+		if !numbers.Plain(r.Settings) && r.Settings["p"] != "2" {
 			t.Errorf("decay for p = %s", r.Settings["p"])
 		}
 	}

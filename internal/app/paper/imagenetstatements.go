@@ -53,7 +53,7 @@ func imageNetStatements(r *networks) []paperCheck {
 	var out []paperCheck
 	seen := map[string]bool{}
 	for _, g := range r.groups {
-		if seen[g.model] || !plain(g.settings) {
+		if seen[g.model] || !numbers.Plain(g.settings) {
 			continue
 		}
 		seen[g.model] = true
@@ -251,7 +251,7 @@ func belowBaseline(r *networks, g *group) (measured, verdict string) {
 // costOfNoDecay compares the runs of p = 2 with those with decay, seed by seed.
 func costOfNoDecay(r *networks, g *group) (measured, verdict string) {
 	k := slices.IndexFunc(r.groups, func(other *group) bool {
-		return other.model == g.model && !plain(other.settings) && other.settings["lr"] == g.settings["lr"] &&
+		return other.model == g.model && !numbers.Plain(other.settings) && other.settings["lr"] == g.settings["lr"] &&
 			other.settings["weight_decay"] != "" && other.settings["weight_decay"] != "0"
 	})
 	if k < 0 {

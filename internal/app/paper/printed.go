@@ -112,7 +112,7 @@ func pictures(settings map[string]string) string {
 // published returns the paper's accuracies for a group, nil if it has none: it has none of the variants, nor of other
 // images than its own.
 func (r *networks) published(g *group) map[float64]numbers.Accuracy {
-	if !plain(g.settings) || !r.paper.ours(r) {
+	if !numbers.Plain(g.settings) || !r.paper.ours(r) {
 		return nil
 	}
 	return numbers.Of(r.paper.rows(), g.model)
