@@ -139,9 +139,9 @@ func (r *networks) Write(run *runlog.Run) error {
 		r.images(), render.Count(r.plan.File.Trials, "trial"), r.recipe(), r.paper.intro)
 	doc.Section("Results")
 	doc.List(r.findings()...)
-	if r.paper.statements != nil && r.done > 0 {
+	if r.done > 0 {
 		doc.Section("What the paper says")
-		doc.AddTables(render.Named{Name: "statements", Table: r.statementsTable()})
+		doc.AddTables(r.claimTables()...)
 	}
 	doc.Section("Accuracy")
 	for _, g := range r.groups {
@@ -283,35 +283,7 @@ func (r *networks) differencesFromPaper() []string {
 		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of "+
 			"its own beside them.")
 	}
-	for _, g := range r.groups {
-		if text := g.largest(); text != "" && r.paper == cifar10Table { // says nothing of the kind of other networks
-			out = append(out, text)
-		}
-	}
 	return out
-}
-
-// largest names the p with the smallest largest weight, which is 10 in the paper. It is empty without p = 10 and
-// another p.
-func (g *group) largest() string {
-	least, size := math.NaN(), map[float64]float64{}
-	for _, s := range g.rows() {
-		size[s.P] = s.Mean(func(t train.Study) float64 { return t.All.Max })
-		if math.IsNaN(least) || size[s.P] < size[least] {
-			least = s.P
-		}
-	}
-	ten, ok := size[10]
-	if !ok || len(size) < 2 {
-		return ""
-	}
-	text := fmt.Sprintf("The paper says that the largest weight is smallest for p = 10. Here, %s, %s: "+
-		"smallest for p = %v (%.3g",
-		g.model, g.title, least, size[least])
-	if least != 10 {
-		text += fmt.Sprintf("; for p = 10 it is %.3g", ten)
-	}
-	return text + ")."
 }
 
 // Print prints the tables.
@@ -322,8 +294,8 @@ func (r *networks) Print(w io.Writer) {
 	for _, g := range r.groups {
 		fmt.Fprintln(w, r.accuracyTable(g).Text())
 	}
-	if r.paper.statements != nil {
-		fmt.Fprintln(w, r.statementsTable().Text())
+	for _, t := range r.claimTables() {
+		fmt.Fprintln(w, t.Table.Text())
 	}
 	for _, f := range append(r.findings(), sweep.Warnings(r.folder, r.plan)...) {
 		fmt.Fprintf(w, "• %s\n", f)
@@ -352,6 +324,7 @@ func (r *networks) JSON(o sweep.Outcome) any {
 				"p":              p,
 				"test_accuracy":  a.Mean,
 				"deviation":      finite([]float64{a.Deviation})[0],
+				"error":          finite([]float64{a.Error()})[0],
 				"trials":         len(g.runs[p]),
 				"diverged":       g.failed[p],
 				"not_done":       g.missing[p],
@@ -368,10 +341,7 @@ func (r *networks) JSON(o sweep.Outcome) any {
 	}
 	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
 	out := map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs,
-		"runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups,
+		"runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups, "statements": r.allClaims(),
 		"warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
-	if r.paper.statements != nil {
-		out["statements"] = r.paper.statements(r)
-	}
 	return out
 }

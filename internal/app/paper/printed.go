@@ -27,7 +27,9 @@ type printed struct {
 	packed bool
 	// differences are those from the paper's runs, beside those of every table.
 	differences func(r *networks) []string
-	statements  func(r *networks) []paperCheck
+	// claims adds what the paper says of a network; overall, of all networks, may be nil.
+	claims  func(c *networkClaims)
+	overall func(r *networks) []*paperClaim
 }
 
 func testAccuracy(x command.TrainResult) float64  { return 100 * x.TestAccuracy }
@@ -55,6 +57,7 @@ var cifar10Table = &printed{
 			"The paper does not say which forms of the networks for small pictures it takes; " +
 				"here they are those of the pytorch-cifar collection."}
 	},
+	claims: cifar10Claims, overall: cifar10Overall,
 }
 
 // imageNetTable is Table 7.
@@ -76,7 +79,7 @@ var imageNetTable = &printed{
 				"ours with mirror images, and the table has those without.",
 		}
 	},
-	statements: imageNetStatements,
+	claims: imageNetClaims,
 }
 
 // dropout describes the rate of dropout before the last layer.
