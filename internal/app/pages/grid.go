@@ -145,7 +145,7 @@ func (g Grid) cell(x *trials.Cell) render.Cell {
 		what  string
 	}{{x.Diverged, "diverged"}, {x.Failed, "failed"}, {x.Missing, "not done"}, {x.None, "without"}} {
 		if n.count > 0 {
-			c.Text += fmt.Sprintf(" (%d %s)", n.count, n.what)
+			c.Add("%d %s", n.count, n.what)
 		}
 	}
 	return c

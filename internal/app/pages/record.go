@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
@@ -240,7 +241,8 @@ func (p *recordPage) sort() {
 	})
 }
 
-// setting is a setting of a group for people: a learning rate that short runs found stands beside "auto".
+// setting is a setting of a group for people: a learning rate that short runs found stands beside "auto", and beside
+// one that the paper may mean which reading of it that is.
 func setting(g *record.Group, key string) string {
 	text := cmp.Or(g.Identity.Settings[key], "–")
 	if key == "lr" && text == "auto" {
@@ -251,6 +253,11 @@ func setting(g *record.Group, key string) string {
 			return fmt.Sprintf("%.4g", r.Rate)
 		})
 		text = strings.TrimSuffix("auto: "+strings.Join(found, ", "), ": ")
+	}
+	if size, err := strconv.Atoi(g.Identity.Settings["batch"]); key == "lr" && err == nil && inThePaper(g) != nil {
+		if reading := numbers.ReadingOf(trials.Float(text), size); reading != "" {
+			text += " (" + reading + ")"
+		}
 	}
 	return text
 }
@@ -319,15 +326,25 @@ func (p *recordPage) groupTable() render.Table {
 		t.Note += " Runs that diverged are counted, and are in no mean."
 	}
 	if compared {
-		t.Note += " From the best: in points, of rows of one network, data set and number of epochs, by validation accuracy " +
-			"if all of them have it; over seeds that both have if there are three, else of the means; p: the corrected " +
-			"probability of chance."
+		t.Note += " From the best: in points of " + p.measure() + " accuracy, among rows of one network, data set and number " +
+			"of epochs; p is the corrected probability of chance."
 	}
 	if theirs {
-		t.Note += fmt.Sprintf(" The paper: %d epochs at a peak rate of 0.1, mean ± deviation of %d trials.",
+		t.Note += fmt.Sprintf(" The paper: %d epochs, mean ± deviation of %d trials.",
 			numbers.Epochs, numbers.Trials)
 	}
 	return t
+}
+
+// measure names the accuracies that are compared.
+func (p *recordPage) measure() string {
+	var keys []string
+	for _, b := range p.blocks {
+		if b.Leader() >= 0 && !slices.Contains(keys, b.key) {
+			keys = append(keys, b.key)
+		}
+	}
+	return strings.Join(keys, " or ")
 }
 
 // fromBest is how far a group is from the best of its block.

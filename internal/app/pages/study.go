@@ -27,9 +27,13 @@ func (s Studied) Mean(of func(train.Study) float64) float64 {
 	return trials.SampleOf(values).Mean
 }
 
+// panels is how many histograms a figure has: the six p of the paper.
+const panels = 6
+
 // AddStudies adds what p does to weights to a page and its folder: histograms, spreads, pruning, rounding, margins. The
-// names of files begin with prefix, the sections with of.
-func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
+// names of files begin with prefix, the sections with of, and the captions of the histograms with runs, which says what
+// was trained.
+func AddStudies(d *render.Document, prefix, of, runs string, rows []Studied) error {
 	if prefix != "" {
 		prefix += "_"
 	}
@@ -41,22 +45,22 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 		"not among them. Behind batch norm the scale of a " +
 		"layer means nothing, so the sizes are also shown over the root mean square (RMS) of their layer.")
 	figs := histograms(rows)
-	for k := 0; k < len(figs); k += 3 {
+	for k := 0; k < len(figs); k += panels {
 		name := prefix + "weights"
 		if k > 0 {
-			name = fmt.Sprintf("%s_%d", name, k/3+1)
+			name = fmt.Sprintf("%s_%d", name, k/panels+1)
 		}
-		caption := "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail " +
-			"cropped, as in the paper."
-		if len(rows[0].Trials) > 1 {
+		caption := runs + "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail " +
+			"cropped, as in the paper. Each has its own axes."
+		if runs == "" && len(rows[0].Trials) > 1 {
 			caption += " The first trial of each."
 		}
-		if err := d.AddFigure(name, caption, figs[k:min(k+3, len(figs))]...); err != nil {
+		if err := d.AddFigure(name, caption, figs[k:min(k+panels, len(figs))]...); err != nil {
 			return err
 		}
 	}
 	if err := d.AddFigure(prefix+"weights_scaled",
-		"The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.",
+		runs+"The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.",
 		scaledHistograms(rows)...); err != nil {
 		return err
 	}
@@ -109,6 +113,7 @@ func histograms(rows []Studied) []render.Figure {
 	for _, r := range rows {
 		x, y := steps(r.Trials[0].Histogram, func(s float64) float64 { return 100 * s })
 		out = append(out, render.Figure{Title: r.Name, X: "|w|", Y: "% of the weights",
+			Max:    [2]float64{r.Trials[0].Histogram.Limit, 1.05 * slices.Max(append(y, 0.01))},
 			Series: []render.Series{{X: x, Y: y, Color: render.Color(r.P)}}})
 	}
 	return out

@@ -83,7 +83,7 @@ func TestFindingsSayWhatTheNumbersSay(t *testing.T) {
 	r, _ := results(2, map[float64][]float64{1.1: {88, 88.2, 88.1}, 2: {91, 91.1, 91.1}, 3: {92.1, 92.2, 92}})
 	f := strings.Join(r.findings(), "\n")
 	for _, want := range []string{
-		"p = 3 has the best test accuracy, 92.10 %",
+		"p = 3 has the best mean test accuracy, 92.10 %, significantly above",
 		"the paper marks p = 2, 3, 6 as best; its highest is 94.01 %",
 		"2 are ordered as in the paper and 0 against it; 0 are open here",
 	} {
@@ -136,7 +136,7 @@ func TestOneResultIsComparedWithNothing(t *testing.T) {
 	}
 	r, g := results(2, map[float64][]float64{2: {90, 91}, 3: {92}})
 	g.missing[3] = 1
-	if f := r.findings(); len(f) != 1 || !strings.Contains(f[0], "p = 3 has the best test accuracy so far, 92.00 %") {
+	if f := r.findings(); len(f) != 1 || !strings.Contains(f[0], "p = 3 has the best mean test accuracy so far, 92.00 %") {
 		t.Errorf("%q", f)
 	}
 }
@@ -162,7 +162,7 @@ func TestRunsThatDivergeAreCounted(t *testing.T) {
 	g.diverge(10)
 	g.diverge(10)
 	text := r.accuracyTable(g).Text()
-	for _, want := range []string{"90.50 ± 0.71", "92.00 (1 diverged)*", "– (2 diverged)"} {
+	for _, want := range []string{"90.50 ± 0.50 (n = 2)", "92.00 (one run, 1 diverged)", "– (2 diverged)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -233,7 +234,7 @@ func (c *networkClaims) extreme(claim, printed string, p, sign, least float64, q
 	d := trials.Differ(q.of(p), q.of(rival))
 	x.set(d, q.digits)
 	x.Measured = fmt.Sprintf("p = %v: %s; p = %v: %s, %s of the others%s", p, q.text(q.mean(p)), rival,
-		q.text(q.mean(rival)), map[float64]string{1: "the most", -1: "the least"}[sign], c.missing(ps))
+		q.text(q.mean(rival)), map[float64]string{1: "the highest", -1: "the lowest"}[sign], c.missing(ps))
 	x.decide = func(x *paperClaim) string {
 		verdict := x.byTests()
 		if verdict == holds && !c.complete(ps) {
@@ -383,9 +384,9 @@ func (r *networks) claimTables() []render.Named {
 			continue
 		}
 		t := claimTable(all)
-		t.Title = fmt.Sprintf("What the paper says of %s, and %s here", g.model, r.label(g))
-		t.Note = "Value: the difference of the two, ± its standard error, over seeds that both have if there are three. " +
-			"Holds or does not hold: by t tests at 5 %, " + trials.Correction(testsOf(all)) + ". Too few runs: fewer than " +
+		t.Title = fmt.Sprintf("What the paper says, and %s after %s", g.model, r.label(g))
+		t.Note = "Value: the first number − the second, with its standard error, over seeds that both have if there are " +
+			"three. Holds or does not hold: by t tests at 5 %, " + trials.Correction(testsOf(all)) + ". Too few runs: fewer than " +
 			"three seeds, or a difference within its error, or the p that have results are not enough."
 		if !r.asPaper() {
 			t.Note += fmt.Sprintf(" These runs have %s, the paper's %d.", r.each(epochs), r.paper.epochs)
@@ -401,7 +402,8 @@ func (r *networks) claimTables() []render.Named {
 }
 
 func claimTable(all []*paperClaim) render.Table {
-	t := render.Table{Header: []string{"the paper says", "its table", "measured", "value", "± error", "n", "verdict"}}
+	t := render.Table{Header: []string{"the paper says", "its table", "measured", "value", "error", "n", "verdict"},
+		Left: 3}
 	cell := func(v *float64, digits int) render.Cell {
 		switch {
 		case v == nil:
@@ -426,6 +428,31 @@ func claimTable(all []*paperClaim) render.Table {
 	}
 	if !printed {
 		dropColumn(&t, 1)
+		t.Left--
+	}
+	return t
+}
+
+// claimLines are the statements for a terminal: without what was measured, which the page has.
+func (r *networks) claimLines() render.Table {
+	t := render.Table{Title: "What the paper says", Header: []string{"network", "statement", "value", "verdict"}, Left: 2}
+	for _, c := range r.allClaims() {
+		value := render.Text("–")
+		if c.Value != nil {
+			number := func(v float64) string {
+				if c.digits < 0 {
+					return fmt.Sprintf("%.3g", v)
+				}
+				return fmt.Sprintf("%.*f", c.digits, v)
+			}
+			value.Text = number(*c.Value)
+			if c.Error != nil {
+				value.Text += " ± " + number(*c.Error)
+			}
+			value.Text += " (n = " + c.Runs + ")"
+		}
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", cmp.Or(c.Model, "all")), render.Text("%s", c.Claim), value,
+			render.Text("%s", c.Verdict)})
 	}
 	return t
 }

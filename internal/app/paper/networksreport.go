@@ -42,10 +42,34 @@ func (r *networks) findings() []string {
 				"nothing is compared.", g.model, g.title, mean, best))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy%s, %.2f %%%s.%s",
-			g.model, g.title, best, soFar, mean, r.besideThePaper(g), g.shape()))
+		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best mean test accuracy%s, %.2f %%%s%s.%s",
+			g.model, r.label(g), best, soFar, mean, r.ahead(g, best), r.besideThePaper(g), g.shape()))
 	}
 	return out
+}
+
+// ahead says what a test says of the p with the best mean, after a comma.
+func (r *networks) ahead(g *group, best float64) string {
+	worse, all, tested := 0, 0, 0
+	for _, c := range r.compare(g) {
+		if c.p != best && c.q != best || math.IsNaN(c.ours.Mean) {
+			continue
+		}
+		all++
+		if !math.IsNaN(c.ours.Chance) {
+			tested++
+		}
+		if c.significantHere() {
+			worse++
+		}
+	}
+	if tested == 0 {
+		return ", without a test"
+	}
+	if worse == 0 {
+		return fmt.Sprintf(", significantly above none of the %d others", all)
+	}
+	return fmt.Sprintf(", significantly above %d of the %d others", worse, all)
 }
 
 // besideThePaper compares the order of the p with the paper's.
@@ -69,9 +93,13 @@ func (r *networks) besideThePaper(g *group) string {
 	for _, c := range r.compare(g) {
 		counts[c.verdict()]++
 	}
-	return fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%). Of the pairs of p that a t-test "+
+	text := fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%)", strings.Join(top, ", "), highest)
+	if counts[asInPaper]+counts[against]+counts[openHere] == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(". Of the pairs of p that a t-test "+
 		"separates in both, %d are ordered as in the paper and %d against it; %d are open here",
-		strings.Join(top, ", "), highest, counts["as in the paper"], counts["against the paper"], counts["open here"])
+		counts[asInPaper], counts[against], counts[openHere])
 }
 
 // shape names the p with the most small weights, and the one with the flattest weights.
@@ -108,6 +136,45 @@ func (g *group) rows() []pages.Studied {
 		out = append(out, pages.Studied{Name: fmt.Sprintf("p = %v", p), P: p, Trials: g.studies[p]})
 	}
 	return out
+}
+
+// figureOf is the number of the paper's figure with the histograms of a network.
+var figureOf = map[string]int{"resnet18": 3, "mobilenetv2": 4, "regnetx200": 5, "vgg11": 6}
+
+// histogramRuns says which runs the histograms of a group are of.
+func (r *networks) histogramRuns(g *group) string {
+	text := fmt.Sprintf("%s, %s: ", g.model, r.label(g))
+	if n := figureOf[g.model]; n > 0 && r.paper == cifar10Table && numbers.Plain(g.settings) {
+		text = fmt.Sprintf("Figure %d of the paper, run again. ", n) + text
+		if g.model == "resnet18" {
+			text = strings.Replace(text, "Figure 3", "Figures 2 and 3", 1)
+		}
+	}
+	var seeds []string
+	one := true
+	for _, p := range g.ps {
+		if len(g.seeds[p]) == 0 {
+			continue
+		}
+		seeds = append(seeds, fmt.Sprintf("p = %v seed %d", p, g.seeds[p][0]))
+		one = one && len(seeds) > 0 && strings.HasSuffix(seeds[0], fmt.Sprintf(" seed %d", g.seeds[p][0]))
+	}
+	if one && len(seeds) > 0 {
+		_, seed, _ := strings.Cut(seeds[0], " seed ")
+		text += "the run of seed " + seed + " for each p"
+	} else {
+		text += strings.Join(seeds, ", ")
+	}
+	var missing []string
+	for _, p := range numbers.Ps {
+		if len(g.studies[p]) == 0 {
+			missing = append(missing, fmt.Sprint(p))
+		}
+	}
+	if len(missing) > 0 {
+		text += "; none for p = " + strings.Join(missing, ", ")
+	}
+	return text + ". "
 }
 
 // variantTitle is the title of a variant, empty for the first.
@@ -175,7 +242,7 @@ func (r *networks) Write(run *runlog.Run) error {
 	}
 	for _, g := range r.groups {
 		if rows := g.rows(); len(rows) > 0 {
-			if err := pages.AddStudies(doc, g.file(), g.model+g.variantTitle(), rows); err != nil {
+			if err := pages.AddStudies(doc, g.file(), g.model+g.variantTitle(), r.histogramRuns(g), rows); err != nil {
 				return err
 			}
 		}
@@ -294,9 +361,7 @@ func (r *networks) Print(w io.Writer) {
 	for _, g := range r.groups {
 		fmt.Fprintln(w, r.accuracyTable(g).Text())
 	}
-	for _, t := range r.claimTables() {
-		fmt.Fprintln(w, t.Table.Text())
-	}
+	fmt.Fprintln(w, r.claimLines().Text())
 	for _, f := range append(r.findings(), sweep.Warnings(r.folder, r.plan)...) {
 		fmt.Fprintf(w, "• %s\n", f)
 	}

@@ -103,10 +103,10 @@ func (r *networks) accuracyTable(g *group) render.Table {
 		test, theirs := cell(r.paper.test), render.Text("–")
 		test.Best = bold[k]
 		if n := g.failed[p]; n > 0 {
-			test.Text += fmt.Sprintf(" (%d diverged)", n)
+			test.Add("%d diverged", n)
 		}
 		if n := g.missing[p]; n > 0 {
-			test.Text += fmt.Sprintf(" (%d not done)", n)
+			test.Add("%d not done", n)
 		}
 		if a, ok := paper[p]; ok {
 			theirs = spread(a.Mean, a.Deviation)

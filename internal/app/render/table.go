@@ -106,6 +106,16 @@ func Mean(mean, se float64, runs, digits int) Cell {
 	return c
 }
 
+// Add adds a remark in brackets, into those that the cell ends with.
+func (c *Cell) Add(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if head, ok := strings.CutSuffix(c.Text, ")"); ok {
+		c.Text = head + ", " + text + ")"
+	} else {
+		c.Text += " (" + text + ")"
+	}
+}
+
 // MarkLeast sets Best on the least number of each column.
 func (t *Table) MarkLeast() {
 	for j := 1; j < len(t.Header); j++ {

@@ -66,8 +66,8 @@ deviation = 0.14
 	for _, want := range []string{
 		"| p | cnn | the paper | resnet18 |",
 		"| 2 | 84.00 ± 1.15 (n = 3) | 93.90 ± 0.14 | 94.00 ± 1.15 (n = 3) |",
-		"| 3 | **87.00 ± 1.13 (n = 3)** | – | 91.00 ± 2.00 (n = 2) (1 not done) |", // two runs: nothing is bold there
-		"one comparison, nothing to correct for", "Nothing is bold where a setting has fewer than three runs",
+		"| 3 | **87.00 ± 1.13 (n = 3)** | – | 91.00 ± 2.00 (n = 2, 1 not done) |", // two runs: nothing is bold there
+		"one comparison, nothing to correct for", "Nothing is bold in a column with fewer than three runs of a setting",
 		"Beside published numbers: their deviation."} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)
@@ -239,7 +239,7 @@ func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := collect(f, p)
-	if text := r.grid.Table().Text(); !strings.Contains(text, "50.00 (one run) (1 diverged)") || r.done != 4 {
+	if text := r.grid.Table().Text(); !strings.Contains(text, "50.00 (one run, 1 diverged)") || r.done != 4 {
 		t.Errorf("%s", text)
 	}
 	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1 diverged: step 7: the loss is NaN" {

@@ -3,6 +3,7 @@ package trials
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // LeastRuns is how many runs of each setting a test needs: of two, Student's t has one degree of freedom, and two equal
@@ -169,17 +170,25 @@ func (c *Column) Between(i, j int) Pair {
 }
 
 // Bold are the best setting and those that are not significantly worse. It is none if a setting has too few runs for a
-// test.
+// test, or if none is significantly worse: then bold would have no test behind it.
 func (c *Column) Bold() []bool {
 	out := make([]bool, len(c.Values))
 	best := c.Leader()
-	if !c.enough() {
+	if !c.separated() {
 		return out
 	}
 	for i, v := range c.Values {
 		out[i] = len(v) > 0 && (i == best || !(c.Between(i, best).Chance < Significant))
 	}
 	return out
+}
+
+// separated reports whether some setting is significantly worse than the best.
+func (c *Column) separated() bool {
+	best := c.Leader()
+	return c.enough() && slices.ContainsFunc(c.Pairs, func(p Pair) bool {
+		return (p.I == best || p.J == best) && p.Chance < Significant
+	})
 }
 
 // Tests counts the comparisons of a table that have a test.
@@ -197,30 +206,39 @@ func Tests(columns ...*Column) int {
 
 // Line says what is bold in a table and how it was tested, or why nothing is; empty if nothing is compared.
 func Line(columns ...*Column) string {
-	bold, few, many := 0, 0, 0
+	bold, level, few, many := 0, 0, 0, 0
 	for _, c := range columns {
 		switch {
 		case c.Leader() < 0:
 		case len(c.Values) > most:
 			many++
-		case c.enough():
+		case !c.enough():
+			few++
+		case c.separated():
 			bold++
 		default:
-			few++
+			level++
 		}
 	}
+	how := "t tests at 5 %, over the seeds that two settings share, else Welch's; " + Correction(Tests(columns...))
 	switch {
-	case bold+few+many == 0:
+	case bold+level+few+many == 0:
 		return ""
 	case many > 0:
 		return fmt.Sprintf("Nothing is bold: more than %d settings are not compared with each other.", most)
-	case bold == 0:
+	case bold+level == 0:
 		return "Nothing is bold: a test needs three runs of each."
+	case bold == 0:
+		return "Nothing is bold: none is significantly worse than the best (" + how + ")."
 	}
-	text := "Bold: the best, and what is not significantly worse (t tests at 5 %, over the seeds that two settings share, " +
-		"else Welch's; " + Correction(Tests(columns...)) + ")."
-	if few > 0 {
-		text += " Nothing is bold where a setting has fewer than three runs."
+	text := "Bold: the best, and what is not significantly worse (" + how + ")."
+	switch {
+	case few > 0 && level > 0:
+		text += " Nothing is bold in a column with fewer than three runs of a setting, or in which none is significantly worse."
+	case few > 0:
+		text += " Nothing is bold in a column with fewer than three runs of a setting."
+	case level > 0:
+		text += " Nothing is bold in a column in which none is significantly worse."
 	}
 	return text
 }

@@ -110,6 +110,8 @@ func TestBoldHasATestBehindIt(t *testing.T) {
 		{"two", Column{Values: []map[uint64]float64{low, high}}, []bool{false, true}, "one comparison, nothing to correct"},
 		{"two seeds", Column{Values: []map[uint64]float64{bySeed(1, 80, 80.1), high}}, []bool{false, false},
 			"Nothing is bold: a test needs three runs of each."},
+		{"nothing is worse", Column{Values: []map[uint64]float64{near, high}}, []bool{false, false},
+			"Nothing is bold: none is significantly worse than the best"},
 		{"a setting without runs", Column{Values: []map[uint64]float64{low, nil, high}}, []bool{false, false, true}, "Bold"},
 		{"one setting", Column{Values: []map[uint64]float64{high, nil}}, []bool{false, false}, ""},
 	} {
