@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -141,40 +142,37 @@ func (t *Table) mark(j int, better func(a, b float64) bool) {
 // MarkLeastOf sets Best on the least number of one column.
 func (t *Table) MarkLeastOf(j int) { t.mark(j, func(a, b float64) bool { return a < b }) }
 
-// CSV returns the table, with numbers in full precision. After a column of means come their errors and numbers of runs.
+// CSV returns the table, with numbers in full precision. The standard errors of means and their numbers of runs are
+// columns behind the others.
 func (t Table) CSV() []byte {
 	var buf bytes.Buffer
 	w := csv.NewWriter(&buf)
-	means := make([]bool, len(t.Header))
-	for _, r := range t.Rows {
-		for j, c := range r {
-			means[j] = means[j] || c.Runs > 0
-		}
-	}
-	var head []string
+	head := slices.Clone(t.Header)
+	var means []int // the columns with means
 	for j, h := range t.Header {
-		if head = append(head, h); means[j] {
-			head = append(head, h+", standard error", h+", n")
+		if slices.ContainsFunc(t.Rows, func(r []Cell) bool { return r[j].Runs > 0 }) {
+			means, head = append(means, j), append(head, h+", standard error", h+", n")
 		}
 	}
 	w.Write(head)
 	for _, r := range t.Rows {
 		var rec []string
-		for j, c := range r {
-			text := c.Text
-			if !math.IsNaN(c.Value) {
-				text = strconv.FormatFloat(c.Value, 'g', -1, 64)
-			} else if c.Text == "–" {
-				text = ""
+		for _, c := range r {
+			switch {
+			case !math.IsNaN(c.Value):
+				rec = append(rec, strconv.FormatFloat(c.Value, 'g', -1, 64))
+			case c.Text == "–":
+				rec = append(rec, "")
+			default:
+				rec = append(rec, c.Text)
 			}
-			if rec = append(rec, text); !means[j] {
-				continue
-			}
+		}
+		for _, j := range means {
 			se := ""
-			if c.Runs > 1 {
-				se = strconv.FormatFloat(c.Error, 'g', -1, 64)
+			if r[j].Runs > 1 {
+				se = strconv.FormatFloat(r[j].Error, 'g', -1, 64)
 			}
-			rec = append(rec, se, strconv.Itoa(c.Runs))
+			rec = append(rec, se, strconv.Itoa(r[j].Runs))
 		}
 		w.Write(rec)
 	}

@@ -181,8 +181,8 @@ func (r *results) JSON(o Outcome) any {
 				m[stat.Key] = finite(stat.Of(x.Each()))
 			}
 			if g.Comparable() {
-				m["best"] = i == best // the best mean
-				m["bold"] = bold[i]   // it, and what is not significantly worse
+				m["best"] = best >= 0 && s.Mean == g.At(g.Rows[best], col).Sample().Mean // the best mean
+				m["bold"] = bold[i]                                                      // it, and what is not significantly worse
 			}
 			if t, ok := g.Published(x); ok {
 				m["published"], m["published_deviation"] = finite(t.Mean), finite(t.Deviation)
