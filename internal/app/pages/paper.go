@@ -70,8 +70,8 @@ func (p *Page) paperAccuracy() render.Table {
 			theirs := render.Number(a.Mean, 2)
 			theirs.Text += fmt.Sprintf(" ± %.2f", a.Deviation)
 			theirs.Best = a.Best
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s%s", model, g.Name, epochsOf(r)), final(g, "test_accuracy", endOfCurve),
-				theirs})
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s%s", model, g.Name, epochsOf(r)),
+				final(g, "test_accuracy", endOfCurve), theirs})
 		}
 	}
 	if len(t.Rows) > 1 {

@@ -326,8 +326,8 @@ func (p *recordPage) groupTable() render.Table {
 		t.Note += " Runs that diverged are counted, and are in no mean."
 	}
 	if compared {
-		t.Note += " From the best: in points of " + p.measure() + " accuracy, among rows of one network, data set and number " +
-			"of epochs; p is the corrected probability of chance."
+		t.Note += " From the best: in points of " + p.measure() + " accuracy, among rows of one network, data set and " +
+			"number of epochs; p is the corrected probability of chance."
 	}
 	if theirs {
 		t.Note += fmt.Sprintf(" The paper: %d epochs, mean ± deviation of %d trials.",

@@ -26,8 +26,8 @@ func cifar10Claims(c *networkClaims) {
 	}
 	c.extreme("p = 1.1 generalises worst", c.printedLead(1.1, -1, numbers.Ps), 1.1, -1, 0, test)
 	c.ties()
-	c.everyRun("training accuracy reaches 100 %", "", fmt.Sprintf("at least %v %% in the last epoch, on the images as they "+
-		"were trained on", fullAccuracy), func(a float64) bool { return a >= fullAccuracy })
+	c.everyRun("training accuracy reaches 100 %", "", fmt.Sprintf("at least %v %% in the last epoch, on the images as "+
+		"they were trained on", fullAccuracy), func(a float64) bool { return a >= fullAccuracy })
 
 	near := c.g.weights("%", 2, func(s train.Study) float64 { return 100 * s.All.Below[0] })
 	nearRMS := c.g.weights("%", 2, func(s train.Study) float64 { return 100 * s.Scaled.Below[3] })
@@ -106,8 +106,8 @@ func (c *networkClaims) ties() {
 
 // cifar10Overall are statements about all networks, and those that other commands decide.
 func cifar10Overall(r *networks) []*paperClaim {
-	best := &paperClaim{Claim: "p = 3 is the most accurate on every network", Measured: "value: networks on which it holds",
-		Verdict: notRun}
+	best := &paperClaim{Claim: "p = 3 is the most accurate on every network",
+		Measured: "value: networks on which it holds", Verdict: notRun}
 	count := map[string]int{}
 	n := 0
 	for _, g := range r.groups {

@@ -121,7 +121,7 @@ func (c *networkClaims) decided() []*paperClaim {
 	return c.all
 }
 
-// tests counts the comparisons that have a test, each once.
+// testsOf counts the comparisons that have a test, each once.
 func testsOf(all []*paperClaim) int {
 	type key struct{ mean, se, least float64 }
 	var keys []key
@@ -386,8 +386,8 @@ func (r *networks) claimTables() []render.Named {
 		t := claimTable(all)
 		t.Title = fmt.Sprintf("What the paper says, and %s after %s", g.model, r.label(g))
 		t.Note = "Value: the first number − the second, with its standard error, over seeds that both have if there are " +
-			"three. Holds or does not hold: by t tests at 5 %, " + trials.Correction(testsOf(all)) + ". Too few runs: fewer than " +
-			"three seeds, or a difference within its error, or the p that have results are not enough."
+			"three. Verdicts on differences are t tests at 5 %, " + trials.Correction(testsOf(all)) + "; too few runs: " +
+			"fewer than three seeds, a difference within its error, or p without results."
 		if !r.asPaper() {
 			t.Note += fmt.Sprintf(" These runs have %s, the paper's %d.", r.each(epochs), r.paper.epochs)
 		}
@@ -436,7 +436,12 @@ func claimTable(all []*paperClaim) render.Table {
 // claimLines are the statements for a terminal: without what was measured, which the page has.
 func (r *networks) claimLines() render.Table {
 	t := render.Table{Title: "What the paper says", Header: []string{"network", "statement", "value", "verdict"}, Left: 2}
+	left := 0
 	for _, c := range r.allClaims() {
+		if c.Verdict == notRun && c.Value == nil && c.Model != "" {
+			left++
+			continue
+		}
 		value := render.Text("–")
 		if c.Value != nil {
 			number := func(v float64) string {
@@ -451,8 +456,11 @@ func (r *networks) claimLines() render.Table {
 			}
 			value.Text += " (n = " + c.Runs + ")"
 		}
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", cmp.Or(c.Model, "all")), render.Text("%s", c.Claim), value,
-			render.Text("%s", c.Verdict)})
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", cmp.Or(c.Model, "all")), render.Text("%s", c.Claim),
+			value, render.Text("%s", c.Verdict)})
+	}
+	if left > 0 {
+		t.Title += fmt.Sprintf(" (%s not run; the page has all)", render.Count(left, "statement"))
 	}
 	return t
 }

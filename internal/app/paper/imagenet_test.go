@@ -182,7 +182,8 @@ func TestStatementsNameThePThatDiverge(t *testing.T) {
 	r := table7(t, true, map[float64][]float64{2: {66}, 3: {67}})
 	r.groups[0].diverge(10)
 	if c := r.allClaims()[0]; c.Verdict != tooFewRuns || *c.Value != 1 || c.Runs != "1" || c.Error != nil ||
-		c.Measured != "p = 3: 67.00 %; p = 2: 66.00 %, the highest of the others; not run: p = 1.1, 1.5, 6; diverged: p = 10" {
+		c.Measured != "p = 3: 67.00 %; p = 2: 66.00 %, the highest of the others; not run: p = 1.1, 1.5, 6; "+
+			"diverged: p = 10" {
 		t.Errorf("%+v", c)
 	}
 	r = table7(t, true, map[float64][]float64{2: {66}})

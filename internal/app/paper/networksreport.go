@@ -66,7 +66,10 @@ func (r *networks) ahead(g *group, best float64) string {
 	if tested == 0 {
 		return ", without a test"
 	}
-	if worse == 0 {
+	switch worse {
+	case all:
+		return fmt.Sprintf(", significantly above all %d others", all)
+	case 0:
 		return fmt.Sprintf(", significantly above none of the %d others", all)
 	}
 	return fmt.Sprintf(", significantly above %d of the %d others", worse, all)

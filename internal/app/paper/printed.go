@@ -41,7 +41,8 @@ var cifar10Table = &printed{
 	images: "CIFAR-10", epochs: 400, trials: numbers.Trials, rows: numbers.CIFAR10, test: testAccuracy,
 	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at a " +
 		"peak rate of 0.1 for every p, and names no batch size. --reading scaled takes it for 0.1 for each 128 images, " +
-		"printed for 0.1 at any batch. One rate means something different for every p, so --lr auto chooses one for each by short runs." +
+		"printed for 0.1 at any batch. One rate means something different for every p, so --lr auto chooses one for " +
+		"each by short runs." +
 		" \"bregman reproduce imagenet\" is its experiment on ImageNet.",
 	ours: func(r *networks) bool { return r.set == "cifar10" },
 	differences: func(r *networks) []string {

@@ -271,8 +271,8 @@ func TestARunThatDoesNotFitIsSaid(t *testing.T) {
 	}
 }
 
-// Our own queue can be planned: first what decides how the paper's rate is read, then its table, row by row, then second
-// trials. Rows that there are stay done.
+// Our own queue can be planned: first what decides how the paper's rate is read, then its table, row by row, then
+// second trials. Rows that there are stay done.
 func TestTheQueueOfTheProjectIsUnderstood(t *testing.T) {
 	folder := filepath.Join("..", "..", "..", "docs", "results")
 	path := filepath.Join(folder, "queue.toml")

@@ -10,8 +10,8 @@ import (
 // differences are not rare, as accuracies are multiples of one over the number of images.
 const LeastRuns = 3
 
-// Contrast is the difference of the means of two settings, by seeds that both have if there are enough: what is the same in a
-// seed, its data or its start, cancels.
+// Contrast is the difference of the means of two settings, by seeds that both have if there are enough: what is the
+// same in a seed, its data or its start, cancels.
 type Contrast struct {
 	Mean    float64
 	SE      float64 // the standard error of Mean, NaN from one run each
@@ -234,7 +234,7 @@ func Line(columns ...*Column) string {
 	text := "Bold: the best, and what is not significantly worse (" + how + ")."
 	switch {
 	case few > 0 && level > 0:
-		text += " Nothing is bold in a column with fewer than three runs of a setting, or in which none is significantly worse."
+		text += " Nothing is bold in a column with fewer than three runs of a setting, or without a significant difference."
 	case few > 0:
 		text += " Nothing is bold in a column with fewer than three runs of a setting."
 	case level > 0:
