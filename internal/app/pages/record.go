@@ -274,22 +274,24 @@ func (p *recordPage) groupTable() render.Table {
 		t.Header = append(t.Header, strings.ReplaceAll(k, "_", " "))
 	}
 	columns := slices.DeleteFunc(slices.Clone(recordColumns), func(c recordColumn) bool {
-		return !slices.ContainsFunc(p.groups, func(g *record.Group) bool { return len(g.Values(c.of)) > 0 })
+		return c.key != "test" && !slices.ContainsFunc(p.groups, func(g *record.Group) bool { return len(g.Values(c.of)) > 0 })
 	})
-	for _, c := range columns {
-		t.Header = append(t.Header, c.title)
-	}
 	compared := slices.ContainsFunc(p.blocks, func(b *block) bool { return b.Leader() >= 0 })
-	if compared {
-		t.Header = append(t.Header, "from the best")
-	}
 	theirs := slices.ContainsFunc(p.groups, func(g *record.Group) bool { return inThePaper(g) != nil })
-	if theirs {
-		t.Header = append(t.Header, "the paper, %")
-	}
 	diverged := slices.ContainsFunc(p.groups, func(g *record.Group) bool { return g.Diverged() > 0 })
-	if diverged {
-		t.Header = append(t.Header, "diverged")
+	for _, c := range columns {
+		if t.Header = append(t.Header, c.title); c.key != "test" {
+			continue
+		}
+		if diverged {
+			t.Header = append(t.Header, "diverged")
+		}
+		if compared {
+			t.Header = append(t.Header, "from the best")
+		}
+		if theirs {
+			t.Header = append(t.Header, "the paper, %")
+		}
 	}
 	var tested []*trials.Column
 	bold := map[*record.Group]bool{}
@@ -308,16 +310,18 @@ func (p *recordPage) groupTable() render.Table {
 		for _, c := range columns {
 			cell := meanCell(g.Values(c.of), c.percent)
 			cell.Best = bold[g] && c.key == b.key
-			row = append(row, cell)
-		}
-		if compared {
-			row = append(row, b.fromBest(at))
-		}
-		if theirs {
-			row = append(row, paperCell(inThePaper(g)))
-		}
-		if diverged {
-			row = append(row, render.Text("%d", g.Diverged()))
+			if row = append(row, cell); c.key != "test" {
+				continue
+			}
+			if diverged {
+				row = append(row, render.Text("%d", g.Diverged()))
+			}
+			if compared {
+				row = append(row, b.fromBest(at))
+			}
+			if theirs {
+				row = append(row, paperCell(inThePaper(g)))
+			}
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -355,7 +359,12 @@ func (b *block) fromBest(k int) render.Cell {
 	case k == best:
 		return render.Text("best")
 	default:
-		c := ContrastCell(b.Between(k, best), true)
+		d := b.Between(k, best)
+		c := ContrastCell(d, true)
+		if d.N == len(b.Values[k]) && d.M == len(b.Values[best]) { // as the table has them
+			c.Text = strings.Replace(c.Text, "("+d.Runs()+", ", "(", 1)
+			c.Text = strings.TrimSuffix(c.Text, " ("+d.Runs()+")")
+		}
 		c.Best = false
 		return c
 	}

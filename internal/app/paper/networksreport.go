@@ -43,7 +43,7 @@ func (r *networks) findings() []string {
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best mean test accuracy%s, %.2f %%%s%s.%s",
-			g.model, r.label(g), best, soFar, mean, r.ahead(g, best), r.besideThePaper(g), g.shape()))
+			g.model, g.title, best, soFar, mean, r.ahead(g, best), r.besideThePaper(g), g.shape()))
 	}
 	return out
 }
@@ -199,8 +199,8 @@ func (g *group) file() string {
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
 	doc := render.NewDocument(run, "Deep networks: the paper's "+r.paper.images+" experiments, run again",
-		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
-			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.engine))
+		fmt.Sprintf("%s · %s · %d of %s%s", r.command(),
+			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.where()))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Warnings")
 		doc.List(w...)
@@ -257,6 +257,18 @@ func (r *networks) Write(run *runlog.Run) error {
 		"A seed decides everything on one engine.", r.plan.Command)
 	doc.Save()
 	return nil
+}
+
+// where says where the runs ran, and of how many there is only a row of a results file.
+func (r *networks) where() string {
+	text := ""
+	if r.engine != "" {
+		text = " on the " + r.engine + " engine"
+	}
+	if r.rows > 0 {
+		text += fmt.Sprintf(", %d by a row of a results file, which has no weights", r.rows)
+	}
+	return text
 }
 
 // command is the command of the reproduction, without what was set.
