@@ -374,7 +374,7 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 	html := string(p.Bytes())
 	for _, want := range []string{"Pruning and rounding",
 		`<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`,
-		`<th scope="row">p = 3</th><td>90.00</td><td>25.00</td>`, "8 bits",
+		`<th scope="row">p = 3</th><td>90.00 ± 0.00</td><td>25.00 ± 15.00</td>`, "8 bits",
 		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "skipped: n2."} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page lacks %q", want)

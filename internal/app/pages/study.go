@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -25,6 +26,53 @@ func (s Studied) Mean(of func(train.Study) float64) float64 {
 		values = append(values, of(t))
 	}
 	return trials.SampleOf(values).Mean
+}
+
+// cell is the mean of a number over the trials ± its standard error. The table says how many there are.
+func (s Studied) cell(digits int, of func(train.Study) float64) render.Cell {
+	var values []float64
+	for _, t := range s.Trials {
+		values = append(values, of(t))
+	}
+	a := trials.SampleOf(values)
+	if a.N < 2 {
+		return render.Short(a.Mean, digits)
+	}
+	c := render.Mean(a.Mean, a.Error(), a.N, -1)
+	c.Text = strings.TrimSuffix(c.Text, fmt.Sprintf(" (n = %d)", a.N))
+	return c
+}
+
+// percent is the same of a share, in percent.
+func (s Studied) percent(of func(train.Study) float64) render.Cell {
+	var values []float64
+	for _, t := range s.Trials {
+		values = append(values, 100*of(t))
+	}
+	a := trials.SampleOf(values)
+	c := render.Number(a.Mean, 2)
+	if a.N > 1 {
+		c = render.Mean(a.Mean, a.Error(), a.N, 2)
+		c.Text = strings.TrimSuffix(c.Text, fmt.Sprintf(" (n = %d)", a.N))
+	}
+	return c
+}
+
+// overTrials says how many trials the means of a table are over.
+func overTrials(rows []Studied) string {
+	same, most := true, 0
+	var each []string
+	for _, r := range rows {
+		same, most = same && len(r.Trials) == len(rows[0].Trials), max(most, len(r.Trials))
+		each = append(each, fmt.Sprintf("%d of %s", len(r.Trials), r.Name))
+	}
+	switch {
+	case most < 2:
+		return "One run each."
+	case same:
+		return fmt.Sprintf("Mean ± standard error, n = %d in every cell.", most)
+	}
+	return "Mean ± standard error over n trials: " + strings.Join(each, ", ") + "."
 }
 
 // panels is how many histograms a figure has: the six p of the paper.
@@ -141,12 +189,11 @@ func scaledHistograms(rows []Studied) []render.Figure {
 func SpreadTable(rows []Studied) render.Table {
 	t := render.Table{Title: "Sizes of the weights",
 		Note: "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, " +
-			"0.36 for a normal distribution. Means over the trials.",
+			"0.36 for a normal distribution. " + overTrials(rows),
 		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS",
 			"below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, r := range rows {
-		num := func(digits int, of func(train.Study) float64) render.Cell { return render.Short(r.Mean(of), digits) }
-		share := func(of func(train.Study) float64) render.Cell { return render.Number(100*r.Mean(of), 2) }
+		num, share := r.cell, r.percent
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
 			num(4, func(s train.Study) float64 { return s.All.Max }),
 			num(4, func(s train.Study) float64 { return s.All.Median }),
@@ -156,7 +203,7 @@ func SpreadTable(rows []Studied) render.Table {
 			num(4, func(s train.Study) float64 { return s.Scaled.MaxOverMedian() }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[2] }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
-			render.Number(r.Mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
+			num(3, func(s train.Study) float64 { return s.Scaled.Sparsity })})
 	}
 	return t
 }
@@ -228,15 +275,15 @@ func levelFigures(rows []Studied) []render.Figure {
 }
 
 func prunedTable(title string, rows []Studied, of func(train.Study) []train.Level) render.Table {
-	t := render.Table{Title: title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
+	t := render.Table{Title: title, Note: "Test accuracy in %. " + overTrials(rows), Header: []string{""}}
 	for i, r := range rows {
-		at, acc := r.levels(of)
+		at, _ := r.levels(of)
 		row := []render.Cell{render.Text("%s", r.Name)}
 		for k := range at {
 			if i == 0 {
 				t.Header = append(t.Header, fmt.Sprintf("%v %%", math.Round(1000*at[k])/10))
 			}
-			row = append(row, render.Number(acc[k], 2))
+			row = append(row, r.percent(func(s train.Study) float64 { return of(s)[k].Accuracy }))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -244,17 +291,16 @@ func prunedTable(title string, rows []Studied, of func(train.Study) []train.Leve
 }
 
 func roundedTable(rows []Studied) render.Table {
-	t := render.Table{Title: "Rounded", Note: "Test accuracy in %; means over the trials.",
+	t := render.Table{Title: "Rounded", Note: "Test accuracy in %. " + overTrials(rows),
 		Header: []string{"", "float32"}}
 	for i, r := range rows {
-		at, acc := r.levels(roundings)
-		row := []render.Cell{render.Text("%s", r.Name),
-			render.Number(100*r.Mean(func(s train.Study) float64 { return s.Accuracy }), 2)}
+		at, _ := r.levels(roundings)
+		row := []render.Cell{render.Text("%s", r.Name), r.percent(func(s train.Study) float64 { return s.Accuracy })}
 		for k := range at {
 			if i == 0 {
 				t.Header = append(t.Header, fmt.Sprintf("%v bits", at[k]))
 			}
-			row = append(row, render.Number(acc[k], 2))
+			row = append(row, r.percent(func(s train.Study) float64 { return roundings(s)[k].Accuracy }))
 		}
 		t.Rows = append(t.Rows, row)
 	}
