@@ -274,7 +274,9 @@ func (p *recordPage) groupTable() render.Table {
 		t.Header = append(t.Header, strings.ReplaceAll(k, "_", " "))
 	}
 	columns := slices.DeleteFunc(slices.Clone(recordColumns), func(c recordColumn) bool {
-		return c.key != "test" && !slices.ContainsFunc(p.groups, func(g *record.Group) bool { return len(g.Values(c.of)) > 0 })
+		return c.key != "test" && !slices.ContainsFunc(p.groups, func(g *record.Group) bool {
+			return len(g.Values(c.of)) > 0
+		})
 	})
 	compared := slices.ContainsFunc(p.blocks, func(b *block) bool { return b.Leader() >= 0 })
 	theirs := slices.ContainsFunc(p.groups, func(g *record.Group) bool { return inThePaper(g) != nil })
