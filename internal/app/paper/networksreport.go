@@ -66,11 +66,13 @@ func (r *networks) ahead(g *group, best float64) string {
 	if tested == 0 {
 		return ", without a test"
 	}
-	switch worse {
-	case all:
+	switch {
+	case worse == 1 && all == 1:
+		return ", significantly above the other"
+	case worse == all:
 		return fmt.Sprintf(", significantly above all %d others", all)
-	case 0:
-		return fmt.Sprintf(", significantly above none of the %d others", all)
+	case worse == 0:
+		return fmt.Sprintf(", significantly above none of the %s", render.Count(all, "other"))
 	}
 	return fmt.Sprintf(", significantly above %d of the %d others", worse, all)
 }
