@@ -71,6 +71,11 @@ var newKeys = map[string]bool{
 	"memory":           true, // doctor: how much there is, and what fits
 	"rates":            true,
 
+	"error":      true, // a mean: its standard error
+	"bold":       true, // a sweep's cell: not significantly worse than the best
+	"paired":     true, // a difference: over the seeds that both have
+	"statements": true, // reproduce cifar10: what the paper says
+
 	"objective":  true, // fit: what it looks for; a margin in both sets
 	"multiclass": true, "class_weight": true, "missing": true, "classes": true, "train_r2": true,
 	"effects": true, "scale": true, "encoding": true, "quality": true, "notes": true,
@@ -92,11 +97,11 @@ var (
 	}
 )
 
-// newFiles are those that came after both sets: the largest margins of a path, for its page, the claims and rates of
-// reproduce linear, what a fit says of features and classes, and a study's levels with recomputed statistics or with a
-// scale per channel; its roundings have a figure of their own.
+// newFiles are those that came after both sets: the statements of reproduce cifar10, the largest margins of a path, for
+// its page, the claims and rates of reproduce linear, what a fit says of features and classes, and a study's levels with
+// recomputed statistics or with a scale per channel; its roundings have a figure of their own.
 var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)|` +
-	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)|` +
+	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)|-reproduce-cifar10/tables/[^/]*statements|` +
 	`/figures/(cnn_)?rounding\.|/(tables|figures)/(cnn_)?(rounding_channels|\w+_recomputed)`)
 
 // newLines are lines of metrics that came after both sets: the descents for the rates.
@@ -405,6 +410,14 @@ func (c *comparison) csv(got, want []byte) {
 	}
 	if c.shape {
 		g, w = g[:min(1, len(g))], w[:min(1, len(w))]
+	}
+	if len(g) > 0 && len(w) > 0 {
+		// behind the columns of both sets there may be the errors of means and their numbers of runs
+		if n := len(w[0]); len(g[0]) > n && strings.HasSuffix(g[0][n], ", standard error") {
+			for i := range g {
+				g[i] = g[i][:n]
+			}
+		}
 	}
 	if len(g) != len(w) || len(g) > 0 && !slices.Equal(g[0], w[0]) {
 		c.fault("%d rows of %q, want %d of %q", len(g), g[:min(1, len(g))], len(w), w[:min(1, len(w))])

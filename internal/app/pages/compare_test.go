@@ -87,8 +87,8 @@ func TestASeedCountsOnceInAMean(t *testing.T) {
 	if b := g.Band("loss"); len(g.Trials()) != 2 || math.Abs(b.Mean[2]-0.2) > 1e-15 {
 		t.Errorf("%d trials, %+v", len(g.Trials()), b)
 	}
-	if cell := finalTables([]*trials.Group{g})[0].Rows[0][1].Text; cell != "2" {
-		t.Errorf("the table says %s trials", cell)
+	if cell := finalTables([]*trials.Group{g})[0].Rows[0][1].Text; cell != "0.20 ± 0.10 (n = 2)" {
+		t.Errorf("the table says %s", cell)
 	}
 	p, err := NewPage(nil, readAll(t, twice...))
 	if err != nil {
@@ -278,7 +278,7 @@ func TestTheReportHoldsWhatItPromises(t *testing.T) {
 		t.Fatal(err, stderr.String())
 	}
 	html, _ := os.ReadFile(cmd.Out)
-	for _, want := range []string{"Settings that differ", "Training loss", "0.2 ± 0.14", "b&lt;script&gt;",
+	for _, want := range []string{"Settings that differ", "Training loss", "0.20 ± 0.10 (n = 2)", "b&lt;script&gt;",
 		"‖w‖ₚ grows as log t", "toprule"} {
 		if !bytes.Contains(html, []byte(want)) {
 			t.Errorf("the page lacks %q", want)
@@ -378,7 +378,7 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 	html := string(p.Bytes())
 	for _, want := range []string{"Pruning and rounding",
 		`<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`,
-		`<th scope="row">p = 3</th><td>90.00</td><td>25.00</td>`, "8 bits",
+		`<th scope="row">p = 3</th><td>90.00 ± 0.00</td><td>25.00 ± 15.00</td>`, "8 bits",
 		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "skipped: n2.", "Rounded: a scale per channel",
 		`>n4</th><td>90.00</td><td>88.00</td>`,
 		`Rounded: a scale per channel, statistics recomputed`, `>n4</th><td>–</td><td>85.00</td>`,

@@ -1,7 +1,7 @@
 package pages
 
 import (
-	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -65,7 +65,8 @@ func modelNames(groups []*trials.Group) (out []string) {
 }
 
 // finalTables have a row per group and a column per metric, a table for each part if there are many: the numbers of the
-// models, or else the end of each curve; mean ± deviation over trials, the best in bold.
+// models, or else the end of each curve; mean ± standard error over trials and their
+// number, the best in bold if tests say so.
 func finalTables(groups []*trials.Group) []render.Table {
 	of, all, note := endOfCurve, trials.MetricNames(groups), "The end of each curve"
 	ofModels := haveModels(groups)
@@ -76,7 +77,7 @@ func finalTables(groups []*trials.Group) []render.Table {
 	all = slices.DeleteFunc(all, func(n string) bool { return trials.MetricOf(n).Part == trials.Speed })
 	var out []render.Table
 	for _, part := range trials.Parts[:2] {
-		t := render.Table{Title: groups[0].Kind, Header: []string{"", "trials"}}
+		t := render.Table{Title: groups[0].Kind, Header: []string{""}}
 		names := all
 		if len(all) > 7 {
 			names = slices.DeleteFunc(slices.Clone(all), func(n string) bool { return trials.MetricOf(n).Part != part })
@@ -92,56 +93,60 @@ func finalTables(groups []*trials.Group) []render.Table {
 			t.Header = append(t.Header, trials.MetricOf(n).Column)
 		}
 		for _, g := range groups {
-			row := []render.Cell{render.Text("%s", g.Name), render.Text("%d", len(g.Trials()))}
+			row := []render.Cell{render.Text("%s", g.Name)}
 			for _, n := range names {
 				row = append(row, final(g, n, of))
 			}
 			t.Rows = append(t.Rows, row)
 		}
-		if len(t.Rows) > 1 {
-			for j, n := range names {
-				switch n {
-				case "accuracy", "test_accuracy": // margins in different norms do not compare
-					t.MarkMost(j + 2)
-				case "loss", "test_loss", "gap", "divergence", "angle":
-					if n != "loss" || !ofModels { // the loss of a model depends on its scale
-						t.MarkLeastOf(j + 2)
-					}
+		var tested []*trials.Column
+		var places []int
+		for j, n := range names {
+			switch n {
+			case "accuracy", "test_accuracy": // margins in different norms do not compare
+			case "loss", "test_loss", "gap", "divergence", "angle":
+				if n == "loss" && ofModels { // the loss of a model depends on its scale
+					continue
 				}
+			default:
+				continue
+			}
+			c := &trials.Column{Low: trials.LowIsBetter(n)}
+			for _, g := range groups {
+				c.Values = append(c.Values, finals(g, n, of))
+			}
+			tested, places = append(tested, c), append(places, j+1)
+		}
+		trials.Compare(tested...)
+		for k, c := range tested {
+			for i, bold := range c.Bold() {
+				t.Rows[i][places[k]].Best = bold
 			}
 		}
-		t.Note = note + "; mean ± one standard deviation over trials."
-		if len(t.Rows) > 1 {
-			t.Note += " The best of a column is bold if its numbers can be compared."
-		}
+		t.Note = joined(note+". "+Means, trials.Line(tested...))
 		out = append(out, t)
+	}
+	return out
+}
+
+// finals are a metric of a group by seed, read from each curve by of.
+func finals(g *trials.Group, metric string, of func(trials.Curve, string) float64) map[uint64]float64 {
+	scale := trials.MetricOf(metric).Scale
+	out := map[uint64]float64{}
+	for _, c := range g.Trials() {
+		if v := of(c, metric); v-v == 0 {
+			out[c.Seed()] = scale * v
+		}
 	}
 	return out
 }
 
 // final is a metric of a group, read from each curve by of.
 func final(g *trials.Group, metric string, of func(trials.Curve, string) float64) render.Cell {
-	scale := trials.MetricOf(metric).Scale
 	var last []float64
-	for _, c := range g.Trials() {
-		if v := of(c, metric); v-v == 0 {
-			last = append(last, scale*v)
-		}
+	values := finals(g, metric, of)
+	for _, seed := range slices.Sorted(maps.Keys(values)) {
+		last = append(last, values[seed])
 	}
-	if len(last) == 0 {
-		return render.Short(math.NaN(), 0)
-	}
-	s := trials.SampleOf(last)
-	cell := render.Short(s.Mean, 4)
-	if scale == 100 {
-		cell = render.Number(s.Mean, 2)
-	}
-	if len(last) > 1 {
-		if scale == 100 {
-			cell.Text += fmt.Sprintf(" ± %.2f", s.Deviation)
-		} else {
-			cell.Text += fmt.Sprintf(" ± %.2g", s.Deviation)
-		}
-	}
-	return cell
+	return meanOf(trials.SampleOf(last), trials.MetricOf(metric).Scale == 100)
 }

@@ -20,25 +20,29 @@ type Grid struct {
 	Reference string                                   // where those come from
 }
 
-// show writes mean ± deviation.
+// show writes a published number with its deviation.
 func (g Grid) show(s trials.Sample) render.Cell {
-	digits := 2
-	if !trials.IsPercent(g.Metric) { // two digits of the deviation say how many the mean has
-		if !(s.Deviation > 0) {
-			return render.Short(s.Mean, 5)
-		}
-		digits = 1 - int(math.Floor(math.Log10(s.Deviation)))
+	c := render.Short(s.Mean, 5)
+	if trials.IsPercent(g.Metric) {
+		c = render.Number(s.Mean, 2)
 	}
-	if digits < 0 || digits > 7 {
-		c := render.Short(s.Mean, 5)
+	switch {
+	case math.IsNaN(s.Deviation):
+	case trials.IsPercent(g.Metric):
+		c.Text += fmt.Sprintf(" ± %.2f", s.Deviation)
+	default:
 		c.Text += fmt.Sprintf(" ± %.2g", s.Deviation)
-		return c
-	}
-	c := render.Number(s.Mean, digits)
-	if !math.IsNaN(s.Deviation) {
-		c.Text += fmt.Sprintf(" ± %.*f", digits, s.Deviation)
 	}
 	return c
+}
+
+// meanOf writes mean ± standard error and the number of runs, in percent with two decimals.
+func meanOf(s trials.Sample, percent bool) render.Cell {
+	digits := -1
+	if percent {
+		digits = 2
+	}
+	return render.Mean(s.Mean, s.Error(), s.N, digits)
 }
 
 func (g Grid) metricName() string { return trials.Shown(g.Metric) }
@@ -46,20 +50,26 @@ func (g Grid) metricName() string { return trials.Shown(g.Metric) }
 // manyColumns is how many columns a table may have before each combination gets a row.
 const manyColumns = 8
 
-// Table is mean ± deviation, the best of each column in bold, with the published numbers beside.
+// Means is what a table of means says first.
+const Means = "Mean ± standard error over n runs that differ in their seed."
+
+// Table is mean ± standard error and n, the best of each column in bold if tests say so, with the published numbers
+// beside.
 func (g Grid) Table() render.Table {
 	t := render.Table{Title: fmt.Sprintf("%s: %s, %s", g.Title, g.metricName(), render.Count(g.Trials, "trial")),
-		Note: "Mean ± deviation over the trials"}
+		Note: Means}
 	if len(g.Cols) > manyColumns || g.Sparse() { // many columns, or draws, which fill few places of a grid
 		return g.long(t)
 	}
-	switch {
-	case g.HasBest():
-		t.Note += "; the best of each column in bold."
-	case g.Comparable():
-		t.Note += "."
-	default:
-		t.Note += fmt.Sprintf(". %s cannot be compared between different %s: no best.", capital(g.metricName()), g.RowKey)
+	var bold [][]bool
+	if g.Comparable() {
+		columns := g.Columns(g.Rows, g.Cols)
+		for _, c := range columns {
+			bold = append(bold, c.Bold())
+		}
+		t.Note = joined(t.Note, trials.Line(columns...))
+	} else {
+		t.Note += fmt.Sprintf(" %s cannot be compared between different %s: no best.", capital(g.metricName()), g.RowKey)
 	}
 	t.Header = []string{g.RowKey}
 	for _, col := range g.Cols {
@@ -70,14 +80,17 @@ func (g Grid) Table() render.Table {
 		t.Header = append(t.Header, name)
 		if g.hasPublished(col) {
 			t.Header = append(t.Header, g.Reference)
+			if g.publishedDeviations(col) && !strings.HasSuffix(t.Note, beside) {
+				t.Note += beside
+			}
 		}
 	}
-	for _, row := range g.Rows {
+	for i, row := range g.Rows {
 		cells := []render.Cell{render.Text("%s", row)}
-		for _, col := range g.Cols {
+		for j, col := range g.Cols {
 			x := g.At(row, col)
 			c := g.cell(x)
-			c.Best = g.Comparable() && c.Value == g.Best(col)
+			c.Best = bold != nil && bold[j][i]
 			cells = append(cells, c)
 			if g.hasPublished(col) {
 				theirs := render.Text("–")
@@ -90,6 +103,22 @@ func (g Grid) Table() render.Table {
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// beside says what the published numbers have after their ±.
+const beside = " Beside published numbers: their deviation."
+
+// publishedDeviations reports whether a published number of the column has a deviation.
+func (g Grid) publishedDeviations(col string) bool {
+	return slices.ContainsFunc(g.Rows, func(row string) bool {
+		s, ok := g.published(g.At(row, col))
+		return ok && !math.IsNaN(s.Deviation)
+	})
+}
+
+// joined puts sentences behind each other.
+func joined(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -107,7 +136,7 @@ func (g Grid) hasPublished(col string) bool {
 
 // cell is the mean of the trials that have a number, and how many have none.
 func (g Grid) cell(x *trials.Cell) render.Cell {
-	c := g.show(x.Sample())
+	c := meanOf(x.Sample(), trials.IsPercent(g.Metric))
 	if x == nil {
 		return c
 	}
@@ -116,7 +145,7 @@ func (g Grid) cell(x *trials.Cell) render.Cell {
 		what  string
 	}{{x.Diverged, "diverged"}, {x.Failed, "failed"}, {x.Missing, "not done"}, {x.None, "without"}} {
 		if n.count > 0 {
-			c.Text += fmt.Sprintf(" (%d %s)", n.count, n.what)
+			c.Add("%d %s", n.count, n.what)
 		}
 	}
 	return c
@@ -125,42 +154,49 @@ func (g Grid) cell(x *trials.Cell) render.Cell {
 // long has a row per combination, the best first if they can be compared.
 func (g Grid) long(t render.Table) render.Table {
 	t.Header = append(slices.Clone(g.Keys), g.metricName())
+	var all []*trials.Cell
 	for _, col := range g.Cols {
 		for _, row := range g.Rows {
-			x := g.At(row, col)
-			if x == nil {
-				continue
+			if x := g.At(row, col); x != nil {
+				all = append(all, x)
 			}
-			var cells []render.Cell
-			for _, k := range g.Keys {
-				cells = append(cells, render.Text("%s", x.Get(k)))
-			}
-			t.Rows = append(t.Rows, append(cells, g.cell(x)))
 		}
 	}
-	if !g.AllComparable() {
-		t.Note += fmt.Sprintf(". %s is not comparable between all of these: no best.", capital(g.metricName()))
-		return t
-	}
-	last := len(g.Keys)
-	slices.SortStableFunc(t.Rows, func(a, b []render.Cell) int {
-		va, vb := a[last].Value, b[last].Value
-		switch {
-		case math.IsNaN(va) && math.IsNaN(vb):
+	compared := &trials.Column{Low: g.Low}
+	if g.AllComparable() {
+		slices.SortStableFunc(all, func(a, b *trials.Cell) int {
+			va, vb := a.Sample().Mean, b.Sample().Mean
+			switch {
+			case math.IsNaN(va) && math.IsNaN(vb):
+				return 0
+			case math.IsNaN(vb) || g.Better(va, vb):
+				return -1
+			case math.IsNaN(va) || g.Better(vb, va):
+				return 1
+			}
 			return 0
-		case math.IsNaN(vb) || g.Better(va, vb):
-			return -1
-		case math.IsNaN(va) || g.Better(vb, va):
-			return 1
+		})
+		for _, x := range all {
+			compared.Values = append(compared.Values, x.Values)
 		}
-		return 0
-	})
-	if len(t.Rows) < 2 || math.IsNaN(t.Rows[1][last].Value) { // one result is not the best of anything
-		t.Note += "."
-		return t
+		trials.Compare(compared)
+		if compared.Leader() >= 0 {
+			t.Note += " The best mean first."
+		}
+		t.Note = joined(t.Note, trials.Line(compared))
+	} else {
+		t.Note += fmt.Sprintf(" %s is not comparable between all of these: no best.", capital(g.metricName()))
 	}
-	t.Note += "; the best first."
-	t.Rows[0][last].Best = true
+	bold := compared.Bold()
+	for i, x := range all {
+		var cells []render.Cell
+		for _, k := range g.Keys {
+			cells = append(cells, render.Text("%s", x.Get(k)))
+		}
+		c := g.cell(x)
+		c.Best = len(bold) > 0 && bold[i]
+		t.Rows = append(t.Rows, append(cells, c))
+	}
 	return t
 }
 
@@ -174,40 +210,73 @@ func (g Grid) Paired() bool { return g.Trials > 1 && g.HasBest() }
 // cancels.
 func (g Grid) Pairs() render.Table {
 	t := render.Table{Title: fmt.Sprintf("Paired differences of %s, by %s", g.metricName(), g.RowKey),
-		Header: []string{"pair"},
-		Note: "Mean ± standard error of the difference over seeds that both have; in brackets its probability by chance, " +
-			"Student's t on both sides, corrected by Holm's method for the pairs of its column. In bold: below 0.05. No " +
-			"test (–) " +
-			"below three seeds, nor if all differences are equal."}
+		Header: []string{"pair"}}
 	if trials.IsPercent(g.Metric) {
 		t.Note += " In points of a percent."
 	}
-	rows := g.Rows
-	if len(rows) > MaxPairs {
-		rows = rows[:MaxPairs]
-		t.Note += fmt.Sprintf(" The first %d of %d rows.", MaxPairs, len(g.Rows))
+	rows, columns := g.Pairing()
+	if n := len(g.Rows); n > len(rows) {
+		t.Note += fmt.Sprintf(" The first %d of %d rows.", len(rows), n)
 	}
 	for i, a := range rows {
 		for _, b := range rows[i+1:] {
 			t.Rows = append(t.Rows, []render.Cell{render.Text("%s − %s", a, b)})
 		}
 	}
-	for _, col := range g.Cols[:min(len(g.Cols), manyColumns)] {
-		name := col
+	for j, c := range columns {
+		name := g.Cols[j]
 		if name == "" {
 			name = g.metricName()
 		}
 		t.Header = append(t.Header, name)
-		for k, d := range g.Differences(rows, col) {
-			c := render.Short(d.Mean, 3)
-			if se := d.Error(); !math.IsNaN(se) {
-				c.Text += fmt.Sprintf(" ± %.2g (%s)", se, trials.Probability(d.Chance))
-			}
-			c.Best = d.Chance < trials.Significant
-			t.Rows[k] = append(t.Rows[k], c)
+		for k, d := range c.Pairs {
+			t.Rows[k] = append(t.Rows[k], ContrastCell(d, trials.IsPercent(g.Metric)))
 		}
 	}
+	t.Note = strings.TrimSpace(Tested(trials.Tests(columns...)) + t.Note)
 	return t
+}
+
+// Pairing is what Pairs compares: rows, and a column for each column.
+func (g Grid) Pairing() (rows []string, columns []*trials.Column) {
+	rows = g.Rows[:min(len(g.Rows), MaxPairs)]
+	return rows, g.Columns(rows, g.Cols[:min(len(g.Cols), manyColumns)])
+}
+
+// Tested says how a table of differences was tested, for so many of them.
+func Tested(comparisons int) string {
+	return "Difference ± standard error: over the seeds that both have if there are three, else of the means. p is the " +
+		"probability of chance: Student's t with n − 1 degrees of freedom for pairs, else Welch's; " +
+		trials.Correction(comparisons) + ". Bold: below 0.05. Without p there is no test: fewer than three runs, or " +
+		"differences that are all equal."
+}
+
+// ContrastCell is a difference with its error, the runs behind it and its chance, bold if it is significant.
+func ContrastCell(d trials.Pair, percent bool) render.Cell {
+	c := render.Short(d.Mean, 3)
+	if percent {
+		c = render.Number(d.Mean, 2)
+	}
+	switch se := d.Error(); {
+	case math.IsNaN(d.Mean):
+		return c
+	case math.IsNaN(se):
+	case percent:
+		c.Text += fmt.Sprintf(" ± %.2f", se)
+	default:
+		c.Text += fmt.Sprintf(" ± %.2g", se)
+	}
+	c.Text += " (" + d.Runs()
+	switch p := trials.Probability(d.Chance); {
+	case math.IsNaN(d.Chance): // no test
+	case strings.HasPrefix(p, "<"):
+		c.Text += ", p " + p
+	default:
+		c.Text += ", p = " + p
+	}
+	c.Text += ")"
+	c.Best = d.Chance < trials.Significant
+	return c
 }
 
 // SeriesColor is the colour of the k-th series of a figure whose series are not p. Colours mean p everywhere: the

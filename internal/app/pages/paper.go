@@ -62,7 +62,7 @@ func (p *Page) paperSays() {
 
 func (p *Page) paperAccuracy() render.Table {
 	t := render.Table{Title: "Test accuracy on CIFAR-10, %", Header: []string{"", "these runs", "the paper"},
-		Note: "The paper: 400 epochs, mean ± deviation over five trials."}
+		Note: Means + " The paper: 400 epochs, mean ± deviation over five trials."}
 	for _, g := range p.groups {
 		r := g.Curves[0].Run
 		model, _ := r.Settings["model"].(string)
@@ -70,17 +70,24 @@ func (p *Page) paperAccuracy() render.Table {
 			theirs := render.Number(a.Mean, 2)
 			theirs.Text += fmt.Sprintf(" ± %.2f", a.Deviation)
 			theirs.Best = a.Best
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s", model, g.Name), final(g, "test_accuracy", endOfCurve),
-				theirs})
+			t.Rows = append(t.Rows, []render.Cell{render.Text("%s, %s%s", model, g.Name, epochsOf(r)),
+				final(g, "test_accuracy", endOfCurve), theirs})
 		}
 	}
 	if len(t.Rows) > 1 {
-		t.MarkMost(1)
 		t.Note += " In its column, what it marks as best."
 	} else if len(t.Rows) == 1 {
 		t.Rows[0][2].Best = false // nothing to compare with
 	}
 	return t
+}
+
+// epochsOf says how many epochs a run has, if fewer than the paper's.
+func epochsOf(r *trials.Run) string {
+	if n, ok := r.Settings["epochs"].(float64); ok && n < numbers.Epochs {
+		return fmt.Sprintf(", %v epochs", n)
+	}
+	return ""
 }
 
 // paperNorms measures classifiers of the R¹⁰⁰ sets in the paper's eight norms.

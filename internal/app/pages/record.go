@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/record"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -40,6 +42,7 @@ type recordPage struct {
 	groups []*record.Group
 	keys   []string // settings that differ
 	table  render.Table
+	blocks []*block
 	notes  []string
 }
 
@@ -50,7 +53,7 @@ func (p recordPage) Print(w io.Writer) {
 	if p.Path == "-" {
 		return
 	}
-	fmt.Fprint(w, p.table.Text())
+	fmt.Fprintf(w, "%s%s\n", p.table.Text(), p.table.Note)
 	for _, n := range p.notes {
 		fmt.Fprintf(w, "• %s\n", n)
 	}
@@ -71,11 +74,83 @@ func (p recordPage) JSON() any {
 				numbers[c.key] = one
 			}
 		}
-		groups = append(groups, map[string]any{"identity": g.Identity, "runs": len(g.Rows), "diverged": g.Diverged(),
-			"numbers": numbers})
+		one := map[string]any{"identity": g.Identity, "runs": len(g.Rows), "diverged": g.Diverged(), "numbers": numbers}
+		if b, k := p.block(g); b != nil && k != b.Leader() && b.Leader() >= 0 {
+			if d := b.Between(k, b.Leader()); !math.IsNaN(d.Mean) {
+				one["from_best"] = map[string]any{"of": b.key, "difference": d.Mean, "error": finite(d.SE),
+					"chance": finite(d.Chance), "paired": d.Paired, "n": d.N}
+			}
+		}
+		groups = append(groups, one)
 	}
 	return map[string]any{"report": p.Path, "runs": len(p.rows), "groups": groups,
 		"notes": append([]string{}, p.notes...)}
+}
+
+// finite is nil if JSON has no number for the value.
+func finite(v float64) *float64 {
+	if math.IsNaN(v - v) {
+		return nil
+	}
+	return &v
+}
+
+// block is the groups that are compared with each other: those of one network, data set and number of epochs.
+type block struct {
+	trials.Column
+	key    string // what is compared: validation, if all have it, else test
+	groups []*record.Group
+}
+
+// compare puts the groups into blocks and compares the accuracies in each.
+func (p *recordPage) compare() {
+	by := map[string]*block{}
+	for _, g := range p.groups {
+		s := g.Identity.Settings
+		key := strings.Join([]string{s["model"], s["data"], s["epochs"]}, "\x00")
+		if by[key] == nil {
+			by[key] = &block{}
+			p.blocks = append(p.blocks, by[key])
+		}
+		by[key].groups = append(by[key].groups, g)
+	}
+	var columns []*trials.Column
+	for _, b := range p.blocks {
+		for _, c := range recordColumns[:2] { // validation, test
+			if b.key == "" && (c.key == "test" || b.have(c)) {
+				b.key = c.key
+				for _, g := range b.groups {
+					values := map[uint64]float64{}
+					for _, r := range g.Rows {
+						seed, err := r.Identity.Seed()
+						if v := c.of(r); err == nil && r.Status == record.Done && !math.IsNaN(v) {
+							values[seed] = 100 * v
+						}
+					}
+					b.Values = append(b.Values, values)
+				}
+			}
+		}
+		columns = append(columns, &b.Column)
+	}
+	trials.Compare(columns...)
+}
+
+// have reports whether all runs that are done have a number.
+func (b *block) have(c recordColumn) bool {
+	return !slices.ContainsFunc(b.groups, func(g *record.Group) bool {
+		return len(g.Values(c.of)) < len(g.Rows)-g.Diverged()
+	})
+}
+
+// block returns the block of a group, and its place there.
+func (p *recordPage) block(g *record.Group) (*block, int) {
+	for _, b := range p.blocks {
+		if k := slices.Index(b.groups, g); k >= 0 {
+			return b, k
+		}
+	}
+	return nil, -1
 }
 
 // recordedRuns writes the page of results files.
@@ -106,6 +181,7 @@ func (r *Report) recordedRuns() (command.Result, error) {
 	}
 	p.groups = record.Groups(p.rows, weights)
 	p.sort()
+	p.compare()
 	p.table, p.notes = p.groupTable(), p.warnings()
 	var files render.Files
 	tables := &folder{dir: r.Tables}
@@ -166,7 +242,8 @@ func (p *recordPage) sort() {
 	})
 }
 
-// setting is a setting of a group for people: a learning rate that short runs found stands beside "auto".
+// setting is a setting of a group for people: a learning rate that short runs found stands beside "auto", and beside
+// one that the paper may mean which reading of it that is.
 func setting(g *record.Group, key string) string {
 	text := cmp.Or(g.Identity.Settings[key], "–")
 	if key == "lr" && text == "auto" {
@@ -178,69 +255,154 @@ func setting(g *record.Group, key string) string {
 		})
 		text = strings.TrimSuffix("auto: "+strings.Join(found, ", "), ": ")
 	}
+	if size, err := strconv.Atoi(g.Identity.Settings["batch"]); key == "lr" && err == nil && inThePaper(g) != nil {
+		if reading := numbers.ReadingOf(trials.Float(text), size); reading != "" {
+			text += " (" + reading + ")"
+		}
+	}
 	return text
 }
 
-// groupTable has a row per group: what differs, then mean ± standard error.
+// groupTable has a row per group: what differs, mean ± standard error and n, how far it is from the best, and the
+// paper's accuracy.
 func (p *recordPage) groupTable() render.Table {
 	keys := p.keys
 	if len(keys) == 0 {
 		keys = []string{"model", "data", "p"}
 	}
-	t := render.Table{Left: len(keys)}
+	t := render.Table{Left: len(keys), Note: Means}
 	for _, k := range keys {
 		t.Header = append(t.Header, strings.ReplaceAll(k, "_", " "))
 	}
-	t.Header = append(t.Header, "n", "diverged")
-	first := len(t.Header)
 	columns := slices.DeleteFunc(slices.Clone(recordColumns), func(c recordColumn) bool {
-		return !slices.ContainsFunc(p.groups, func(g *record.Group) bool { return len(g.Values(c.of)) > 0 })
+		return c.key != "test" && !slices.ContainsFunc(p.groups, func(g *record.Group) bool {
+			return len(g.Values(c.of)) > 0
+		})
 	})
+	compared := slices.ContainsFunc(p.blocks, func(b *block) bool { return b.Leader() >= 0 })
+	theirs := slices.ContainsFunc(p.groups, func(g *record.Group) bool { return inThePaper(g) != nil })
+	diverged := slices.ContainsFunc(p.groups, func(g *record.Group) bool { return g.Diverged() > 0 })
 	for _, c := range columns {
-		t.Header = append(t.Header, c.title)
+		if t.Header = append(t.Header, c.title); c.key != "test" {
+			continue
+		}
+		if diverged {
+			t.Header = append(t.Header, "diverged")
+		}
+		if compared {
+			t.Header = append(t.Header, "from the best")
+		}
+		if theirs {
+			t.Header = append(t.Header, "the paper, %")
+		}
+	}
+	var tested []*trials.Column
+	bold := map[*record.Group]bool{}
+	for _, b := range p.blocks {
+		tested = append(tested, &b.Column)
+		for k, best := range b.Bold() {
+			bold[b.groups[k]] = best
+		}
 	}
 	for _, g := range p.groups {
 		var row []render.Cell
 		for _, k := range keys {
 			row = append(row, render.Text("%s", setting(g, k)))
 		}
-		diverged := g.Diverged()
-		row = append(row, render.Text("%d", len(g.Rows)-diverged), render.Text("%d", diverged))
+		b, at := p.block(g)
 		for _, c := range columns {
-			row = append(row, meanCell(g.Values(c.of), c.percent))
+			cell := meanCell(g.Values(c.of), c.percent)
+			cell.Best = bold[g] && c.key == b.key
+			if row = append(row, cell); c.key != "test" {
+				continue
+			}
+			if diverged {
+				row = append(row, render.Text("%d", g.Diverged()))
+			}
+			if compared {
+				row = append(row, b.fromBest(at))
+			}
+			if theirs {
+				row = append(row, paperCell(inThePaper(g)))
+			}
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	// what can be compared: runs of one network on one data set
-	if same := !slices.Contains(p.keys, "model") && !slices.Contains(p.keys, "data"); same && len(t.Rows) > 1 {
-		for j, c := range columns {
-			if c.key == "test" || c.key == "validation" {
-				t.MarkMost(first + j)
-			}
-		}
+	t.Note = joined(t.Note, trials.Line(tested...))
+	if diverged {
+		t.Note += " Runs that diverged are counted, and are in no mean."
 	}
-	t.Note = "Mean ± one standard error of the mean over n seeds. Runs that diverged are counted, and are in no mean."
+	if compared {
+		t.Note += " From the best: in points of " + p.measure() + " accuracy, among rows of one network, data set and " +
+			"number of epochs; p is the corrected probability of chance."
+	}
+	if theirs {
+		t.Note += fmt.Sprintf(" The paper: %d epochs, mean ± deviation of %d trials.",
+			numbers.Epochs, numbers.Trials)
+	}
 	return t
 }
 
-func meanCell(values []float64, percent bool) render.Cell {
-	scale := 1.0
-	if percent {
-		scale = 100
-	}
-	s := trials.SampleOf(values)
-	cell := render.Short(s.Mean, 3)
-	if percent {
-		cell = render.Number(scale*s.Mean, 2)
-	}
-	if s.N > 1 {
-		if percent {
-			cell.Text += fmt.Sprintf(" ± %.2f", scale*s.Error())
-		} else {
-			cell.Text += fmt.Sprintf(" ± %.1g", s.Error())
+// measure names the accuracies that are compared.
+func (p *recordPage) measure() string {
+	var keys []string
+	for _, b := range p.blocks {
+		if b.Leader() >= 0 && !slices.Contains(keys, b.key) {
+			keys = append(keys, b.key)
 		}
 	}
-	return cell
+	return strings.Join(keys, " or ")
+}
+
+// fromBest is how far a group is from the best of its block.
+func (b *block) fromBest(k int) render.Cell {
+	switch best := b.Leader(); {
+	case best < 0 || len(b.Values[k]) == 0:
+		return render.Text("–")
+	case k == best:
+		return render.Text("best")
+	default:
+		d := b.Between(k, best)
+		c := ContrastCell(d, true)
+		if d.N == len(b.Values[k]) && d.M == len(b.Values[best]) { // as the table has them
+			c.Text = strings.Replace(c.Text, "("+d.Runs()+", ", "(", 1)
+			c.Text = strings.TrimSuffix(c.Text, " ("+d.Runs()+")")
+		}
+		c.Best = false
+		return c
+	}
+}
+
+// inThePaper is the paper's accuracy for the network and p of a group, nil if it has none: it has none with decay,
+// momentum, other units or images than its own.
+func inThePaper(g *record.Group) *numbers.Accuracy {
+	s := g.Identity.Settings
+	if s["data"] != "cifar10" || !numbers.Plain(s) {
+		return nil
+	}
+	if a, ok := numbers.Accuracies(s["model"])[g.P()]; ok {
+		return &a
+	}
+	return nil
+}
+
+func paperCell(a *numbers.Accuracy) render.Cell {
+	if a == nil {
+		return render.Text("–")
+	}
+	c := render.Number(a.Mean, 2)
+	c.Text += fmt.Sprintf(" ± %.2f", a.Deviation)
+	return c
+}
+
+func meanCell(values []float64, percent bool) render.Cell {
+	if percent {
+		values = slices.Clone(values)
+		for k := range values {
+			values[k] *= 100
+		}
+	}
+	return meanOf(trials.SampleOf(values), percent)
 }
 
 // name names a group by what differs.
@@ -330,7 +492,7 @@ func (p *recordPage) weights(doc *render.Document) error {
 				what = append(what, strings.ReplaceAll(key, "_", " ")+" "+setting(groups[0], key))
 			}
 		}
-		caption := "All convolutions and linear layers together, in bins of a tenth of a decade. The first seed."
+		caption := "All convolutions and linear layers together, in bins of a tenth of a decade. The first run of each."
 		if len(what) > 0 {
 			caption = strings.Join(what, ", ") + ". " + caption
 		}

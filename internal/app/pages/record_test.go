@@ -67,8 +67,9 @@ func TestResultsAreMeansOfWhatDiffersInTheSeedAlone(t *testing.T) {
 	}
 	// mean of 90, 92, 97 is 93; s² = (9 + 1 + 16)/2, and the error √(13/3) = 2.08. The visible columns of the run with
 	// momentum are those of the others.
-	for _, want := range []string{"p    momentum   n   diverged", "3    –          3          1   93.00 ± 2.08*",
-		"10   –          1          0          50.00", "3    0.9        1          0          80.00",
+	for _, want := range []string{"p    momentum ", "diverged", "3    –          93.00 ± 2.08 (n = 3) ",
+		"10   –               50.00 (one run)", "3    0.9             80.00 (one run)", "-10.00 (one run each)", "-40.00 ",
+		"Nothing is bold: a test needs three runs of each.",
 		"p 3, momentum –: 1 row of seeds that are there already", "7 runs in "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
@@ -177,5 +178,40 @@ func TestLevelsOfResultsAreMeansOverTheSeeds(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "t", "pruning.csv")); err == nil {
 		t.Error("a table of levels that no run has")
+	}
+}
+
+// If every run diverged, the table says so.
+func TestRunsThatAllDivergedAreCounted(t *testing.T) {
+	path := resultsFile(t, recordedRow("a", "3", "1", math.NaN()), recordedRow("b", "3", "2", math.NaN()))
+	r := &Report{Runs: []string{path}, Results: true, Out: filepath.Join(t.TempDir(), "r.html")}
+	var out bytes.Buffer
+	if err := perform(t, r, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "diverged") || !strings.Contains(out.String(), "  2 ") {
+		t.Error(out.String())
+	}
+}
+
+// Rows of CIFAR-10 have the paper's accuracies beside them, of the same network and p, and the rate says its reading.
+func TestThePapersAccuraciesStandBesideRowsThatItHas(t *testing.T) {
+	row := func(run, p string, pairs ...string) record.Row {
+		return recordedRow(run, p, "1", 0.9, append([]string{"model", "resnet18", "data", "cifar10", "lr", "0.4", "batch",
+			"512"}, pairs...)...)
+	}
+	path := resultsFile(t, row("a", "3"), row("b", "4"), row("c", "2", "weight_decay", "0.0005"),
+		row("d", "2", "lr", "0.1"))
+	r := &Report{Runs: []string{path}, Results: true, Out: filepath.Join(t.TempDir(), "r.html")}
+	var out bytes.Buffer
+	if err := perform(t, r, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for want, n := range map[string]int{"94.01 ± 0.13": 1, "93.90 ± 0.14": 1, "0.4 (scaled)": 1, "0.1 (printed)": 1,
+		"The paper: 400 epochs, mean ± deviation of 5 trials.": 1} {
+		if strings.Count(text, want) != n {
+			t.Errorf("%q is there %d times, want %d:\n%s", want, strings.Count(text, want), n, text)
+		}
 	}
 }

@@ -56,7 +56,9 @@ their mean and a band of one standard deviation), final numbers, histograms of t
 it has any.
 
 With --results the table has a row for the runs that differ in their seed alone: mean ± standard error, how many there
-are, and how many diverged. Settings that no column shows count, too.`
+are, how many diverged, how far each is from the best of its network and epochs, and the paper's accuracy. Settings
+that no column shows count, too. In all tables bold is the best and what is not significantly worse by a t test with
+Holm's correction; with fewer than three seeds nothing is bold.`
 }
 
 // Check returns the first thing wrong with the settings.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -27,9 +28,60 @@ func (s Studied) Mean(of func(train.Study) float64) float64 {
 	return trials.SampleOf(values).Mean
 }
 
+// cell is the mean of a number over the trials ± its standard error. The table says how many there are.
+func (s Studied) cell(digits int, of func(train.Study) float64) render.Cell {
+	var values []float64
+	for _, t := range s.Trials {
+		values = append(values, of(t))
+	}
+	a := trials.SampleOf(values)
+	if a.N < 2 {
+		return render.Short(a.Mean, digits)
+	}
+	c := render.Mean(a.Mean, a.Error(), a.N, -1)
+	c.Text = strings.TrimSuffix(c.Text, fmt.Sprintf(" (n = %d)", a.N))
+	return c
+}
+
+// percent is the same of a share, in percent.
+func (s Studied) percent(of func(train.Study) float64) render.Cell {
+	var values []float64
+	for _, t := range s.Trials {
+		values = append(values, 100*of(t))
+	}
+	a := trials.SampleOf(values)
+	c := render.Number(a.Mean, 2)
+	if a.N > 1 {
+		c = render.Mean(a.Mean, a.Error(), a.N, 2)
+		c.Text = strings.TrimSuffix(c.Text, fmt.Sprintf(" (n = %d)", a.N))
+	}
+	return c
+}
+
+// overTrials says how many trials the means of a table are over.
+func overTrials(rows []Studied) string {
+	same, most := true, 0
+	var each []string
+	for _, r := range rows {
+		same, most = same && len(r.Trials) == len(rows[0].Trials), max(most, len(r.Trials))
+		each = append(each, fmt.Sprintf("%d of %s", len(r.Trials), r.Name))
+	}
+	switch {
+	case most < 2:
+		return "One run each."
+	case same:
+		return fmt.Sprintf("Mean ± standard error, n = %d in every cell.", most)
+	}
+	return "Mean ± standard error over n trials: " + strings.Join(each, ", ") + "."
+}
+
+// panels is how many histograms a figure has: the six p of the paper.
+const panels = 6
+
 // AddStudies adds what p does to weights to a page and its folder: histograms, spreads, pruning, rounding, margins. The
-// names of files begin with prefix, the sections with of.
-func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
+// names of files begin with prefix, the sections with of, and the captions of the histograms with runs, which says what
+// was trained.
+func AddStudies(d *render.Document, prefix, of, runs string, rows []Studied) error {
 	if prefix != "" {
 		prefix += "_"
 	}
@@ -41,22 +93,22 @@ func AddStudies(d *render.Document, prefix, of string, rows []Studied) error {
 		"not among them. Behind batch norm the scale of a " +
 		"layer means nothing, so the sizes are also shown over the root mean square (RMS) of their layer.")
 	figs := histograms(rows)
-	for k := 0; k < len(figs); k += 3 {
+	for k := 0; k < len(figs); k += panels {
 		name := prefix + "weights"
 		if k > 0 {
-			name = fmt.Sprintf("%s_%d", name, k/3+1)
+			name = fmt.Sprintf("%s_%d", name, k/panels+1)
 		}
-		caption := "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail " +
-			"cropped, as in the paper."
-		if len(rows[0].Trials) > 1 {
+		caption := runs + "Histograms of |w|: 100 bins up to the size that 99.5 % of the weights do not exceed, the tail " +
+			"cropped, as in the paper. Each has its own axes."
+		if runs == "" && len(rows[0].Trials) > 1 {
 			caption += " The first trial of each."
 		}
-		if err := d.AddFigure(name, caption, figs[k:min(k+3, len(figs))]...); err != nil {
+		if err := d.AddFigure(name, caption, figs[k:min(k+panels, len(figs))]...); err != nil {
 			return err
 		}
 	}
 	if err := d.AddFigure(prefix+"weights_scaled",
-		"The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.",
+		runs+"The sizes over the RMS of their layer: the density, on a linear and on a logarithmic axis.",
 		scaledHistograms(rows)...); err != nil {
 		return err
 	}
@@ -110,6 +162,7 @@ func histograms(rows []Studied) []render.Figure {
 	for _, r := range rows {
 		x, y := steps(r.Trials[0].Histogram, func(s float64) float64 { return 100 * s })
 		out = append(out, render.Figure{Title: r.Name, X: "|w|", Y: "% of the weights",
+			Max:    [2]float64{r.Trials[0].Histogram.Limit, 1.05 * slices.Max(append(y, 0.01))},
 			Series: []render.Series{{X: x, Y: y, Color: render.Color(r.P)}}})
 	}
 	return out
@@ -137,12 +190,11 @@ func scaledHistograms(rows []Studied) []render.Figure {
 func SpreadTable(rows []Studied) render.Table {
 	t := render.Table{Title: "Sizes of the weights",
 		Note: "Effective sparsity is 1 − ‖w‖₁²/(n‖w‖₂²), of the sizes over their layer's RMS: 0 if all have one size, " +
-			"0.36 for a normal distribution. Means over the trials.",
+			"0.36 for a normal distribution. " + overTrials(rows),
 		Header: []string{"", "max", "median", "max/median", "below 0.001, %", "below 0.01, %", "max/median over RMS",
 			"below RMS/100, %", "below RMS/10, %", "effective sparsity"}}
 	for _, r := range rows {
-		num := func(digits int, of func(train.Study) float64) render.Cell { return render.Short(r.Mean(of), digits) }
-		share := func(of func(train.Study) float64) render.Cell { return render.Number(100*r.Mean(of), 2) }
+		num, share := r.cell, r.percent
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", r.Name),
 			num(4, func(s train.Study) float64 { return s.All.Max }),
 			num(4, func(s train.Study) float64 { return s.All.Median }),
@@ -152,7 +204,7 @@ func SpreadTable(rows []Studied) render.Table {
 			num(4, func(s train.Study) float64 { return maxOverMedian(s.Scaled) }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[2] }),
 			share(func(s train.Study) float64 { return s.Scaled.Below[3] }),
-			render.Number(r.Mean(func(s train.Study) float64 { return s.Scaled.Sparsity }), 3)})
+			num(3, func(s train.Study) float64 { return s.Scaled.Sparsity })})
 	}
 	return t
 }
@@ -295,27 +347,32 @@ func levelPanels(rows []Studied, bits bool, value func(train.Level) *float64) (o
 
 // table has a row for each that has the accuracies.
 func (s levelSeries) table(rows []Studied, value func(train.Level) *float64) render.Table {
-	t := render.Table{Title: s.title, Note: "Test accuracy in %; means over the trials.", Header: []string{""}}
+	t := render.Table{Title: s.title, Header: []string{""}}
+	var with []Studied
 	for _, r := range rows {
-		at, acc := r.levels(s.of, value)
+		at, _ := r.levels(s.of, value)
 		if len(at) == 0 {
 			continue
 		}
-		if s.bits { // the levels lack the network as it is
-			at = append([]float64{0}, at...)
-			acc = append([]float64{100 * r.Mean(func(t train.Study) float64 {
-				return share(value(train.Level{Accuracy: t.Accuracy, Recalibrated: t.Recalibrated}))
-			})}, acc...)
-		}
+		with = append(with, r)
 		row := []render.Cell{render.Text("%s", r.Name)}
-		for i := range at {
-			if len(t.Header) <= i+1 {
-				t.Header = append(t.Header, s.header(at[i]))
+		add := func(at float64, of func(train.Study) float64) {
+			if len(t.Header) <= len(row) {
+				t.Header = append(t.Header, s.header(at))
 			}
-			row = append(row, render.Number(acc[i], 2))
+			row = append(row, r.percent(of))
+		}
+		if s.bits { // the levels lack the network as it is
+			add(0, func(t train.Study) float64 {
+				return share(value(train.Level{Accuracy: t.Accuracy, Recalibrated: t.Recalibrated}))
+			})
+		}
+		for k := range at {
+			add(at[k], func(t train.Study) float64 { return *value(s.of(t)[k]) })
 		}
 		t.Rows = append(t.Rows, row)
 	}
+	t.Note = "Test accuracy in %. " + overTrials(with)
 	return t
 }
 

@@ -61,7 +61,7 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 	}
 	var study train.Study
 	if f.ReadJSON(command.StudyFile, maxStudy, &study) == nil {
-		if err := AddStudies(doc, "", "", []Studied{{Name: fmt.Sprintf("p = %v", r.P), P: r.P,
+		if err := AddStudies(doc, "", "", "", []Studied{{Name: fmt.Sprintf("p = %v", r.P), P: r.P,
 			Trials: []train.Study{study}}}); err != nil {
 			return err
 		}

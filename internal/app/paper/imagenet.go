@@ -188,20 +188,10 @@ func (c *ImageNet) plan(version string) (*sweep.Plan, error) {
 		return nil, err
 	}
 	if c.WeightDecay != 0 { // the paper compares p = 2 with and without
-		p.Keep(func(s *sweep.Spec) bool { return plain(s.Settings) || s.Settings["p"] == "2" })
+		p.Keep(func(s *sweep.Spec) bool { return numbers.Plain(s.Settings) || s.Settings["p"] == "2" })
 	}
 	p.Command = c.command()
 	return p, nil
-}
-
-// plain reports whether a run has nothing that regularises, as the paper's.
-func plain(settings map[string]string) bool {
-	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum", "label_smoothing"} {
-		if v := settings[key]; v != "" && v != "0" {
-			return false
-		}
-	}
-	return settings["init"] == "" && settings["unit"] == ""
 }
 
 // command is the command line of this reproduction.

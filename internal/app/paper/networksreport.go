@@ -42,10 +42,39 @@ func (r *networks) findings() []string {
 				"nothing is compared.", g.model, g.title, mean, best))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best test accuracy%s, %.2f %%%s.%s",
-			g.model, g.title, best, soFar, mean, r.besideThePaper(g), g.shape()))
+		out = append(out, fmt.Sprintf("%s, %s: p = %v has the best mean test accuracy%s, %.2f %%%s%s.%s",
+			g.model, g.title, best, soFar, mean, r.ahead(g, best), r.besideThePaper(g), g.shape()))
 	}
 	return out
+}
+
+// ahead says what a test says of the p with the best mean, after a comma.
+func (r *networks) ahead(g *group, best float64) string {
+	worse, all, tested := 0, 0, 0
+	for _, c := range r.compare(g) {
+		if c.p != best && c.q != best || math.IsNaN(c.ours.Mean) {
+			continue
+		}
+		all++
+		if !math.IsNaN(c.ours.Chance) {
+			tested++
+		}
+		if c.significantHere() {
+			worse++
+		}
+	}
+	if tested == 0 {
+		return ", without a test"
+	}
+	switch {
+	case worse == 1 && all == 1:
+		return ", significantly above the other"
+	case worse == all:
+		return fmt.Sprintf(", significantly above all %d others", all)
+	case worse == 0:
+		return fmt.Sprintf(", significantly above none of the %s", render.Count(all, "other"))
+	}
+	return fmt.Sprintf(", significantly above %d of the %d others", worse, all)
 }
 
 // besideThePaper compares the order of the p with the paper's.
@@ -69,9 +98,13 @@ func (r *networks) besideThePaper(g *group) string {
 	for _, c := range r.compare(g) {
 		counts[c.verdict()]++
 	}
-	return fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%). Of the pairs of p that a t-test "+
+	text := fmt.Sprintf(" (the paper marks p = %s as best; its highest is %.2f %%)", strings.Join(top, ", "), highest)
+	if counts[asInPaper]+counts[against]+counts[openHere] == 0 {
+		return text
+	}
+	return text + fmt.Sprintf(". Of the pairs of p that a t-test "+
 		"separates in both, %d are ordered as in the paper and %d against it; %d are open here",
-		strings.Join(top, ", "), highest, counts["as in the paper"], counts["against the paper"], counts["open here"])
+		counts[asInPaper], counts[against], counts[openHere])
 }
 
 // shape names the p with the most small weights, and the one with the flattest weights.
@@ -110,6 +143,45 @@ func (g *group) rows() []pages.Studied {
 	return out
 }
 
+// figureOf is the number of the paper's figure with the histograms of a network.
+var figureOf = map[string]int{"resnet18": 3, "mobilenetv2": 4, "regnetx200": 5, "vgg11": 6}
+
+// histogramRuns says which runs the histograms of a group are of.
+func (r *networks) histogramRuns(g *group) string {
+	text := fmt.Sprintf("%s, %s: ", g.model, r.label(g))
+	if n := figureOf[g.model]; n > 0 && r.paper == cifar10Table && numbers.Plain(g.settings) {
+		text = fmt.Sprintf("Figure %d of the paper, run again. ", n) + text
+		if g.model == "resnet18" {
+			text = strings.Replace(text, "Figure 3", "Figures 2 and 3", 1)
+		}
+	}
+	var seeds []string
+	one := true
+	for _, p := range g.ps {
+		if len(g.seeds[p]) == 0 {
+			continue
+		}
+		seeds = append(seeds, fmt.Sprintf("p = %v seed %d", p, g.seeds[p][0]))
+		one = one && len(seeds) > 0 && strings.HasSuffix(seeds[0], fmt.Sprintf(" seed %d", g.seeds[p][0]))
+	}
+	if one && len(seeds) > 0 {
+		_, seed, _ := strings.Cut(seeds[0], " seed ")
+		text += "the run of seed " + seed + " for each p"
+	} else {
+		text += strings.Join(seeds, ", ")
+	}
+	var missing []string
+	for _, p := range numbers.Ps {
+		if len(g.studies[p]) == 0 {
+			missing = append(missing, fmt.Sprint(p))
+		}
+	}
+	if len(missing) > 0 {
+		text += "; none for p = " + strings.Join(missing, ", ")
+	}
+	return text + ". "
+}
+
 // variantTitle is the title of a variant, empty for the first.
 func (g *group) variantTitle() string {
 	if g.variant == "" {
@@ -129,8 +201,8 @@ func (g *group) file() string {
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
 	doc := render.NewDocument(run, "Deep networks: the paper's "+r.paper.images+" experiments, run again",
-		fmt.Sprintf("%s · %s · %d of %s on the %s engine", r.command(),
-			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.engine))
+		fmt.Sprintf("%s · %s · %d of %s%s", r.command(),
+			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.where()))
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Warnings")
 		doc.List(w...)
@@ -139,9 +211,9 @@ func (r *networks) Write(run *runlog.Run) error {
 		r.images(), render.Count(r.plan.File.Trials, "trial"), r.recipe(), r.paper.intro)
 	doc.Section("Results")
 	doc.List(r.findings()...)
-	if r.paper.statements != nil && r.done > 0 {
+	if r.done > 0 {
 		doc.Section("What the paper says")
-		doc.AddTables(render.Named{Name: "statements", Table: r.statementsTable()})
+		doc.AddTables(r.claimTables()...)
 	}
 	doc.Section("Accuracy")
 	for _, g := range r.groups {
@@ -175,7 +247,7 @@ func (r *networks) Write(run *runlog.Run) error {
 	}
 	for _, g := range r.groups {
 		if rows := g.rows(); len(rows) > 0 {
-			if err := pages.AddStudies(doc, g.file(), g.model+g.variantTitle(), rows); err != nil {
+			if err := pages.AddStudies(doc, g.file(), g.model+g.variantTitle(), r.histogramRuns(g), rows); err != nil {
 				return err
 			}
 		}
@@ -187,6 +259,18 @@ func (r *networks) Write(run *runlog.Run) error {
 		"A seed decides everything on one engine.", r.plan.Command)
 	doc.Save()
 	return nil
+}
+
+// where says where the runs ran, and of how many there is only a row of a results file.
+func (r *networks) where() string {
+	text := ""
+	if r.engine != "" {
+		text = " on the " + r.engine + " engine"
+	}
+	if r.rows > 0 {
+		text += fmt.Sprintf(", %d by a row of a results file, which has no weights", r.rows)
+	}
+	return text
 }
 
 // command is the command of the reproduction, without what was set.
@@ -283,35 +367,7 @@ func (r *networks) differencesFromPaper() []string {
 		out = append(out, "The paper measures no weights in units of their initial size: those tables have no numbers of "+
 			"its own beside them.")
 	}
-	for _, g := range r.groups {
-		if text := g.largest(); text != "" && r.paper == cifar10Table { // says nothing of the kind of other networks
-			out = append(out, text)
-		}
-	}
 	return out
-}
-
-// largest names the p with the smallest largest weight, which is 10 in the paper. It is empty without p = 10 and
-// another p.
-func (g *group) largest() string {
-	least, size := math.NaN(), map[float64]float64{}
-	for _, s := range g.rows() {
-		size[s.P] = s.Mean(func(t train.Study) float64 { return t.All.Max })
-		if math.IsNaN(least) || size[s.P] < size[least] {
-			least = s.P
-		}
-	}
-	ten, ok := size[10]
-	if !ok || len(size) < 2 {
-		return ""
-	}
-	text := fmt.Sprintf("The paper says that the largest weight is smallest for p = 10. Here, %s, %s: "+
-		"smallest for p = %v (%.3g",
-		g.model, g.title, least, size[least])
-	if least != 10 {
-		text += fmt.Sprintf("; for p = 10 it is %.3g", ten)
-	}
-	return text + ")."
 }
 
 // Print prints the tables.
@@ -322,9 +378,7 @@ func (r *networks) Print(w io.Writer) {
 	for _, g := range r.groups {
 		fmt.Fprintln(w, r.accuracyTable(g).Text())
 	}
-	if r.paper.statements != nil {
-		fmt.Fprintln(w, r.statementsTable().Text())
-	}
+	fmt.Fprintln(w, r.claimLines().Text())
 	for _, f := range append(r.findings(), sweep.Warnings(r.folder, r.plan)...) {
 		fmt.Fprintf(w, "• %s\n", f)
 	}
@@ -352,6 +406,7 @@ func (r *networks) JSON(o sweep.Outcome) any {
 				"p":              p,
 				"test_accuracy":  a.Mean,
 				"deviation":      finite([]float64{a.Deviation})[0],
+				"error":          finite([]float64{a.Error()})[0],
 				"trials":         len(g.runs[p]),
 				"diverged":       g.failed[p],
 				"not_done":       g.missing[p],
@@ -368,10 +423,7 @@ func (r *networks) JSON(o sweep.Outcome) any {
 	}
 	epochs, _ := strconv.Atoi(r.plan.Runs[0].Settings["epochs"])
 	out := map[string]any{"run": o.Folder, "data": r.set, "engine": r.engine, "epochs": epochs,
-		"runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups,
+		"runs": o.Runs, "done": o.Done, "failed": o.Failed, "groups": groups, "statements": r.allClaims(),
 		"warnings": append([]string{}, sweep.Warnings(r.folder, r.plan)...)}
-	if r.paper.statements != nil {
-		out["statements"] = r.paper.statements(r)
-	}
 	return out
 }

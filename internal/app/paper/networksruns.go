@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ type networks struct {
 	set, engine string
 	groups      []*group
 	done        int
+	rows        int // of done, those of which a results file has a row and nothing else is here
 }
 
 var _ sweep.View = (*networks)(nil)
@@ -33,8 +35,9 @@ type group struct {
 	ps       []float64
 	runs     map[float64][]command.TrainResult
 	studies  map[float64][]train.Study
-	failed   map[float64]int // runs whose loss was not finite
-	missing  map[float64]int // runs that are not done, or failed
+	seeds    map[float64][]uint64 // of the studies
+	failed   map[float64]int      // runs whose loss was not finite
+	missing  map[float64]int      // runs that are not done, or failed
 }
 
 // newNetworks reads what is done.
@@ -52,11 +55,17 @@ func newNetworks(f sweep.Folder, p *sweep.Plan, paper *printed) (sweep.View, err
 		}
 		g.addP(at)
 		result, ok := f.Result(s)
-		if !ok || !f.HasFolder(s) { // a results file may have it: this page shows more than a row
+		if !ok {
 			g.missing[at]++
 			continue
 		}
 		r.done++
+		if !f.HasFolder(s) { // a row of a results file: its accuracies alone
+			if err := r.addRow(g, at, s.Seed, result); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if info, err := runlog.ReadInfo(f.Trial(s)); err == nil {
 			r.set = info.Data
 			if !slices.Contains(engines, info.Engine) {
@@ -80,12 +89,32 @@ func newNetworks(f sweep.Folder, p *sweep.Plan, paper *printed) (sweep.View, err
 			if err != nil {
 				return nil, err
 			}
-			g.studies[at] = append(g.studies[at], study)
+			g.studies[at], g.seeds[at] = append(g.studies[at], study), append(g.seeds[at], one.Seed)
 		}
 	}
 	slices.Sort(engines)
 	r.engine = strings.Join(engines, " and ")
 	return r, nil
+}
+
+// addRow adds a run of which there is only a row of a results file.
+func (r *networks) addRow(g *group, p float64, seed uint64, row sweep.Result) error {
+	r.rows++
+	if _, bad := row.Diverged(); bad {
+		g.diverge(p)
+		return nil
+	}
+	data, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	var one command.TrainResult
+	if err := json.Unmarshal(data, &one); err != nil {
+		return err
+	}
+	one.P, one.Seed = p, seed
+	g.add(one)
+	return nil
 }
 
 // group finds or adds the group of a run: one for each network and each combination of what varies besides network, p
@@ -134,6 +163,7 @@ func (r *networks) group(s *sweep.Spec) *group {
 func newGroup(model, title string, settings map[string]string) *group {
 	return &group{model: model, title: title, settings: settings,
 		runs: map[float64][]command.TrainResult{}, studies: map[float64][]train.Study{},
+		seeds:  map[float64][]uint64{},
 		failed: map[float64]int{}, missing: map[float64]int{}}
 }
 

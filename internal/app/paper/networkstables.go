@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/pages"
+	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 )
@@ -21,7 +22,12 @@ func (g *group) over(p float64, of func(command.TrainResult) float64) trials.Sam
 	return trials.SampleOf(all)
 }
 
-// spread writes mean ± deviation.
+// meanCell writes mean ± standard error and the number of runs.
+func meanCell(s trials.Sample, digits int) render.Cell {
+	return render.Mean(s.Mean, s.Error(), s.N, digits)
+}
+
+// spread writes a mean of the paper ± its deviation.
 func spread(mean, deviation float64) render.Cell {
 	c := render.Number(mean, 2)
 	if !math.IsNaN(deviation) {
@@ -30,11 +36,32 @@ func spread(mean, deviation float64) render.Cell {
 	return c
 }
 
+// label says how the runs of a group were trained, besides the network: epochs, peak rate and reading.
+func (r *networks) label(g *group) string {
+	return epochs(g.settings) + ", " + g.title + r.reading(g)
+}
+
+// reading says which reading of the paper's rate the runs of a group have, after a comma; empty if neither.
+func (r *networks) reading(g *group) string {
+	rate, err := strconv.ParseFloat(g.settings["lr"], 64)
+	size, bad := strconv.Atoi(g.settings["batch"])
+	if r.paper != cifar10Table || err != nil || bad != nil {
+		return ""
+	}
+	switch numbers.ReadingOf(rate, size) {
+	case numbers.Scaled:
+		return " (reading: scaled, 0.1 for each 128 images)"
+	case numbers.Printed:
+		return " (reading: printed)"
+	}
+	return ""
+}
+
 // accuracyTable is ours beside the paper's.
 func (r *networks) accuracyTable(g *group) render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s on %s: %s, %s, %s", g.model, r.images(), g.title, epochs(g.settings),
+	t := render.Table{Title: fmt.Sprintf("%s on %s: %s, %s", g.model, r.images(), r.label(g),
 		render.Count(r.plan.File.Trials, "trial")),
-		Note: "Accuracies in %, mean ± deviation over the trials. Training loss and accuracy are those of the last epoch, " +
+		Note: "Accuracies in %. " + pages.Means + " Training loss and accuracy are those of the last epoch, " +
 			"on the images as they were trained on.",
 		Header: []string{"p", "test", r.paper.column(), "test with flips", "train", "train loss", "learning rate"}}
 	other := flipAccuracy
@@ -42,58 +69,57 @@ func (r *networks) accuracyTable(g *group) render.Table {
 		t.Header[1], t.Header[3], other = t.Header[3], "without", testAccuracy
 	}
 	paper := r.published(g)
-	var means []float64
+	column := &trials.Column{}
+	q := g.accuracies(r.paper.test)
 	published := 0
 	for _, p := range g.ps {
-		if len(g.runs[p]) > 0 {
-			means = append(means, g.over(p, r.paper.test).Mean)
-		}
+		column.Values = append(column.Values, q.of(p))
 		if _, ok := paper[p]; ok {
 			published++
 		}
 	}
-	best := bestOf(means)
-	if !math.IsNaN(best) {
-		t.Note += " The best in bold."
+	trials.Compare(column)
+	if line := trials.Line(column); line != "" {
+		t.Note += " " + line
+	}
+	if paper != nil {
+		t.Note += fmt.Sprintf(" The paper: after %d epochs", r.paper.epochs)
+		if r.paper.trials > 1 {
+			t.Note += fmt.Sprintf(", mean ± deviation of %d trials", r.paper.trials)
+		} else {
+			t.Note += ", one run"
+		}
+		t.Note += "."
+		if !r.asPaper() {
+			t.Note += " Ours have " + epochs(g.settings) + "."
+		}
 	}
 	if published > 1 {
 		t.Note += " In the paper's column, what the paper marks as best."
 	}
-	for _, p := range g.ps {
-		cell := func(of func(command.TrainResult) float64) render.Cell {
-			s := g.over(p, of)
-			return spread(s.Mean, s.Deviation)
-		}
+	bold := column.Bold()
+	for k, p := range g.ps {
+		cell := func(of func(command.TrainResult) float64) render.Cell { return meanCell(g.over(p, of), 2) }
 		test, theirs := cell(r.paper.test), render.Text("–")
-		test.Best = test.Value == best
+		test.Best = bold[k]
 		if n := g.failed[p]; n > 0 {
-			test.Text += fmt.Sprintf(" (%d diverged)", n)
+			test.Add("%d diverged", n)
 		}
 		if n := g.missing[p]; n > 0 {
-			test.Text += fmt.Sprintf(" (%d not done)", n)
+			test.Add("%d not done", n)
 		}
 		if a, ok := paper[p]; ok {
 			theirs = spread(a.Mean, a.Deviation)
 			theirs.Best = a.Best && published > 1
 		}
-		loss := g.over(p, func(x command.TrainResult) float64 { return x.Loss })
 		rate := g.over(p, func(x command.TrainResult) float64 { return x.LR })
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs,
-			cell(other), cell(trainAccuracy),
-			render.Short(loss.Mean, 3), render.Short(rate.Mean, 3)})
+		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", p), test, theirs, cell(other), cell(trainAccuracy),
+			meanCell(g.over(p, func(x command.TrainResult) float64 { return x.Loss }), -1), render.Short(rate.Mean, 3)})
 	}
 	if paper == nil {
 		dropColumn(&t, 2)
 	}
 	return t
-}
-
-// bestOf is the largest of several; NaN if there are fewer than two: a single result is not the best.
-func bestOf(values []float64) float64 {
-	if len(values) < 2 {
-		return math.NaN()
-	}
-	return slices.Max(values)
 }
 
 // dropColumn removes a column if it is empty.
@@ -164,27 +190,45 @@ func (c compared) verdict() string {
 	case !c.significantInPaper():
 		return "new: the paper leaves it open"
 	case !c.significantHere():
-		return "open here"
+		return openHere
 	case (c.ours.Mean > 0) == (c.theirs > 0):
-		return "as in the paper"
+		return asInPaper
 	}
-	return "against the paper"
+	return against
 }
+
+// agrees is the verdict on a pair that the paper orders as the sign says.
+func (c compared) agrees(sign float64) string {
+	switch {
+	case c.ours.N == 0 || math.IsNaN(c.ours.Mean):
+		return notRun
+	case math.IsNaN(c.ours.Chance):
+		return tooFewRuns
+	case !c.significantHere():
+		return openHere
+	case (c.ours.Mean > 0) == (sign > 0):
+		return asInPaper
+	}
+	return against
+}
+
+// The verdicts on a pair of p.
+const (
+	asInPaper = "as in the paper"
+	against   = "against the paper"
+	openHere  = "open here"
+)
 
 // orderTable is the pairs of p, ours beside the paper's.
 func (r *networks) orderTable(g *group) render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s, %s: the order of the p", g.model, g.title),
-		Note: "Differences of test accuracy in points; ours over the seeds that both have, ± standard error. In brackets " +
-			"the probability that it is chance: Student's t for our pairs, Welch's for the paper's means, both corrected " +
-			"by Holm's method for the pairs of this table. In bold: below 0.05. No test (–) below three seeds, nor if all " +
-			"differences are equal.",
+	t := render.Table{Title: fmt.Sprintf("%s, %s: the order of the p", g.model, r.label(g)),
 		Header: []string{"pair", "ours", "the paper", "verdict"}}
+	tests := 0
 	for _, c := range r.compare(g) {
-		ours, theirs := render.Number(c.ours.Mean, 2), render.Text("–")
-		if se := c.ours.Error(); !math.IsNaN(se) {
-			ours.Text += fmt.Sprintf(" ± %.2f (%s)", se, trials.Probability(c.ours.Chance))
+		ours, theirs := pages.ContrastCell(c.ours, true), render.Text("–")
+		if !math.IsNaN(c.ours.Chance) {
+			tests++
 		}
-		ours.Best = c.significantHere()
 		if c.known {
 			theirs = render.Number(c.theirs, 2)
 			if !c.single {
@@ -194,17 +238,16 @@ func (r *networks) orderTable(g *group) render.Table {
 		}
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v − %v", c.p, c.q), ours, theirs, render.Text("%s", c.verdict())})
 	}
-	paper := r.published(g)
-	if paper == nil {
+	t.Note = "Test accuracy in points. " + pages.Tested(tests)
+	switch paper := r.published(g); {
+	case paper == nil:
 		dropColumn(&t, 3)
 		dropColumn(&t, 2)
-	}
-	if paper == nil || r.paper.trials == 1 {
-		t.Note = strings.Replace(t.Note, "Student's t for our pairs, Welch's for the paper's means, both corrected",
-			"Student's t, corrected", 1)
-	}
-	if paper != nil && r.paper.trials == 1 {
+	case r.paper.trials == 1:
 		t.Note += " The paper has one run of each, and nothing that tells its differences from chance."
+	default:
+		t.Note += " The paper's, in brackets the probability of chance: Welch's t from its means and deviations, Holm's " +
+			"correction for its pairs."
 	}
 	return t
 }

@@ -27,7 +27,9 @@ type printed struct {
 	packed bool
 	// differences are those from the paper's runs, beside those of every table.
 	differences func(r *networks) []string
-	statements  func(r *networks) []paperCheck
+	// claims adds what the paper says of a network; overall, of all networks, may be nil.
+	claims  func(c *networkClaims)
+	overall func(r *networks) []*paperClaim
 }
 
 func testAccuracy(x command.TrainResult) float64  { return 100 * x.TestAccuracy }
@@ -37,8 +39,10 @@ func trainAccuracy(x command.TrainResult) float64 { return 100 * x.Accuracy }
 // cifar10Table is Tables 3 and 6.
 var cifar10Table = &printed{
 	images: "CIFAR-10", epochs: 400, trials: numbers.Trials, rows: numbers.CIFAR10, test: testAccuracy,
-	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at " +
-		"0.1 for every p. One rate means something different for every p, so --lr auto chooses one for each by short runs." +
+	intro: "The paper (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022) makes 5 trials of 400 epochs on CIFAR-10 at a " +
+		"peak rate of 0.1 for every p, and names no batch size. --reading scaled takes it for 0.1 for each 128 images, " +
+		"printed for 0.1 at any batch. One rate means something different for every p, so --lr auto chooses one for " +
+		"each by short runs." +
 		" \"bregman reproduce imagenet\" is its experiment on ImageNet.",
 	ours: func(r *networks) bool { return r.set == "cifar10" },
 	differences: func(r *networks) []string {
@@ -55,6 +59,7 @@ var cifar10Table = &printed{
 			"The paper does not say which forms of the networks for small pictures it takes; " +
 				"here they are those of the pytorch-cifar collection."}
 	},
+	claims: cifar10Claims, overall: cifar10Overall,
 }
 
 // imageNetTable is Table 7.
@@ -76,7 +81,7 @@ var imageNetTable = &printed{
 				"ours with mirror images, and the table has those without.",
 		}
 	},
-	statements: imageNetStatements,
+	claims: imageNetClaims,
 }
 
 // dropout describes the rate of dropout before the last layer.
@@ -112,7 +117,7 @@ func pictures(settings map[string]string) string {
 // published returns the paper's accuracies for a group, nil if it has none: it has none of the variants, nor of other
 // images than its own.
 func (r *networks) published(g *group) map[float64]numbers.Accuracy {
-	if !plain(g.settings) || !r.paper.ours(r) {
+	if !numbers.Plain(g.settings) || !r.paper.ours(r) {
 		return nil
 	}
 	return numbers.Of(r.paper.rows(), g.model)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,6 +30,9 @@ type Cell struct {
 	Best  bool    // the best of its column, shown bold
 	Mark  bool    // shown with a background: a claim is about this cell
 	Shade float64 // from 0 to 1: the strength of a background
+
+	Error float64 // of a mean: its standard error
+	Runs  int     // of a mean: how many runs it is of; 0: it is not a mean
 }
 
 // longCell is how many letters a cell may have in one line.
@@ -69,6 +73,50 @@ func Short(v float64, digits int) Cell {
 	return Cell{Text: strconv.FormatFloat(v, 'g', digits, 64), Value: v}
 }
 
+// Mean is the mean of several runs with its standard error: 92.75 ± 0.10 (n = 3), or 92.68 (one run). Percentages have
+// two decimals; of other numbers (digits < 0) the error has two digits.
+func Mean(mean, se float64, runs, digits int) Cell {
+	if math.IsNaN(mean) || runs == 0 {
+		return Text("–")
+	}
+	var c Cell
+	switch known := runs > 1 && se > 0; {
+	case digits < 0 && known:
+		if digits = 1 - int(math.Floor(math.Log10(se))); digits < 0 || digits > 7 {
+			c = Short(mean, 5)
+			c.Text += fmt.Sprintf(" ± %.2g", se)
+			break
+		}
+		fallthrough
+	case digits >= 0:
+		c = Number(mean, digits)
+		if runs > 1 {
+			c.Text += fmt.Sprintf(" ± %.*f", digits, se)
+		}
+	default:
+		if c = Short(mean, 5); runs > 1 {
+			c.Text += " ± 0"
+		}
+	}
+	c.Error, c.Runs = se, runs
+	if runs == 1 {
+		c.Text += " (one run)"
+	} else {
+		c.Text += fmt.Sprintf(" (n = %d)", runs)
+	}
+	return c
+}
+
+// Add adds a remark in brackets, into those that the cell ends with.
+func (c *Cell) Add(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if head, ok := strings.CutSuffix(c.Text, ")"); ok {
+		c.Text = head + ", " + text + ")"
+	} else {
+		c.Text += " (" + text + ")"
+	}
+}
+
 // MarkLeast sets Best on the least number of each column.
 func (t *Table) MarkLeast() {
 	for j := 1; j < len(t.Header); j++ {
@@ -94,20 +142,37 @@ func (t *Table) mark(j int, better func(a, b float64) bool) {
 // MarkLeastOf sets Best on the least number of one column.
 func (t *Table) MarkLeastOf(j int) { t.mark(j, func(a, b float64) bool { return a < b }) }
 
-// CSV returns the table, with numbers in full precision.
+// CSV returns the table, with numbers in full precision. The standard errors of means and their numbers of runs are
+// columns behind the others.
 func (t Table) CSV() []byte {
 	var buf bytes.Buffer
 	w := csv.NewWriter(&buf)
-	w.Write(t.Header)
+	head := slices.Clone(t.Header)
+	var means []int // the columns with means
+	for j, h := range t.Header {
+		if slices.ContainsFunc(t.Rows, func(r []Cell) bool { return r[j].Runs > 0 }) {
+			means, head = append(means, j), append(head, h+", standard error", h+", n")
+		}
+	}
+	w.Write(head)
 	for _, r := range t.Rows {
-		rec := make([]string, len(r))
-		for j, c := range r {
-			rec[j] = c.Text
-			if !math.IsNaN(c.Value) {
-				rec[j] = strconv.FormatFloat(c.Value, 'g', -1, 64)
-			} else if c.Text == "–" {
-				rec[j] = ""
+		var rec []string
+		for _, c := range r {
+			switch {
+			case !math.IsNaN(c.Value):
+				rec = append(rec, strconv.FormatFloat(c.Value, 'g', -1, 64))
+			case c.Text == "–":
+				rec = append(rec, "")
+			default:
+				rec = append(rec, c.Text)
 			}
+		}
+		for _, j := range means {
+			se := ""
+			if r[j].Runs > 1 {
+				se = strconv.FormatFloat(r[j].Error, 'g', -1, 64)
+			}
+			rec = append(rec, se, strconv.Itoa(r[j].Runs))
 		}
 		w.Write(rec)
 	}

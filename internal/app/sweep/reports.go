@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
@@ -163,8 +162,10 @@ func (r *results) JSON(o Outcome) any {
 	p := r.plan
 	rows, pairs := []map[string]any{}, []map[string]any{}
 	g := r.grid
-	for _, col := range g.Cols {
-		for _, row := range g.Rows {
+	columns := g.Columns(g.Rows, g.Cols)
+	for j, col := range g.Cols {
+		best, bold := columns[j].Leader(), columns[j].Bold()
+		for i, row := range g.Rows {
 			x := g.At(row, col)
 			if x == nil {
 				continue
@@ -180,17 +181,22 @@ func (r *results) JSON(o Outcome) any {
 				m[stat.Key] = finite(stat.Of(x.Each()))
 			}
 			if g.Comparable() {
-				m["best"] = s.Mean == g.Best(col)
+				m["best"] = best >= 0 && s.Mean == g.At(g.Rows[best], col).Sample().Mean // the best mean
+				m["bold"] = bold[i]                                                      // it, and what is not significantly worse
 			}
 			if t, ok := g.Published(x); ok {
 				m["published"], m["published_deviation"] = finite(t.Mean), finite(t.Deviation)
 			}
 			rows = append(rows, m)
 		}
-		if g.Paired() {
-			for _, d := range g.Differences(g.Rows[:min(len(g.Rows), pages.MaxPairs)], col) {
-				pairs = append(pairs, map[string]any{"column": col, g.RowKey: []string{g.Rows[d.I], g.Rows[d.J]},
-					"difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.Chance), "trials": d.N})
+	}
+	if g.Paired() {
+		names, columns := g.Pairing()
+		for j, c := range columns {
+			for _, d := range c.Pairs {
+				pairs = append(pairs, map[string]any{"column": g.Cols[j], g.RowKey: []string{names[d.I], names[d.J]},
+					"difference": finite(d.Mean), "error": finite(d.Error()), "chance": finite(d.Chance), "trials": d.N,
+					"paired": d.Paired})
 			}
 		}
 	}

@@ -65,8 +65,10 @@ deviation = 0.14
 	md := string(r.grid.Table().Markdown())
 	for _, want := range []string{
 		"| p | cnn | the paper | resnet18 |",
-		"| 2 | 84.00 ± 2.00 | 93.90 ± 0.14 | **94.00 ± 2.00** |",
-		"| 3 | **87.00 ± 1.95** | – | 91.00 ± 2.83 (1 not done) |"} {
+		"| 2 | 84.00 ± 1.15 (n = 3) | 93.90 ± 0.14 | 94.00 ± 1.15 (n = 3) |",
+		"| 3 | **87.00 ± 1.13 (n = 3)** | – | 91.00 ± 2.00 (n = 2, 1 not done) |", // two runs: nothing is bold there
+		"one comparison, nothing to correct for", "Nothing is bold in a column with fewer than three runs of a setting",
+		"Beside published numbers: their deviation."} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)
 		}
@@ -75,15 +77,15 @@ deviation = 0.14
 	// not a test.
 	pairs := r.grid.Pairs()
 	if row := pairs.Rows[0]; row[0].Text != "2 − 3" || math.Abs(row[1].Value+3) > 1e-9 || !row[1].Best ||
-		row[2].Text != "3 ± 0 (–)" || row[2].Best {
+		row[2].Text != "3.00 ± 0.00 (n = 2)" || row[2].Best {
 		t.Errorf("%+v", pairs.Rows)
 	}
 	if w := r.warnings(); len(w) != 1 || w[0] != "1 of 12 runs is not done and not in the means: “model = resnet18, p "+
 		"= 3, seed 2”." {
 		t.Errorf("%q", w)
 	}
-	if tex := string(r.grid.Table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.95}`) ||
-		!strings.Contains(r.grid.Table().Text(), "87.00 ± 1.95*") {
+	if tex := string(r.grid.Table().LaTeX()); !strings.Contains(tex, `\textbf{87.00 $\pm$ 1.13 (n = 3)}`) ||
+		!strings.Contains(r.grid.Table().Text(), "87.00 ± 1.13 (n = 3)*") {
 		t.Errorf("the best is not marked in %s", tex)
 	}
 	if fig, ok := r.grid.Figure(); !ok || !fig.ByP || len(fig.Series) != 5 || fig.Series[0].Y[0] >= fig.Series[0].Y[1] {
@@ -123,7 +125,8 @@ func TestManyCombinationsAreListedBestFirst(t *testing.T) {
 	})
 	rows := collect(f, p).grid.Table().Rows
 	last := len(rows[0]) - 1
-	if len(rows) != 20 || !rows[0][last].Best || !strings.Contains(rows[19][last].Text, "(1 without)") {
+	if len(rows) != 20 || rows[0][last].Best || // one run each
+		!strings.Contains(rows[19][last].Text, "(1 without)") {
 		t.Errorf("%+v", rows)
 	}
 	for i := 1; i < 19; i++ {
@@ -135,7 +138,7 @@ func TestManyCombinationsAreListedBestFirst(t *testing.T) {
 
 // The l3 norm of one classifier says nothing beside the l2 norm of another. A column of one p does.
 func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
-	fit := "job = \"fit\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n"
+	fit := "job = \"fit\"\ntrials = 3\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n"
 	for _, c := range []struct {
 		text, rows string
 		best       bool
@@ -153,7 +156,7 @@ func TestWhatCannotBeComparedHasNoBest(t *testing.T) {
 		f := Folder{filepath.Join(t.TempDir(), "s")}
 		for i, s := range p.Runs {
 			if err := runlog.WriteFile(filepath.Join(f.Trial(s), "tables", "result.json"),
-				fmt.Appendf(nil, `{%q: %d}`, p.File.Metric, i+1)); err != nil {
+				fmt.Appendf(nil, `{%q: %d}`, p.File.Metric, 1000*(i%(len(p.Runs)/3))+7*i%5)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -236,7 +239,7 @@ func TestRunsThatDivergeAreCountedAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := collect(f, p)
-	if text := r.grid.Table().Text(); !strings.Contains(text, "50.00 (1 diverged)") || r.done != 4 {
+	if text := r.grid.Table().Text(); !strings.Contains(text, "50.00 (one run, 1 diverged)") || r.done != 4 {
 		t.Errorf("%s", text)
 	}
 	if w := r.warnings(); len(w) != 1 || w[0] != "p = 3, seed 1 diverged: step 7: the loss is NaN" {

@@ -131,6 +131,7 @@ type Statistic struct {
 var Statistics = []Statistic{
 	{"mean", func(v []float64) float64 { return SampleOf(v).Mean }},
 	{"deviation", func(v []float64) float64 { return SampleOf(v).Deviation }},
+	{"error", func(v []float64) float64 { return SampleOf(v).Error() }},
 }
 
 // Sample is the mean and the deviation of the values.
@@ -173,38 +174,32 @@ func (g *Grid) AllComparable() bool {
 	return !slices.ContainsFunc(g.Keys, func(k string) bool { return !Compares(g.Metric, k) })
 }
 
-// Best is the best mean of a column; NaN if fewer than two rows have one: the only result is not the best of anything.
-func (g *Grid) Best(col string) float64 {
-	best, n := math.NaN(), 0
-	for _, row := range g.Rows {
-		m := g.At(row, col).Sample().Mean
-		if math.IsNaN(m) {
-			continue
-		}
-		if n++; n == 1 || g.Better(m, best) {
-			best = m
+// Column are rows of a column, to be compared with each other.
+func (g *Grid) Column(rows []string, col string) *Column {
+	c := &Column{Values: make([]map[uint64]float64, len(rows)), Low: g.Low}
+	for i, row := range rows {
+		if x := g.At(row, col); x != nil {
+			c.Values[i] = x.Values
 		}
 	}
-	if n < 2 {
-		return math.NaN()
+	return c
+}
+
+// Columns are rows in several columns, compared within each: one table, corrected for all its comparisons.
+func (g *Grid) Columns(rows, cols []string) []*Column {
+	var out []*Column
+	for _, col := range cols {
+		out = append(out, g.Column(rows, col))
 	}
-	return best
+	Compare(out...)
+	return out
 }
 
 // HasBest reports whether some column has rows to compare.
 func (g *Grid) HasBest() bool {
-	return g.Comparable() && slices.ContainsFunc(g.Cols, func(col string) bool { return !math.IsNaN(g.Best(col)) })
-}
-
-// Differences are those of all pairs of rows in a column, one family for Holm's method.
-func (g *Grid) Differences(rows []string, col string) []Pair {
-	values := make([]map[uint64]float64, len(rows))
-	for i, row := range rows {
-		if c := g.At(row, col); c != nil {
-			values[i] = c.Values
-		}
-	}
-	return Pairs(values)
+	return g.Comparable() && slices.ContainsFunc(g.Cols, func(col string) bool {
+		return g.Column(g.Rows, col).Leader() >= 0
+	})
 }
 
 // RowKey chooses what the rows are: p, unless the metric cannot be compared between p and can be between values of

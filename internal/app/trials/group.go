@@ -21,6 +21,18 @@ type Curve struct {
 	Run *Run
 }
 
+// Seed is the seed of the curve: that of its run, unless its name has one, as in a run of several seeds.
+func (c Curve) Seed() uint64 {
+	for _, part := range strings.Split(c.Name, ", ") {
+		if text, ok := strings.CutPrefix(part, "seed "); ok {
+			if seed, err := strconv.ParseUint(text, 10, 64); err == nil {
+				return seed
+			}
+		}
+	}
+	return c.Run.Info.Seed
+}
+
 // Group is the runs of one p and otherwise equal settings. Its trials are those of different seeds.
 type Group struct {
 	Name string

@@ -171,7 +171,9 @@ func (r *Run) Listed(o ListColumn) float64 {
 
 // OneLine reports whether the last line of metrics says how the run stands; the last line of other commands is one of
 // many. "gomlx" is the command of package looplog.
-func (r *Run) OneLine() bool { return slices.Contains([]string{"fit", "train", "gomlx"}, r.Info.Command) }
+func (r *Run) OneLine() bool {
+	return slices.Contains([]string{"fit", "train", "gomlx"}, r.Info.Command)
+}
 
 // Last is the last number of a column of the metrics, over all curves.
 func (r *Run) Last(name string) float64 {

@@ -41,48 +41,17 @@ func (s Sample) Error() float64 { return s.Deviation / math.Sqrt(float64(s.N)) }
 // − 1 degrees of freedom, both sides. It is NaN, no test, below three values, and if they do not differ: accuracies are
 // multiples of 1/n, so that a few differences are easily equal by chance, and then do not show their deviation.
 func (s Sample) Student() float64 {
-	if s.N < 3 {
+	if s.N < LeastRuns {
 		return math.NaN()
 	}
 	return student(s.Mean, s.Error(), float64(s.N-1))
 }
 
-// Welch is the probability of means as far apart as these if both samples had one mean, for deviations that need not be
-// equal, by Welch's t. It is NaN if both deviations are 0.
-func Welch(a, b Sample) float64 {
-	u, v := a.Error()*a.Error(), b.Error()*b.Error()
-	return student(a.Mean-b.Mean, math.Sqrt(u+v), (u+v)*(u+v)/(u*u/float64(a.N-1)+v*v/float64(b.N-1)))
-}
-
 func student(mean, deviation, freedom float64) float64 {
-	if math.IsNaN(mean) || !(deviation > 0) {
+	if math.IsNaN(mean) || !(deviation > 0) || !(freedom >= 1) {
 		return math.NaN()
 	}
 	return 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.Survival(math.Abs(mean/deviation))
-}
-
-// Pair is the difference of two settings over the seeds that both have: what is the same in a seed, its data or its
-// start, cancels.
-type Pair struct {
-	I, J   int
-	Sample         // of values[I] − values[J]
-	Chance float64 // by Student's t, corrected by Holm's method over all pairs
-}
-
-// Pairs are the pairs of all settings, I < J, from their values by seed.
-func Pairs(values []map[uint64]float64) []Pair {
-	var out []Pair
-	var chances []float64
-	for i := range values {
-		for j := i + 1; j < len(values); j++ {
-			d := paired(values[i], values[j])
-			out, chances = append(out, Pair{I: i, J: j, Sample: d}), append(chances, d.Student())
-		}
-	}
-	for k, p := range Holm(chances) {
-		out[k].Chance = p
-	}
-	return out
 }
 
 func paired(a, b map[uint64]float64) Sample {
@@ -93,11 +62,25 @@ func paired(a, b map[uint64]float64) Sample {
 			all, size = append(all, a[seed]-y), max(size, math.Abs(a[seed]), math.Abs(y))
 		}
 	}
-	s := SampleOf(all)
-	if s.Deviation <= 1e-13*size { // differences are equal, but for some hundred roundings of 1e-16
+	return SampleOf(all).exact(size)
+}
+
+// exact takes a deviation for 0 if it is some hundred roundings of values of this size, 1e-16 each.
+func (s Sample) exact(size float64) Sample {
+	if s.Deviation <= 1e-13*size {
 		s.Deviation = 0
 	}
 	return s
+}
+
+// sampleOf is the sample of values by seed. Sums do not depend on chance.
+func sampleOf(values map[uint64]float64) Sample {
+	var all []float64
+	var size float64
+	for _, seed := range slices.Sorted(maps.Keys(values)) {
+		all, size = append(all, values[seed]), max(size, math.Abs(values[seed]))
+	}
+	return SampleOf(all).exact(size)
 }
 
 // Holm corrects probabilities for their number: the k-th least of n is multiplied by n − k + 1, and none is below one

@@ -32,6 +32,47 @@ var (
 // Trials is over how many runs the paper's accuracies on CIFAR-10 are.
 const Trials = 5
 
+// Epochs is how many epochs the paper's runs on CIFAR-10 have.
+const Epochs = 400
+
+// Plain reports whether a run has nothing that regularises, and weights in their own unit, as the paper's.
+func Plain(settings map[string]string) bool {
+	for _, key := range []string{"weight_decay", "dual_decay", "adaptive", "momentum", "label_smoothing"} {
+		if v := settings[key]; v != "" && v != "0" {
+			return false
+		}
+	}
+	return settings["init"] == "" && (settings["unit"] == "" || settings["unit"] == "one")
+}
+
+// The two readings of the paper's peak learning rate on CIFAR-10, 0.1, which it names without a batch size.
+const (
+	Scaled  = "scaled"  // 0.1 for each 128 images: 0.4 at a batch of 512
+	Printed = "printed" // 0.1 at any batch
+)
+
+// Readings are both, the default first.
+var Readings = []string{Scaled, Printed}
+
+// PeakRate is the paper's peak rate for a batch, in a reading.
+func PeakRate(reading string, batch int) float64 {
+	if reading == Printed {
+		return 0.1
+	}
+	return math.Round(1e9*0.1*float64(batch)/128) / 1e9
+}
+
+// ReadingOf names the reading that has this peak rate at this batch; empty if neither does. At a batch of 128 they are
+// the same, and it is the printed one.
+func ReadingOf(rate float64, batch int) string {
+	for _, r := range []string{Printed, Scaled} {
+		if math.Abs(rate-PeakRate(r, batch)) < 1e-9 {
+			return r
+		}
+	}
+	return ""
+}
+
 // Accuracy is a mean and a standard deviation over trials, in percent. The deviation of one trial is NaN.
 type Accuracy struct {
 	Mean, Deviation float64
