@@ -71,14 +71,22 @@ func (x *Session) LargestBatch(bytes int64) (int, error) {
 		return 0, err
 	}
 	defer planner.Close()
-	low, high := 0, x.set.Train.Len()/8+1 // in eights: low fits, high does not
+	return largestBatch(x.set.Train.Len(), func(batch int) (bool, error) {
+		m, err := x.memoryAt(batch, planner)
+		return m.Engine() <= bytes, err
+	})
+}
+
+// largestBatch is the largest multiple of 8, at most most, that fits; 0: none does.
+func largestBatch(most int, fits func(batch int) (bool, error)) (int, error) {
+	low, high := 0, most/8+1 // in eights: low fits, high does not
 	for high-low > 1 {
 		mid := (low + high) / 2
-		m, err := x.memoryAt(8*mid, planner)
+		ok, err := fits(8 * mid)
 		if err != nil {
 			return 0, err
 		}
-		if m.Engine() <= bytes {
+		if ok {
 			low = mid
 		} else {
 			high = mid
@@ -214,6 +222,15 @@ func (p *Planner) Step(batch, height, width int) (int64, error) {
 		grads := scope.BuildTrainableVariablesGradientsGraph(loss)
 		optimizer.HostUnits().Done().UpdateGraphWithGradients(scope, grads, loss.DType())
 		return loss
+	})
+}
+
+// LargestBatch is the largest batch, a multiple of 8 and at most most, whose step takes at most so many bytes beside
+// weights and data. 0: none does.
+func (p *Planner) LargestBatch(bytes int64, most, height, width int) (int, error) {
+	return largestBatch(most, func(batch int) (bool, error) {
+		step, err := p.Step(batch, height, width)
+		return step <= bytes, err
 	})
 }
 

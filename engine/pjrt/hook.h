@@ -43,8 +43,12 @@ void* bregman_queue_client_destroy(plugin* p, object_args* args);
 // compile.go: a program with the kernels that it calls, to be freed; NULL if it calls none.
 char* bregmanRewrite(char* code, size_t size, size_t* new_size);
 
-// signals.c: handlers of signals run on stacks of their own, as Go needs them to.
-void bregman_keep_signal_stacks(void);
+// signals.c: handlers of signals run on stacks of their own, as Go needs them to, whatever libraries do. The first is
+// called before a plugin is loaded, the second repairs what was changed, the third does so while an entry runs, and
+// gives Go the signals back that stop a program.
+void bregman_signals_remember(void);
+void bregman_signals_repair(void);
+void* bregman_signals_guard(entry f, void* args);
 
 // error.c: errors of ours, which name the executions they can belong to, and the entries that read them.
 void* bregman_error_in_range(plugin* p, void* inner, unsigned long first, unsigned long last);

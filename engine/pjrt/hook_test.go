@@ -5,14 +5,11 @@ package pjrt_test
 import (
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"unsafe"
 
 	xla "github.com/gomlx/go-xla/pjrt"
 
@@ -27,6 +24,9 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(compileChild); path != "" {
+		compileUntilStopped(path)
+	}
 	var err error
 	if shared.dir, err = os.MkdirTemp("", "fakepjrt"); err != nil {
 		panic(err)
@@ -433,41 +433,6 @@ func TestPluginsThatDoNotFitStayAsTheyAre(t *testing.T) {
 	}
 	if err := pjrt.Register("/nowhere/plugin.so", 0); err != nil { // nothing is asked for
 		t.Error(err)
-	}
-}
-
-// onStack reports whether the handler of a signal runs on a stack of its own. Without one, Go ends the process if the
-// signal comes while a goroutine runs.
-func onStack(t *testing.T, s syscall.Signal) bool {
-	t.Helper()
-	const flag = 0x08000000 // SA_ONSTACK
-	var now struct {
-		handler  uintptr
-		flags    uint64
-		restorer uintptr
-		mask     uint64
-	}
-	_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
-	if e != 0 {
-		t.Fatal(e)
-	}
-	return now.flags&flag != 0
-}
-
-// A plugin may put handlers back without stacks of their own; after a compilation they have them again.
-func TestSignalsKeepTheirStacks(t *testing.T) {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
-	defer signal.Reset(syscall.SIGUSR2)
-	path := filepath.Join(shared.dir, "strips.so")
-	fakepjrt.Build(t, path, "STRIPS")
-	c := register(t, path, 2).NewClient()
-	if onStack(t, syscall.SIGUSR2) {
-		t.Fatal("the plugin has changed nothing")
-	}
-	x := c.Compile("outputs=1")
-	defer x.Destroy()
-	if !onStack(t, syscall.SIGUSR2) {
-		t.Error("the next signal may end the process")
 	}
 }
 

@@ -9,6 +9,10 @@
 // Equal programs of one client are compiled once and share a queue, so that runs side by side on one engine need not
 // compile again.
 //
+// Libraries that a plugin loads may put Go's handlers of signals back without the stacks that these need, and Ctrl-C
+// would end the program with an error of Go's runtime. In a program with this package, C's signal and sigaction keep
+// handlers on stacks of their own, and after a compilation SIGINT, SIGTERM and SIGHUP are Go's again.
+//
 // An error of an execution is reported by a later one of its program, or where its result is read. It names the
 // executions it can belong to.
 package pjrt

@@ -148,10 +148,9 @@ static void* compile_with_kernels(plugin* p, compile_args* args) {
     rewritten.code = code;
     args->program = &rewritten;
   }
-  void* error = p->real->entries[Client_Compile](args);
+  void* error = bregman_signals_guard(p->real->entries[Client_Compile], args);
   args->program = given;
   free(code);
-  bregman_keep_signal_stacks();  // by now the plugin has loaded what it loads
   return error;
 }
 

@@ -122,7 +122,9 @@ static plugin* copy(const table* t, char* why, size_t why_size) {
 
 plugin* bregman_pjrt_open(const char* path, char* why, size_t why_size) {
   pthread_mutex_lock(&opening);
+  bregman_signals_remember();
   const table* t = load(path, why, why_size);
+  bregman_signals_repair();
   plugin* p = t && fits(t, why, why_size) ? copy(t, why, why_size) : NULL;
   pthread_mutex_unlock(&opening);
   return p;

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,6 +71,34 @@ func (w *Trainer) checkBudget() error {
 		return nil // it is not known
 	}
 	return b.check(w)
+}
+
+// foresee returns a warning if, by an estimate that needs no compiled step, a training step takes far more than the
+// engine may take: the estimate may be off, and weights and pictures come on top.
+func (w *Trainer) foresee(limit int64, r train.Resolution) string {
+	if limit <= 0 {
+		return ""
+	}
+	planner, err := train.NewPlanner(w.net(), w.set.Channels, len(w.set.Classes), w.Precision == "bf16")
+	if err != nil {
+		return "" // the engine will say
+	}
+	defer planner.Close()
+	height, width := cmp.Or(r.High, w.set.Height), cmp.Or(r.High, w.set.Width)
+	bytes, err := planner.Step(w.Batch, height, width)
+	if err != nil || float64(bytes) <= 1.5*float64(limit) {
+		return ""
+	}
+	room := limit
+	if w.set.Pack != nil && !w.stream {
+		room -= train.ResidentBytes(w.set)
+	}
+	smaller := "no batch of at least 8 should"
+	if largest, err := planner.LargestBatch(room, w.Batch, height, width); err == nil && largest > 0 {
+		smaller = fmt.Sprintf("--batch %d is about the largest that should", largest)
+	}
+	return fmt.Sprintf("--batch %d will hardly fit: a training step takes about %s, by our estimate, and the %s engine "+
+		"may take %s; %s", w.Batch, render.Bytes(bytes), w.engine.Name, render.Bytes(limit), smaller)
 }
 
 // smallerBatch names the batch to take when the device has no memory left: the largest by our estimate, and at most

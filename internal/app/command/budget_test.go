@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // planned is what train --dry-run --json prints.
@@ -195,6 +197,46 @@ func TestAFullDeviceNamesASmallerBatch(t *testing.T) {
 	full := errors.New("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9.00GiB")
 	if text := w.outOfMemory(full); !strings.Contains(text, "smaller batch (by our estimate --batch 32 fits)") {
 		t.Error(text)
+	}
+}
+
+// What is far too large is said before the engine compiles it, with the batch that the estimate after compiling names,
+// too.
+func TestWhatIsFarTooLargeIsForeseen(t *testing.T) {
+	settings := tiny(t)
+	settings.Data, settings.Batch, settings.Precision = "fashion-sample", 1000, "bf16"
+	w, err := NewTrainer(t.Context(), &Env{Observer: Lines(io.Discard), Engines: new(engine.Pool)}, &settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	planner, err := train.NewPlanner(w.net(), 1, 10, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer planner.Close()
+	step, err := planner.Step(1000, 28, 28)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int64]string{
+		0: "", step: "", step * 7 / 10: "",
+		step / 2: "--batch 1000 will hardly fit: a training step takes about " + render.Bytes(step) + ", by our estimate, " +
+			"and the cpu engine may take " + render.Bytes(step/2) + "; --batch ",
+		1000: "; no batch of at least 8 should",
+	} {
+		if got := w.foresee(limit, train.Resolution{}); !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%d bytes: %q", limit, got)
+		}
+	}
+	largest, err := planner.LargestBatch(step/2, 1000, 28, 28)
+	if err != nil || largest%8 != 0 || largest < 400 || largest > 520 {
+		t.Errorf("batch %d, %v", largest, err)
+	}
+	w.Model, w.Batch, w.set.Channels = "resnet18-imagenet", 20480, 3 // 8.6 GB were measured for 1024
+	if got := w.foresee(107e9, train.Resolution{Low: 160, High: 192, Test: 256}); !strings.Contains(got, "--batch 20480 "+
+		"will hardly fit") || !strings.Contains(got, "; --batch 11") {
+		t.Error(got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
@@ -477,12 +478,19 @@ func (w *Trainer) compile(ctx context.Context) error {
 	if w.set.Pack != nil {
 		w.env.Say("%s", w.feedReason)
 	}
+	if w.engine.IsCUDA() { // XLA compiles for minutes before it says so
+		if line := w.foresee(w.engine.Memory(), resolution); line != "" {
+			w.env.Say("%s", line)
+		}
+	}
+	compiled := w.promiseToStop(ctx, patience)
 	w.session, err = train.New(w.engine, w.set, train.Settings{Net: w.net(), Batch: w.Batch, Precision: w.Precision,
 		Augment: !w.NoAugment, Flips: w.flips(), Shifts: w.Recipe().Shifts,
 		Optimizer: w.optimizer((w.set.Train.Len() - w.Validate) / w.Batch),
 		Smoothing: float64(w.LabelSmoothing), Resolution: resolution, Stream: w.stream, Prune: w.PruneTo > 0,
 		Validate: w.Validate,
 		Loading:  w.loading(ctx)})
+	compiled()
 	if err != nil {
 		return fmt.Errorf("%w%s", err, w.outOfMemory(err))
 	}
@@ -496,6 +504,32 @@ func (w *Trainer) compile(ctx context.Context) error {
 		return nil
 	}
 	return w.checkBudget()
+}
+
+// patience is how long an interrupted program may take to stop without a word.
+const patience = 500 * time.Millisecond
+
+// promiseToStop says that the program stops later if it is interrupted while the engine compiles, which nothing can
+// interrupt, and goes on for longer than patience. It does so until the function that it returns is called.
+func (w *Trainer) promiseToStop(ctx context.Context, patience time.Duration) func() {
+	compiled := make(chan struct{})
+	var said sync.WaitGroup
+	said.Go(func() {
+		select {
+		case <-compiled:
+			return
+		case <-ctx.Done():
+		}
+		select {
+		case <-compiled:
+		case <-time.After(patience):
+			w.env.Say("interrupted: stops as soon as the %s engine has compiled; Ctrl-C again ends it at once", w.engine.Name)
+		}
+	})
+	return func() {
+		close(compiled)
+		said.Wait()
+	}
 }
 
 func (t *Train) schedule(perEpoch int) optim.Schedule {

@@ -2,14 +2,17 @@
 // where a test says so. It counts what is alive, keeps a log of what was called, and notes what no caller may do.
 //
 // Macros make it another plugin: MAJOR and MINOR are its version, TABLE_SIZE is the size of its table, WITHOUT an entry
-// that it lacks, UNSTARTABLE one that does not start, NO_TABLE one without a table. STRIPS takes a signal's handler its own stack.
+// that it lacks, UNSTARTABLE one that does not start, NO_TABLE one without a table. STRIPS takes a signal's handler its
+// own stack. The environment's FAKE_SIGNALS says what a compilation does to the handler of SIGINT.
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pjrt_c_api.h"
 
@@ -110,6 +113,48 @@ static PJRT_Error* error_for_each_payload(PJRT_Error_ForEachPayload_Args* a) {
   return NULL;
 }
 
+// ---- signals
+
+// stack takes a handler its own stack if it is to, without libc, and reports whether it has one.
+static int stack(int s, int strip) {
+  struct {
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    unsigned long mask;
+  } a;
+  syscall(SYS_rt_sigaction, s, NULL, &a, sizeof a.mask);
+  if (strip) {
+    a.flags &= ~(unsigned long)SA_ONSTACK;
+    syscall(SYS_rt_sigaction, s, &a, NULL, sizeof a.mask);
+  }
+  return (a.flags & SA_ONSTACK) != 0;
+}
+
+static void own_handler(int s) { (void)s; }
+
+// meddle does what FAKE_SIGNALS says, as libraries for GPUs do: "libc" handles SIGINT and puts the handler back without
+// its stack, "kernel" takes the stack by a system call, "keeps" and "ignores" do not put the handler back. It then says
+// so on the standard output and takes its time, for signals to come in.
+static void meddle(void) {
+  const char* how = getenv("FAKE_SIGNALS");
+  if (!how || !*how) return;
+  if (!strcmp(how, "libc")) {
+    void (*old)(int) = signal(SIGINT, own_handler);
+    int kept = stack(SIGINT, 0);
+    signal(SIGINT, old);
+    if (!kept || !stack(SIGINT, 0)) misuse("a handler lost its stack for a moment");
+  } else if (!strcmp(how, "kernel")) {
+    stack(SIGINT, 1);
+    usleep(100 * 1000);  // in which it is found
+  } else if (!strcmp(how, "keeps")) {
+    signal(SIGINT, own_handler);
+  } else if (!strcmp(how, "ignores")) {
+    signal(SIGINT, SIG_IGN);
+  }
+  if (getenv("FAKE_WAITS") && write(1, "compiling\n", 10)) usleep(300 * 1000);
+}
+
 // ---- plugin, clients, devices
 
 static PJRT_Error* plugin_initialize(PJRT_Plugin_Initialize_Args* a) {
@@ -127,10 +172,7 @@ static PJRT_Error* plugin_attributes(PJRT_Plugin_Attributes_Args* a) {
 }
 static PJRT_Error* client_create(PJRT_Client_Create_Args* a) {
 #ifdef STRIPS
-  struct sigaction handler;
-  sigaction(SIGUSR2, NULL, &handler);
-  handler.sa_flags &= ~SA_ONSTACK;
-  sigaction(SIGUSR2, &handler, NULL);
+  stack(SIGUSR2, 1);
 #endif
   pthread_mutex_lock(&mu);
   a->client = calloc(1, sizeof *a->client);
@@ -181,6 +223,7 @@ static PJRT_Error* device_is_addressable(PJRT_Device_IsAddressable_Args* a) {
 
 // A program's text has two words that count: outputs=N and, if an execution is to fail, fails=K.
 static PJRT_Error* client_compile(PJRT_Client_Compile_Args* a) {
+  meddle();
   char text[200] = {0};
   size_t n = a->program->code_size < sizeof text - 1 ? a->program->code_size : sizeof text - 1;
   memcpy(text, a->program->code, n);
