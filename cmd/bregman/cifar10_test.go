@@ -170,7 +170,7 @@ func TestABrokenReproductionEndsWithTheSameTables(t *testing.T) {
 		t.Errorf("status %q, %v", info.Status, err)
 	}
 	tables, _ := filepath.Glob(filepath.Join(whole[0], "tables", "*.csv"))
-	if len(tables) != 3*10+2 { // and the statements
+	if len(tables) != 3*15+2 { // and the statements
 		t.Errorf("%d tables: %v", len(tables), tables)
 	}
 	for _, path := range tables {

@@ -323,9 +323,30 @@ func TestTheQueueOfTheProjectIsUnderstood(t *testing.T) {
 	if n := p.recorded(); n < 4 { // seeds 2 and 3 of p = 2 and 3 at 0.1
 		t.Errorf("%d of the queue's runs are done by %d rows", n, len(have))
 	}
-	for k, e := range f.Entries {
-		if e.Why == "" {
-			t.Errorf("entry %d does not say why", k+1)
+}
+
+func TestEveryQueueOfTheProjectIsUnderstood(t *testing.T) {
+	queues, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "results", "*.toml"))
+	if err != nil || len(queues) < 2 {
+		t.Fatalf("queues %v, %v", queues, err)
+	}
+	for _, path := range queues {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := ReadFile(path, data, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if p, err := NewPlan(f, "test"); err != nil || len(p.Runs) == 0 {
+			t.Errorf("%s: %v", path, err)
+		}
+		for k, e := range f.Entries {
+			if e.Why == "" {
+				t.Errorf("%s: entry %d does not say why", path, k+1)
+			}
 		}
 	}
 }
