@@ -33,23 +33,8 @@ func (x *Session) normVars() []*model.Variable {
 }
 
 // normStatistics copies the running statistics to the host. SetWeights restores them.
-func (x *Session) normStatistics() (out []Layer, err error) {
-	err = engine.Try(func() error {
-		for _, v := range x.normVars() {
-			t, err := v.Value()
-			if err != nil {
-				return err
-			}
-			values, err := tensors.CopyFlatData[float32](t)
-			if err != nil {
-				return err
-			}
-			out = append(out, Layer{Name: torchName(strings.TrimPrefix(v.Path(), "/")), Dims: v.Shape().Dimensions,
-				Values: values, path: v.Path()})
-		}
-		return nil
-	})
-	return out, err
+func (x *Session) normStatistics() ([]Layer, error) {
+	return layersOf(x.normVars(), func(v *model.Variable) string { return torchName(strings.TrimPrefix(v.Path(), "/")) })
 }
 
 // Recalibrate sets the running statistics of batch norm to those of the weights as they are: the means, over batches of
