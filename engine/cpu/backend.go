@@ -10,6 +10,8 @@
 package cpu
 
 import (
+	"io"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,7 +35,11 @@ func init() {
 type Backend struct {
 	shadow   compute.Backend // GoMLX's engine in Go
 	pool     *pool.Pool
+	alone    []*pool.Pool // one worker each: for plans that a worker runs by itself
 	finished atomic.Bool
+
+	fallbacks string // what to tell of operations on GoMLX's engine, see Fallbacks
+	traceOut  io.Writer
 }
 
 var _ compute.Backend = (*Backend)(nil)
@@ -53,7 +59,15 @@ func New(config string) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{shadow: shadow, pool: pool.New(threads)}, nil
+	fallbacks, err := readFallbacks()
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{shadow: shadow, pool: pool.New(threads), fallbacks: fallbacks, traceOut: os.Stderr}
+	for range b.pool.Threads() {
+		b.alone = append(b.alone, pool.New(1))
+	}
+	return b, nil
 }
 
 // Name returns the name under which the engine is registered.
@@ -80,6 +94,9 @@ func (b *Backend) Capabilities() compute.Capabilities { return b.shadow.Capabili
 func (b *Backend) Finalize() {
 	if b.finished.CompareAndSwap(false, true) {
 		b.pool.Close()
+		for _, p := range b.alone {
+			p.Close()
+		}
 	}
 }
 

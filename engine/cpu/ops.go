@@ -221,7 +221,9 @@ func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 // ReduceWindow see compute.Function.
 func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, window, strides, inputDilations,
 	windowDilations []int, paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeReduceWindow, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := windowAttr{kind, slices.Clone(window), slices.Clone(strides), slices.Clone(inputDilations),
+		slices.Clone(windowDilations), slices.Clone(paddings)}
+	return f.add(compute.OpTypeReduceWindow, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ReduceWindow(in[0], kind, window, strides, inputDilations, windowDilations, paddings)
 	}, x)
 }
@@ -280,7 +282,9 @@ func (f *Function) SchedulingBarrier(x compute.Value, after ...compute.Value) (c
 // SelectAndScatterMax see compute.Function.
 func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides []int,
 	paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeSelectAndScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+	attr := windowAttr{kind: compute.ReduceOpMax, window: slices.Clone(window), strides: slices.Clone(strides),
+		paddings: slices.Clone(paddings)}
+	return f.add(compute.OpTypeSelectAndScatterMax, attr, func(to compute.Function, in []compute.Value) (compute.Value,
 		error) {
 		return to.SelectAndScatterMax(in[0], in[1], window, strides, paddings)
 	}, x, source)
@@ -289,7 +293,9 @@ func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides 
 // SelectAndScatterMin see compute.Function.
 func (f *Function) SelectAndScatterMin(x, source compute.Value, window, strides []int,
 	paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeSelectAndScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+	attr := windowAttr{kind: compute.ReduceOpMin, window: slices.Clone(window), strides: slices.Clone(strides),
+		paddings: slices.Clone(paddings)}
+	return f.add(compute.OpTypeSelectAndScatterMin, attr, func(to compute.Function, in []compute.Value) (compute.Value,
 		error) {
 		return to.SelectAndScatterMin(in[0], in[1], window, strides, paddings)
 	}, x, source)
