@@ -32,6 +32,10 @@ func nativeOf(n *node) *native {
 		op.plan = planDot(n)
 	case compute.OpTypeSlice, compute.OpTypeTranspose, compute.OpTypeReverse, compute.OpTypePad, compute.OpTypeConcatenate:
 		op.plan = planMove(n)
+	case compute.OpTypeScatterSum, compute.OpTypeScatterMax, compute.OpTypeScatterMin:
+		if reads, plan := planScatter(n); plan != nil {
+			op.reads, op.plan = reads, plan
+		}
 	case compute.OpTypeReduceWindow:
 		if reads, plan := planWindow(n); plan != nil {
 			op.reads, op.plan = reads, plan

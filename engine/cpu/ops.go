@@ -174,23 +174,49 @@ func (f *Function) FFT(x compute.Value, kind compute.FFTType, length []int) (com
 
 // FusedDense see compute.Function.
 func (f *Function) FusedDense(x, weight, bias compute.Value, config compute.DenseConfig) (compute.Value, error) {
-	return f.add(compute.OpTypeFusedDense, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	inputs := []compute.Value{x, weight}
+	if bias != nil {
+		inputs = append(inputs, bias)
+	}
+	v, err := f.add(compute.OpTypeFusedDense, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+		if bias == nil {
+			return to.FusedDense(in[0], in[1], nil, config)
+		}
 		return to.FusedDense(in[0], in[1], in[2], config)
-	}, x, weight, bias)
+	}, inputs...)
+	if err != nil || !writesOut(x, weight, bias) || config.Activation == compute.ActivationHardSwish {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.dense(x, weight, bias, config)
+	return v, w.err
 }
 
 // FusedGelu see compute.Function.
 func (f *Function) FusedGelu(x compute.Value, exact bool) (compute.Value, error) {
-	return f.add(compute.OpTypeFusedGelu, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	v, err := f.add(compute.OpTypeFusedGelu, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.FusedGelu(in[0], exact)
 	}, x)
+	if err != nil || !writesOut(x) {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.gelu(x, exact)
+	return v, w.err
 }
 
 // FusedSoftmax see compute.Function.
 func (f *Function) FusedSoftmax(x compute.Value, axis int) (compute.Value, error) {
-	return f.add(compute.OpTypeFusedSoftmax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	v, err := f.add(compute.OpTypeFusedSoftmax, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.FusedSoftmax(in[0], axis)
 	}, x)
+	if err != nil || !writesOut(x) {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.softmax(x, axis)
+	return v, w.err
 }
 
 // Gather see compute.Function.
@@ -247,7 +273,9 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 // ScatterMax see compute.Function.
 func (f *Function) ScatterMax(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
 	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
-	return f.add(compute.OpTypeScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := scatterAttr{indexVectorAxis, slices.Clone(updateWindowAxes), slices.Clone(insertedWindowAxes),
+		slices.Clone(scatterAxes)}
+	return f.add(compute.OpTypeScatterMax, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ScatterMax(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
 			unique)
 	}, x, indices, updates)
@@ -256,7 +284,9 @@ func (f *Function) ScatterMax(x, indices, updates compute.Value, indexVectorAxis
 // ScatterMin see compute.Function.
 func (f *Function) ScatterMin(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
 	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
-	return f.add(compute.OpTypeScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := scatterAttr{indexVectorAxis, slices.Clone(updateWindowAxes), slices.Clone(insertedWindowAxes),
+		slices.Clone(scatterAxes)}
+	return f.add(compute.OpTypeScatterMin, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ScatterMin(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
 			unique)
 	}, x, indices, updates)
@@ -265,7 +295,9 @@ func (f *Function) ScatterMin(x, indices, updates compute.Value, indexVectorAxis
 // ScatterSum see compute.Function.
 func (f *Function) ScatterSum(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
 	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
-	return f.add(compute.OpTypeScatterSum, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := scatterAttr{indexVectorAxis, slices.Clone(updateWindowAxes), slices.Clone(insertedWindowAxes),
+		slices.Clone(scatterAxes)}
+	return f.add(compute.OpTypeScatterSum, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ScatterSum(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
 			unique)
 	}, x, indices, updates)
@@ -334,7 +366,8 @@ func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, 
 			inputs = append(inputs, v)
 		}
 	}
-	return f.add(compute.OpTypeFusedLayerNorm, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	v, err := f.add(compute.OpTypeFusedLayerNorm, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		rest := in[1:]
 		next := func(given compute.Value) (v compute.Value) {
 			if given != nil {
@@ -345,6 +378,16 @@ func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, 
 		g := next(gamma)
 		return to.FusedLayerNorm(in[0], axes, epsilon, g, next(beta))
 	}, inputs...)
+	if err != nil || !writesOut(inputs...) {
+		return v, err
+	}
+	over, ok := normAxes(x.(*node), axes, gamma, beta)
+	if !ok {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.layerNorm(x, over, epsilon, gamma, beta)
+	return v, w.err
 }
 
 // RNGBitGenerator see compute.Function.
