@@ -59,6 +59,10 @@ func (a *assembler) choosePeriod() {
 	if a.g.outer != 0 {
 		p.period = p.inner
 	}
+	if p.outer > 1 && p.inner == 1 && p.rows > 1 && p.rows <= blockLen/2 {
+		p.abreast, p.period, p.block = blockLen/p.rows, p.rows, blockLen/p.rows*p.rows
+		return
+	}
 	if p.period == 1 && (a.g.outer == 0 || a.g.rows*a.g.inner == a.g.size) {
 		seen := map[*node]bool{}
 		var visit func(n *node)

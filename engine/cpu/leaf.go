@@ -49,6 +49,19 @@ func (l *leaf) fill(dst, src unsafe.Pointer, lo, n int) {
 	}
 }
 
+// repeat sets all of dst to v.
+func repeat[D any](dst []D, v D) {
+	if unsafe.Sizeof(v) == 4 && len(dst) >= 16 {
+		all := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst))
+		one := *(*float32)(unsafe.Pointer(&v))
+		vec.SelectScalars32(all, all, one, one) // whichever it takes
+		return
+	}
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
 // spreadOver walks the places in order; along the last axis the source stands still or moves by a stride.
 func spreadOver[S, D any](dst []D, src unsafe.Pointer, l *leaf, lo int, as func(S) D) {
 	if len(l.dims) == 0 {
@@ -72,10 +85,7 @@ func spreadOver[S, D any](dst []D, src unsafe.Pointer, l *leaf, lo int, as func(
 		n := min(run-from, len(dst))
 		at += from * stride
 		if stride == 0 {
-			v := as(*(*S)(unsafe.Add(src, uintptr(at)*size)))
-			for i := range n {
-				dst[i] = v
-			}
+			repeat(dst[:n], as(*(*S)(unsafe.Add(src, uintptr(at)*size))))
 		} else {
 			for i := range n {
 				dst[i] = as(*(*S)(unsafe.Add(src, uintptr(at+i*stride)*size)))

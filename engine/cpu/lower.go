@@ -19,7 +19,7 @@ var unary32 = map[compute.OpType]func(dst, a []float32){
 	compute.OpTypeExp:   vec.Exp32, compute.OpTypeLog: vec.Log32, compute.OpTypeTanh: vec.Tanh32,
 	compute.OpTypeLogistic: vec.Logistic32,
 	compute.OpTypeLog1p:    vec.Log1p32, compute.OpTypeExpm1: vec.Expm132,
-	compute.OpTypeErf: each32(math.Erf), compute.OpTypeSin: each32(math.Sin), compute.OpTypeCos: each32(math.Cos),
+	compute.OpTypeErf: vec.Erf32, compute.OpTypeSin: each32(math.Sin), compute.OpTypeCos: each32(math.Cos),
 }
 
 func each32(f func(float64) float64) func(dst, a []float32) {
