@@ -11,6 +11,7 @@ package cpu
 
 import (
 	"io"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -87,8 +88,16 @@ func (b *Backend) NumDevices() int { return 1 }
 // DeviceDescription describes the only device.
 func (b *Backend) DeviceDescription(compute.DeviceNum) string { return b.Description() }
 
-// Capabilities are those of GoMLX's engine in Go, which takes what is not native here.
-func (b *Backend) Capabilities() compute.Capabilities { return b.shadow.Capabilities() }
+// Capabilities are those of GoMLX's engine in Go, which takes what is not native here, and batch norms.
+func (b *Backend) Capabilities() compute.Capabilities {
+	c := b.shadow.Capabilities()
+	c.Operations = maps.Clone(c.Operations)
+	for _, op := range []compute.OpType{compute.OpTypeBatchNormForTraining, compute.OpTypeBatchNormForInference,
+		compute.OpTypeBatchNormGradient} {
+		c.Operations[op] = true
+	}
+	return c
+}
 
 // Finalize ends the engine.
 func (b *Backend) Finalize() {

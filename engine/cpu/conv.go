@@ -32,12 +32,18 @@ func (c *compiler) product(n *node, plan planned, a, b *node) step {
 	return &productStep{plan, c.stored[n], c.stored[sourceOf(a)], c.stored[sourceOf(b)]}
 }
 
-// planConv recognises the three convolutions of a network with channels last: forward, and the gradients of its input
+// planConv recognises the three convolutions of pictures or sequences with channels last: forward, and the gradients of its input
 // and its kernel as GoMLX writes them. It returns what is read and the plan, or nothing.
 func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	x, w := n.inputs[0], n.inputs[1]
 	at := n.attr.(convAttr)
-	if n.shape.DType != dtypes.Float32 || n.shape.Rank() != 4 || at.channelGroupCount > 1 && at.batchGroupCount > 1 {
+	in, ker, out := x.shape.Dimensions, w.shape.Dimensions, n.shape.Dimensions
+	turns := []int{0, 1} // axes around which a kernel is turned
+	if n.shape.Rank() == 3 {
+		at, in, ker, out = at.lifted(in, ker, out)
+		turns = turns[:1]
+	}
+	if n.shape.DType != dtypes.Float32 || len(out) != 4 || at.channelGroupCount > 1 && at.batchGroupCount > 1 {
 		return nil, nil
 	}
 	stride, pad := pair(at.strides), at.paddings
@@ -50,7 +56,6 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	last := compute.ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2,
 		KernelOutputChannels: 3,
 		KernelSpatial:        []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
-	in, ker, out := x.shape.Dimensions, w.shape.Dimensions, n.shape.Dimensions
 
 	if sameAxes(axes, last) && spread == [2]int{1, 1} && at.batchGroupCount <= 1 {
 		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: ker[0], KW: ker[1], OutC: ker[3], StrideH: stride[0],
@@ -83,7 +88,7 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		if oh, ow := conv.OutSize(); oh != in[1] || ow != in[2] {
 			return nil, nil
 		}
-		if rev := sourceOf(w); exchanged && rev.op == compute.OpTypeReverse && sameSet(rev.attr.([]int), 0, 1) {
+		if rev := sourceOf(w); exchanged && rev.op == compute.OpTypeReverse && sameSet(rev.attr.([]int), turns...) {
 			kernel := rev.inputs[0] // turning it twice is not turning it
 			return []*node{x, kernel}, func(c *compiler, n *node) (step, error) {
 				return c.product(n, product.NewInputGradient(conv), x, kernel), nil
@@ -115,6 +120,35 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		}
 	}
 	return nil, nil
+}
+
+// lifted makes a convolution along one axis one of pictures that are a pixel high.
+func (at convAttr) lifted(in, ker, out []int) (convAttr, []int, []int, []int) {
+	axes := at.axes.Clone()
+	lift := func(dims []int, spatial []int, others ...*int) ([]int, []int) {
+		s := spatial[0]
+		for _, a := range others {
+			if *a >= s {
+				*a++
+			}
+		}
+		return slices.Insert(slices.Clone(dims), s, 1), []int{s, s + 1}
+	}
+	in, axes.InputSpatial = lift(in, axes.InputSpatial, &axes.InputBatch, &axes.InputChannels)
+	ker, axes.KernelSpatial = lift(ker, axes.KernelSpatial, &axes.KernelInputChannels, &axes.KernelOutputChannels)
+	out, axes.OutputSpatial = lift(out, axes.OutputSpatial, &axes.OutputBatch, &axes.OutputChannels)
+	at.axes = axes
+	first := func(v []int) []int {
+		if len(v) == 0 {
+			return nil
+		}
+		return []int{1, v[0]}
+	}
+	at.strides, at.inputDilations, at.kernelDilations = first(at.strides), first(at.inputDilations), first(at.kernelDilations)
+	if len(at.paddings) > 0 {
+		at.paddings = [][2]int{{}, at.paddings[0]}
+	}
+	return at, in, ker, out
 }
 
 // turnedStep turns a kernel around first.

@@ -43,6 +43,8 @@ type executable struct {
 	arena []byte
 	sizes sizes
 	trace *trace // nil: none
+
+	labels []label // of the steps
 }
 
 // output is a result of the graph.
@@ -113,7 +115,7 @@ func (c *compiler) finish(e *executable) error {
 			}
 		}
 	}
-	e.steps, e.storages = c.steps, c.all
+	e.steps, e.labels, e.storages = c.steps, c.labels, c.all
 	e.trace = c.backend.newTrace(e.function.builder.Name(), c.labels)
 	e.sizes.arena = layOut(c.all)
 	return nil

@@ -6,9 +6,10 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/pkg/errors"
 )
 
-// GoMLX offers some functions as one operation: softmax, GELU, layer norm, a dense layer. Here they are written out in
+// GoMLX offers some functions as one operation: softmax, GELU, norms, a dense layer. Here they are written out in
 // the operations that GoMLX itself writes them out in for their gradients. GoMLX's engine, in which every graph is built
 // as well, gives equal operations the same value, so forward and backward share what they can, and the element-wise
 // parts end up in fused programs.
@@ -204,4 +205,111 @@ func (w *written) dense(x, weight, bias compute.Value, config compute.DenseConfi
 		y = w.unary(w.f.Tanh, y)
 	}
 	return y
+}
+
+// batchNorm is (x − mean)/√(variance + epsilon)·scale + offset, with a number of each for each place along an axis.
+func (w *written) batchNorm(x, scale, offset, mean, variance compute.Value, epsilon float32,
+	axis int) compute.Value {
+	along := w.along(x, axis)
+	y := w.div(w.sub(x, along(mean)), w.unary(w.f.Sqrt, w.add(along(variance), w.scalar(float64(epsilon)))))
+	return w.add(w.mul(y, along(scale)), along(offset))
+}
+
+// along returns what gives a vector the axes of x, so that it lies along one of them.
+func (w *written) along(x compute.Value, axis int) func(v compute.Value) compute.Value {
+	dims := slices.Repeat([]int{1}, x.(*node).shape.Rank())
+	dims[axis] = x.(*node).shape.Dimensions[axis]
+	return func(v compute.Value) compute.Value {
+		if w.err != nil {
+			return nil
+		}
+		return w.reshape(v, dims...)
+	}
+}
+
+// others are the axes of x but one, and how many elements each place along that one has.
+func others(x compute.Value, axis int) (axes []int, count float64) {
+	count = 1
+	for i, d := range x.(*node).shape.Dimensions {
+		if i != axis {
+			axes, count = append(axes, i), count*float64(d)
+		}
+	}
+	return axes, count
+}
+
+func (w *written) sum(x compute.Value, axes []int) compute.Value {
+	return w.then(func() (compute.Value, error) { return w.f.ReduceSum(x, axes...) })
+}
+
+// moments are the mean and the variance for each place along an axis.
+func (w *written) moments(x compute.Value, axis int) (mean, variance compute.Value) {
+	axes, count := others(x, axis)
+	part := w.scalar(1 / count)
+	mean = w.mul(w.sum(x, axes), part)
+	centred := w.sub(x, w.along(x, axis)(mean))
+	return mean, w.mul(w.sum(w.mul(centred, centred), axes), part)
+}
+
+// batchNormGradient returns the gradients of x, scale and offset of a batch norm whose moments are those of x:
+// with y = (x − mean)/√(variance + epsilon), that of x is scale/√(variance + epsilon)·(v − mean v − y·mean(vy)).
+func (w *written) batchNormGradient(x, scale, mean, variance, v compute.Value, epsilon float32,
+	axis int) (ofX, ofScale, ofOffset compute.Value) {
+	along := w.along(x, axis)
+	axes, count := others(x, axis)
+	root := w.unary(w.f.Sqrt, w.add(variance, w.scalar(float64(epsilon))))
+	y := w.div(w.sub(x, along(mean)), along(root))
+	ofScale, ofOffset = w.sum(w.mul(v, y), axes), w.sum(v, axes)
+	part := w.scalar(1 / count)
+	rest := w.sub(w.sub(v, along(w.mul(ofOffset, part))), w.mul(y, along(w.mul(ofScale, part))))
+	return w.mul(rest, along(w.div(scale, root))), ofScale, ofOffset
+}
+
+// notWritten is the error of a batch norm in another type than float32.
+func notWritten(op compute.OpType) error {
+	return errors.Wrapf(compute.ErrNotImplemented, "engine %s: %s in another type than float32", Name, op)
+}
+
+// BatchNormForTraining see compute.Function. GoMLX's engine does not have it.
+func (f *Function) BatchNormForTraining(x, scale, offset compute.Value, epsilon float32,
+	axis int) (normalized, mean, variance compute.Value, err error) {
+	if _, err := nodesOf(compute.OpTypeBatchNormForTraining, []compute.Value{x, scale, offset}); err != nil {
+		return nil, nil, nil, err
+	}
+	if !writesOut(x, scale, offset) {
+		return nil, nil, nil, notWritten(compute.OpTypeBatchNormForTraining)
+	}
+	w := &written{f: f}
+	mean, variance = w.moments(x, axis)
+	normalized = w.batchNorm(x, scale, offset, mean, variance, epsilon, axis)
+	return normalized, mean, variance, w.err
+}
+
+// BatchNormGradient see compute.Function. GoMLX's engine does not have it.
+func (f *Function) BatchNormGradient(x, scale, mean, variance, v compute.Value, epsilon float32,
+	axis int) (ofX, ofScale, ofOffset compute.Value, err error) {
+	if _, err := nodesOf(compute.OpTypeBatchNormGradient, []compute.Value{x, scale, mean, variance, v}); err != nil {
+		return nil, nil, nil, err
+	}
+	if !writesOut(x, scale, mean, variance, v) {
+		return nil, nil, nil, notWritten(compute.OpTypeBatchNormGradient)
+	}
+	w := &written{f: f}
+	ofX, ofScale, ofOffset = w.batchNormGradient(x, scale, mean, variance, v, epsilon, axis)
+	return ofX, ofScale, ofOffset, w.err
+}
+
+// BatchNormForInference see compute.Function. GoMLX's engine does not have it.
+func (f *Function) BatchNormForInference(x, scale, offset, mean, variance compute.Value, epsilon float32,
+	axis int) (compute.Value, error) {
+	if _, err := nodesOf(compute.OpTypeBatchNormForInference, []compute.Value{x, scale, offset, mean,
+		variance}); err != nil {
+		return nil, err
+	}
+	if !writesOut(x, scale, offset, mean, variance) {
+		return nil, notWritten(compute.OpTypeBatchNormForInference)
+	}
+	w := &written{f: f}
+	y := w.batchNorm(x, scale, offset, mean, variance, epsilon, axis)
+	return y, w.err
 }

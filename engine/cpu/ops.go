@@ -14,11 +14,24 @@ import (
 // reduce has the axes as its attribute; none are all.
 func (f *Function) reduce(op compute.OpType, x compute.Value, axes []int, make func(compute.Function, compute.Value,
 	...int) (compute.Value, error)) (compute.Value, error) {
-	axes = slices.Clone(axes)
-	return f.add(op, axes, func(to compute.Function, in []compute.Value) (compute.Value,
-		error) {
-		return make(to, in[0], axes...)
-	}, x)
+	once := func(x compute.Value, axes []int) (compute.Value, error) {
+		axes = slices.Clone(axes)
+		return f.add(op, axes, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+			return make(to, in[0], axes...)
+		}, x)
+	}
+	runs := runsOfAxes(op, x, axes)
+	if runs == nil {
+		return once(x, axes)
+	}
+	for _, part := range runs {
+		v, err := once(x, part)
+		if err != nil {
+			return nil, err
+		}
+		x = v
+	}
+	return x, nil
 }
 
 // ReduceBitwiseAnd see compute.Function.
@@ -76,15 +89,6 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, dtype dtypes.DType, isMi
 	return f.add(compute.OpTypeArgMinMax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ArgMinMax(in[0], axis, dtype, isMin)
 	}, x)
-}
-
-// BatchNormForInference see compute.Function.
-func (f *Function) BatchNormForInference(x, scale, offset, mean, variance compute.Value, epsilon float32,
-	axis int) (compute.Value, error) {
-	return f.add(compute.OpTypeBatchNormForInference, nil, func(to compute.Function, in []compute.Value) (compute.Value,
-		error) {
-		return to.BatchNormForInference(in[0], in[1], in[2], in[3], in[4], epsilon, axis)
-	}, x, scale, offset, mean, variance)
 }
 
 // Bitcast see compute.Function.

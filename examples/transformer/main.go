@@ -44,39 +44,30 @@ const (
 )
 
 func main() {
-	lr := flag.Float64("lr", 0, "rate")
 	p := flag.Float64("p", 0, "geometry; 0: p = 2 and p = 3, one after the other")
 	steps := flag.Int("steps", 300, "training steps")
 	flag.Parse()
-	override = *lr
 	backend, err := engine.Default()
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, q := range []float64{2, 3} {
-		if *p != 0 {
-			q = *p
-		}
-		if _, err := run(os.Stdout, backend, q, *steps); err != nil {
+	geometries := []float64{2, 3}
+	if *p != 0 {
+		geometries = []float64{*p}
+	}
+	for _, p := range geometries {
+		if _, err := run(os.Stdout, backend, p, *steps); err != nil {
 			log.Fatal(err)
-		}
-		if *p != 0 {
-			return
 		}
 	}
 }
 
-// rates are what suits each p: p-GD moves a weight at the rate η|w|^(2−p)/(p−1).
-var override float64
-
+// rate is what suits a p: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1).
 func rate(p float64) float64 {
-	if override > 0 {
-		return override
-	}
 	if p == 2 {
-		return 0.3
+		return 0.05
 	}
-	return 0.02
+	return 0.003
 }
 
 // run trains the network and returns its loss, the mean over the last steps.
