@@ -12,7 +12,12 @@ import (
 // As [Open], it may start the process again with library paths that a CUDA plugin needs: call it early.
 func Default() (compute.Backend, error) {
 	if config, ok := os.LookupEnv(compute.ConfigEnvVar); ok {
-		return compute.NewWithConfig(config)
+		var b compute.Backend
+		err := Try(func() (err error) {
+			b, err = compute.NewWithConfig(config)
+			return err
+		})
+		return b, err
 	}
 	e, err := Open(Auto)
 	if err != nil {

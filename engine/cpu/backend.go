@@ -2,9 +2,9 @@
 //
 // A graph is compiled into a list of steps over one block of memory. Matrix products and convolutions are plans of
 // package product; chains of element-wise operations, with the sums that end them, are fused into programs that run
-// over blocks small enough for the first cache. Operations that no network here needs often run on GoMLX's engine in
-// Go, one by one; graphs with loops, branches or dynamic shapes run on it as a whole. So everything that engine can do,
-// this one can.
+// over blocks small enough for the first cache. Operations that few networks need run on GoMLX's engine in Go, one by
+// one (see Fallbacks); graphs with loops, branches or dynamic shapes run on it as a whole. So everything that engine
+// can do, this one can.
 //
 // GoMLX's engine also checks every operation and infers its shape: each graph is built there, too, as a shadow.
 package cpu

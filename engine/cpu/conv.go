@@ -32,8 +32,8 @@ func (c *compiler) product(n *node, plan planned, a, b *node) step {
 	return &productStep{plan, c.stored[n], c.stored[sourceOf(a)], c.stored[sourceOf(b)]}
 }
 
-// planConv recognises the three convolutions of pictures or sequences with channels last: forward, and the gradients of its input
-// and its kernel as GoMLX writes them. It returns what is read and the plan, or nothing.
+// planConv recognises the three convolutions of pictures or sequences with channels last: forward, and the gradients
+// of its input and its kernel as GoMLX writes them. It returns what is read and the plan, or nothing.
 func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	x, w := n.inputs[0], n.inputs[1]
 	at := n.attr.(convAttr)
@@ -144,7 +144,8 @@ func (at convAttr) lifted(in, ker, out []int) (convAttr, []int, []int, []int) {
 		}
 		return []int{1, v[0]}
 	}
-	at.strides, at.inputDilations, at.kernelDilations = first(at.strides), first(at.inputDilations), first(at.kernelDilations)
+	at.strides = first(at.strides)
+	at.inputDilations, at.kernelDilations = first(at.inputDilations), first(at.kernelDilations)
 	if len(at.paddings) > 0 {
 		at.paddings = [][2]int{{}, at.paddings[0]}
 	}

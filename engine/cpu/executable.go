@@ -432,6 +432,10 @@ func counting(shape shapes.Shape, axis int) any {
 		return count[float32](n, inner, d)
 	case dtypes.Float64:
 		return count[float64](n, inner, d)
+	case dtypes.Uint32:
+		return count[uint32](n, inner, d)
+	case dtypes.Uint64:
+		return count[uint64](n, inner, d)
 	default:
 		return count[uint8](n, inner, d)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/pkg/errors"
 )
 
-// GoMLX offers some functions as one operation: softmax, GELU, norms, a dense layer. Here they are written out in
-// the operations that GoMLX itself writes them out in for their gradients. GoMLX's engine, in which every graph is built
-// as well, gives equal operations the same value, so forward and backward share what they can, and the element-wise
-// parts end up in fused programs.
+// GoMLX offers some functions as one operation: softmax, GELU, norms, a dense layer. Here they are written out in the
+// operations that GoMLX itself writes them out in for their gradients. Each graph is built in GoMLX's engine as well,
+// which gives equal operations the same value. So forward and backward share what they can, and the element-wise parts
+// end up in fused programs.
 
 // written writes operations down, until one fails.
 type written struct {

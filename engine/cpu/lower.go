@@ -79,7 +79,7 @@ var masks = map[compute.OpType]func(dst, a, b []float32){
 }
 
 type number interface {
-	~int32 | ~int64 | ~float64 | ~uint8 | ~float32
+	~int32 | ~int64 | ~float64 | ~uint8 | ~uint32 | ~uint64 | ~float32
 }
 
 const allOnes = 0xffffffff
@@ -226,6 +226,10 @@ func conversion(from, to dtypes.DType) func(*machine, *instr, int) {
 		return convertFrom[int64](to)
 	case from == dtypes.Uint8:
 		return convertFrom[uint8](to)
+	case from == dtypes.Uint32: // random bits
+		return convertFrom[uint32](to)
+	case from == dtypes.Uint64:
+		return convertFrom[uint64](to)
 	}
 	return nil
 }
@@ -265,7 +269,8 @@ func typeOf(n *node) dtypes.DType {
 
 func registerType(t dtypes.DType) bool {
 	switch t {
-	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64, dtypes.Uint8, dtypes.Bool:
+	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64, dtypes.Uint8, dtypes.Uint32, dtypes.Uint64,
+		dtypes.Bool:
 		return true
 	}
 	return false

@@ -76,8 +76,8 @@ func curves32() {
 			return e
 		},
 	})
-	// Below 1, erf x is x + x·P(x²). From there on it is 1 − e^(−x²)·R(|x|), with R = e^(x²)·erfc x, which falls slowly; e^(−x²)
-	// makes its error small. From 4 on it rounds to 1.
+	// Below 1, erf x is x + x·P(x²). From there on it is 1 − e^(−x²)·R(|x|), with R = e^(x²)·erfc x, which falls slowly;
+	// e^(−x²) makes its error small. From 4 on it rounds to 1.
 	near := chebyshev(func(z *big.Float) *big.Float { return sub(erfOverX(z), number(1)) }, 0, 1, 8)
 	const middle, reach = 2.5, 1.5
 	far := chebyshev(func(u *big.Float) *big.Float { return scaledErfc(add(u, number(middle))) }, -reach, reach, 11)
