@@ -64,7 +64,8 @@ func planDot(n *node) func(c *compiler, n *node) (step, error) {
 			return c.product(n, one, x, y), nil
 		}
 		s.plans = []*product.MatMul{one}
-		s.shared = count < 4 // few matrices: all workers on each of them
+		// few matrices, or few for so many workers and large: all workers on each of them
+		s.shared = count < 4 || count < 4*threads && m*cols*k >= 1<<24
 		workers := 1
 		if !s.shared {
 			workers = threads

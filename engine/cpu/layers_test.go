@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/layers/attention"
+	"github.com/gomlx/gomlx/ml/layers/attention/pos"
 	"github.com/gomlx/gomlx/ml/layers/lstm"
 	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/gomlx/gomlx/ml/model"
@@ -59,7 +60,7 @@ var gomlxLayers = map[string]layer{
 		return attention.SelfAttention(scope, x, 2, 4).Done()
 	}},
 	"causal attention with RoPE": {dims: []int{3, 6, 8}, apply: func(scope *model.Scope, x *Node) *Node {
-		return attention.SelfAttention(scope, x, 2, 4).WithCausalMask(true).WithRoPE(10000).Done()
+		return attention.SelfAttention(scope, x, 2, 4).WithCausalMask(true).WithPositionalEncoder(pos.NewRoPE(10000)).Done()
 	}},
 	"attention in groups": {dims: []int{3, 6, 8}, apply: func(scope *model.Scope, x *Node) *Node {
 		return attention.SelfAttention(scope, x, 4, 4).WithNumKVHeads(2).Done()
