@@ -34,7 +34,7 @@ var house = [][]string{
 	{"internal/app/command"},
 	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"},
 
-	{"train"},
+	{"train", "looplog"},
 	{"fit"},
 	{"runlog"},
 	{"margin"},

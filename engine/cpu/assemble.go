@@ -59,6 +59,10 @@ func (a *assembler) choosePeriod() {
 	if a.g.outer != 0 {
 		p.period = p.inner
 	}
+	if p.outer > 1 && p.inner == 1 && p.rows > 1 && p.rows <= blockLen/2 {
+		p.abreast, p.period, p.block = blockLen/p.rows, p.rows, blockLen/p.rows*p.rows
+		return
+	}
 	if p.period == 1 && (a.g.outer == 0 || a.g.rows*a.g.inner == a.g.size) {
 		seen := map[*node]bool{}
 		var visit func(n *node)
@@ -420,7 +424,7 @@ func (a *assembler) mirrorStepOf(n *node) (*instr, bool, error) {
 		return nil, false, nil
 	}
 	still, w, out := sourceOf(n.inputs[0]), sourceOf(n.inputs[1]), sourceOf(n.inputs[2])
-	if still.op != compute.OpTypeEqual || !isZero(still.inputs[1]) || !a.c.fused(still) || !a.c.fused(out) ||
+	if still.op != compute.OpTypeEqual || !isConstant(still.inputs[1], 0) || !a.c.fused(still) || !a.c.fused(out) ||
 		w.shape.Size() != n.shape.Size() {
 		return nil, false, nil
 	}
@@ -450,15 +454,6 @@ func (a *assembler) mirrorStepOf(n *node) (*instr, bool, error) {
 		}
 	}
 	return &instr{special: mirrorStep, args: args, s: a.uniform(rate), t: a.exponent(e), pred: a.exponent(b)}, true, nil
-}
-
-// isZero says whether a value is the constant 0, spread or not.
-func isZero(n *node) bool {
-	for n = sourceOf(n); n.op == compute.OpTypeBroadcastInDim; {
-		n = sourceOf(n.inputs[0])
-	}
-	flat, ok := n.flat.([]float32)
-	return ok && n.op == compute.OpTypeConstant && len(flat) == 1 && flat[0] == 0
 }
 
 // finish gives registers their memory: values that die make room for others; stored float32 values are written in

@@ -2,14 +2,17 @@
 //
 // A graph is compiled into a list of steps over one block of memory. Matrix products and convolutions are plans of
 // package product; chains of element-wise operations, with the sums that end them, are fused into programs that run
-// over blocks small enough for the first cache. Operations that no network here needs often run on GoMLX's engine in
-// Go, one by one; graphs with loops, branches or dynamic shapes run on it as a whole. So everything that engine can do,
-// this one can.
+// over blocks small enough for the first cache. Operations that few networks need run on GoMLX's engine in Go, one by
+// one (see Fallbacks); graphs with loops, branches or dynamic shapes run on it as a whole. So everything that engine
+// can do, this one can.
 //
 // GoMLX's engine also checks every operation and infers its shape: each graph is built there, too, as a shadow.
 package cpu
 
 import (
+	"io"
+	"maps"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -33,7 +36,11 @@ func init() {
 type Backend struct {
 	shadow   compute.Backend // GoMLX's engine in Go
 	pool     *pool.Pool
+	alone    []*pool.Pool // one worker each: for plans that a worker runs by itself
 	finished atomic.Bool
+
+	fallbacks string // what to tell of operations on GoMLX's engine, see Fallbacks
+	traceOut  io.Writer
 }
 
 var _ compute.Backend = (*Backend)(nil)
@@ -53,7 +60,15 @@ func New(config string) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Backend{shadow: shadow, pool: pool.New(threads)}, nil
+	fallbacks, err := readFallbacks()
+	if err != nil {
+		return nil, err
+	}
+	b := &Backend{shadow: shadow, pool: pool.New(threads), fallbacks: fallbacks, traceOut: os.Stderr}
+	for range b.pool.Threads() {
+		b.alone = append(b.alone, pool.New(1))
+	}
+	return b, nil
 }
 
 // Name returns the name under which the engine is registered.
@@ -73,13 +88,24 @@ func (b *Backend) NumDevices() int { return 1 }
 // DeviceDescription describes the only device.
 func (b *Backend) DeviceDescription(compute.DeviceNum) string { return b.Description() }
 
-// Capabilities are those of GoMLX's engine in Go, which takes what is not native here.
-func (b *Backend) Capabilities() compute.Capabilities { return b.shadow.Capabilities() }
+// Capabilities are those of GoMLX's engine in Go, which takes what is not native here, and batch norms.
+func (b *Backend) Capabilities() compute.Capabilities {
+	c := b.shadow.Capabilities()
+	c.Operations = maps.Clone(c.Operations)
+	for _, op := range []compute.OpType{compute.OpTypeBatchNormForTraining, compute.OpTypeBatchNormForInference,
+		compute.OpTypeBatchNormGradient} {
+		c.Operations[op] = true
+	}
+	return c
+}
 
 // Finalize ends the engine.
 func (b *Backend) Finalize() {
 	if b.finished.CompareAndSwap(false, true) {
 		b.pool.Close()
+		for _, p := range b.alone {
+			p.Close()
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type Builder struct {
 	shadow   compute.Builder
 	main     *Function
 	whole    bool // has loops, branches, functions or dynamic shapes: runs on GoMLX's engine as a whole
+	why      string
 	compiled bool
 }
 
@@ -41,6 +42,13 @@ func (b *Backend) Builder(name string) compute.Builder {
 	builder := &Builder{backend: b, shadow: shadow}
 	builder.main = newFunction(builder, nil, shadow.Main())
 	return builder
+}
+
+// runWhole sends the graph to GoMLX's engine as a whole.
+func (b *Builder) runWhole(why string) {
+	if !b.whole {
+		b.whole, b.why = true, why
+	}
 }
 
 // Name is the graph's name.
@@ -55,7 +63,7 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.whole = true
+	b.runWhole("a function")
 	return newFunction(b, nil, shadow), nil
 }
 
@@ -125,7 +133,7 @@ func (f *Function) Closure() (compute.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.builder.whole = true
+	f.builder.runWhole("a closure")
 	return newFunction(f.builder, f, shadow), nil
 }
 
@@ -176,7 +184,7 @@ func (f *Function) record(n *node) (*node, error) {
 		return nil, err
 	}
 	if shape.IsDynamic() {
-		f.builder.whole = true
+		f.builder.runWhole("a dynamic shape of " + n.op.String())
 	}
 	n.shape, n.id = shape, len(f.nodes)
 	f.nodes = append(f.nodes, n)
@@ -257,6 +265,6 @@ func inner(f compute.Function) compute.Function {
 // elsewhere makes an operation that sends the whole graph to GoMLX's engine.
 func (f *Function) elsewhere(op compute.OpType, make func(to compute.Function, in []compute.Value) ([]compute.Value,
 	error), inputs ...compute.Value) ([]compute.Value, error) {
-	f.builder.whole = true
+	f.builder.runWhole(op.String())
 	return f.addMany(op, make, inputs...)
 }

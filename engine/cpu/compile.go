@@ -20,6 +20,7 @@ type compiler struct {
 	stepOf  map[*node]int
 	groups  map[int]*group // by step
 	steps   []step
+	labels  []label // of the steps
 	all     []*storage
 	scratch int // float32s that plans need
 }
@@ -246,9 +247,13 @@ func (c *compiler) emit(n *node) error {
 		for _, in := range c.reads(n) {
 			c.read(in, len(c.steps))
 		}
-		c.steps = append(c.steps, s)
+		c.append(s, label{n.op.String(), n.shape.String(), c.native[n].elsewhere})
 	}
 	return nil
+}
+
+func (c *compiler) append(s step, l label) {
+	c.steps, c.labels = append(c.steps, s), append(c.labels, l)
 }
 
 // read marks a stored value as used by a step.

@@ -32,12 +32,18 @@ func (c *compiler) product(n *node, plan planned, a, b *node) step {
 	return &productStep{plan, c.stored[n], c.stored[sourceOf(a)], c.stored[sourceOf(b)]}
 }
 
-// planConv recognises the three convolutions of a network with channels last: forward, and the gradients of its input
-// and its kernel as GoMLX writes them. It returns what is read and the plan, or nothing.
+// planConv recognises the three convolutions of pictures or sequences with channels last: forward, and the gradients
+// of its input and its kernel as GoMLX writes them. It returns what is read and the plan, or nothing.
 func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	x, w := n.inputs[0], n.inputs[1]
 	at := n.attr.(convAttr)
-	if n.shape.DType != dtypes.Float32 || n.shape.Rank() != 4 || at.channelGroupCount > 1 && at.batchGroupCount > 1 {
+	in, ker, out := x.shape.Dimensions, w.shape.Dimensions, n.shape.Dimensions
+	turns := []int{0, 1} // axes around which a kernel is turned
+	if n.shape.Rank() == 3 {
+		at, in, ker, out = at.lifted(in, ker, out)
+		turns = turns[:1]
+	}
+	if n.shape.DType != dtypes.Float32 || len(out) != 4 || at.channelGroupCount > 1 && at.batchGroupCount > 1 {
 		return nil, nil
 	}
 	stride, pad := pair(at.strides), at.paddings
@@ -50,7 +56,6 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 	last := compute.ConvolveAxesConfig{InputBatch: 0, InputChannels: 3, InputSpatial: []int{1, 2}, KernelInputChannels: 2,
 		KernelOutputChannels: 3,
 		KernelSpatial:        []int{0, 1}, OutputBatch: 0, OutputChannels: 3, OutputSpatial: []int{1, 2}}
-	in, ker, out := x.shape.Dimensions, w.shape.Dimensions, n.shape.Dimensions
 
 	if sameAxes(axes, last) && spread == [2]int{1, 1} && at.batchGroupCount <= 1 {
 		conv := product.Conv{N: in[0], H: in[1], W: in[2], C: in[3], KH: ker[0], KW: ker[1], OutC: ker[3], StrideH: stride[0],
@@ -83,7 +88,7 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		if oh, ow := conv.OutSize(); oh != in[1] || ow != in[2] {
 			return nil, nil
 		}
-		if rev := sourceOf(w); exchanged && rev.op == compute.OpTypeReverse && sameSet(rev.attr.([]int), 0, 1) {
+		if rev := sourceOf(w); exchanged && rev.op == compute.OpTypeReverse && sameSet(rev.attr.([]int), turns...) {
 			kernel := rev.inputs[0] // turning it twice is not turning it
 			return []*node{x, kernel}, func(c *compiler, n *node) (step, error) {
 				return c.product(n, product.NewInputGradient(conv), x, kernel), nil
@@ -115,6 +120,36 @@ func planConv(n *node) ([]*node, func(c *compiler, n *node) (step, error)) {
 		}
 	}
 	return nil, nil
+}
+
+// lifted makes a convolution along one axis one of pictures that are a pixel high.
+func (at convAttr) lifted(in, ker, out []int) (convAttr, []int, []int, []int) {
+	axes := at.axes.Clone()
+	lift := func(dims []int, spatial []int, others ...*int) ([]int, []int) {
+		s := spatial[0]
+		for _, a := range others {
+			if *a >= s {
+				*a++
+			}
+		}
+		return slices.Insert(slices.Clone(dims), s, 1), []int{s, s + 1}
+	}
+	in, axes.InputSpatial = lift(in, axes.InputSpatial, &axes.InputBatch, &axes.InputChannels)
+	ker, axes.KernelSpatial = lift(ker, axes.KernelSpatial, &axes.KernelInputChannels, &axes.KernelOutputChannels)
+	out, axes.OutputSpatial = lift(out, axes.OutputSpatial, &axes.OutputBatch, &axes.OutputChannels)
+	at.axes = axes
+	first := func(v []int) []int {
+		if len(v) == 0 {
+			return nil
+		}
+		return []int{1, v[0]}
+	}
+	at.strides = first(at.strides)
+	at.inputDilations, at.kernelDilations = first(at.inputDilations), first(at.kernelDilations)
+	if len(at.paddings) > 0 {
+		at.paddings = [][2]int{{}, at.paddings[0]}
+	}
+	return at, in, ker, out
 }
 
 // turnedStep turns a kernel around first.
@@ -190,88 +225,4 @@ func sameAxes(a, b compute.ConvolveAxesConfig) bool {
 		slices.Equal(a.KernelSpatial, b.KernelSpatial) &&
 		a.OutputBatch == b.OutputBatch && a.OutputChannels == b.OutputChannels &&
 		slices.Equal(a.OutputSpatial, b.OutputSpatial)
-}
-
-// planDot makes a matrix product where the contracted axes are the first or the last ones of each side and there is no
-// batch.
-func planDot(n *node) func(c *compiler, n *node) (step, error) {
-	at := n.attr.(dotAttr)
-	x, y := n.inputs[0], n.inputs[1]
-	batch := len(at.xBatch)
-	if n.shape.DType != dtypes.Float32 || x.shape.DType != dtypes.Float32 || y.shape.DType != dtypes.Float32 ||
-		!leading(at.xBatch) || !leading(at.yBatch) {
-		return nil
-	}
-	if t := at.config.AccumulatorDType; t != dtypes.InvalidDType && t != dtypes.Float32 {
-		return nil
-	}
-	count := 1
-	for _, d := range x.shape.Dimensions[:batch] {
-		count *= d
-	}
-	m, k, transA, ok := flattened(x.shape.Dimensions[batch:], less(at.xContract, batch), false)
-	cols, k2, transB, ok2 := flattened(y.shape.Dimensions[batch:], less(at.yContract, batch), true)
-	if !ok || !ok2 || k != k2 {
-		return nil
-	}
-	return func(c *compiler, n *node) (step, error) {
-		one := product.NewMatMul(m, cols, k, transA, transB)
-		if count == 1 {
-			return c.product(n, one, x, y), nil
-		}
-		return c.product(n, products{one, count, m * k, k * cols, m * cols}, x, y), nil
-	}
-}
-
-// products is the same product for each element of a batch, on matrices one after the other. Pictures are resized so.
-type products struct {
-	*product.MatMul
-	count, a, b, c int // how many, and the sizes of the matrices
-}
-
-// Run overwrites c.
-func (p products) Run(on *pool.Pool, scratch, c, a, b []float32) {
-	for i := range p.count {
-		p.MatMul.Run(on, scratch, c[i*p.c:(i+1)*p.c], a[i*p.a:(i+1)*p.a], b[i*p.b:(i+1)*p.b])
-	}
-}
-
-// leading reports whether axes are the first ones, in order.
-func leading(axes []int) bool {
-	for i, a := range axes {
-		if a != i {
-			return false
-		}
-	}
-	return true
-}
-
-// less subtracts n from each axis.
-func less(axes []int, n int) []int {
-	out := make([]int, len(axes))
-	for i, a := range axes {
-		out[i] = a - n
-	}
-	return out
-}
-
-// flattened makes a matrix of a tensor: kept and contracted sizes. The left side has the contracted axes last, the
-// right side first; else it is transposed.
-func flattened(dims, contract []int, right bool) (kept, contracted int, transposed, ok bool) {
-	kept, contracted = 1, 1
-	for i, d := range dims {
-		if !slices.Contains(contract, i) {
-			kept *= d
-		}
-	}
-	first, last := true, true
-	for i, a := range contract {
-		contracted *= dims[a]
-		first = first && a == i
-		last = last && a == len(dims)-len(contract)+i
-	}
-	if len(contract) == len(dims) {
-		return kept, contracted, false, first && kept == 1
-	}
-	return kept, contracted, first != right, first || last
 }

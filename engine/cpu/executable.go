@@ -3,6 +3,7 @@ package cpu
 import (
 	"reflect"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -41,6 +42,9 @@ type executable struct {
 	x     execution
 	arena []byte
 	sizes sizes
+	trace *trace // nil: none
+
+	labels []label // of the steps
 }
 
 // output is a result of the graph.
@@ -95,6 +99,7 @@ func (c *compiler) finish(e *executable) error {
 			return err
 		}
 		c.steps[at] = p
+		c.labels[at] = p.label(g)
 		e.sizes.registers = max(e.sizes.registers, p.registers)
 		e.sizes.machine = max(e.sizes.machine, p.scratch*registerBytes)
 		e.sizes.tiles = max(e.sizes.tiles, p.tiles)
@@ -110,7 +115,8 @@ func (c *compiler) finish(e *executable) error {
 			}
 		}
 	}
-	e.steps, e.storages = c.steps, c.all
+	e.steps, e.labels, e.storages = c.steps, c.labels, c.all
+	e.trace = c.backend.newTrace(e.function.builder.Name(), c.labels)
 	e.sizes.arena = layOut(c.all)
 	return nil
 }
@@ -294,10 +300,8 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 			e.x.base[o.s.id] = dataPointer(out[k].(*Buffer).flat)
 		}
 	}
-	for _, s := range e.steps {
-		if err := s.run(&e.x); err != nil {
-			return nil, err
-		}
+	if err := e.runSteps(); err != nil {
+		return nil, err
 	}
 	for k, o := range e.outputs {
 		if !o.fresh {
@@ -318,10 +322,35 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, _ compute.D
 	return out, nil
 }
 
+func (e *executable) runSteps() error {
+	if e.trace != nil {
+		return e.traceSteps()
+	}
+	for _, s := range e.steps {
+		if err := s.run(&e.x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *executable) traceSteps() error {
+	start := time.Now()
+	for i, s := range e.steps {
+		if err := e.trace.run(i, s, &e.x); err != nil {
+			return err
+		}
+	}
+	e.trace.finished(time.Since(start))
+	return nil
+}
+
 // elsewhereExecutable runs a whole graph on GoMLX's engine.
 type elsewhereExecutable struct {
 	compute.Executable
 	backend *Backend
+	mu      sync.Mutex // of trace
+	trace   *trace
 }
 
 func (b *Builder) compileWhole() (compute.Executable, error) {
@@ -329,7 +358,8 @@ func (b *Builder) compileWhole() (compute.Executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &elsewhereExecutable{e, b.backend}, nil
+	labels := []label{{"the whole graph, because of " + b.why, "", true}}
+	return &elsewhereExecutable{Executable: e, backend: b.backend, trace: b.backend.newTrace(b.Name(), labels)}, nil
 }
 
 // Execute runs the graph.
@@ -346,9 +376,17 @@ func (e *elsewhereExecutable) Execute(inputs []compute.Buffer, donate []bool,
 		}
 		in[i] = ours.inner
 	}
+	start := time.Now()
 	out, err := e.Executable.Execute(in, donate, device)
 	if err != nil {
 		return nil, err
+	}
+	if e.trace != nil {
+		e.mu.Lock()
+		took := time.Since(start)
+		e.trace.spent[0] += took
+		e.trace.finished(took)
+		e.mu.Unlock()
 	}
 	for i, given := range donate {
 		if given {
@@ -394,6 +432,10 @@ func counting(shape shapes.Shape, axis int) any {
 		return count[float32](n, inner, d)
 	case dtypes.Float64:
 		return count[float64](n, inner, d)
+	case dtypes.Uint32:
+		return count[uint32](n, inner, d)
+	case dtypes.Uint64:
+		return count[uint64](n, inner, d)
 	default:
 		return count[uint8](n, inner, d)
 	}

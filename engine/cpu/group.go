@@ -55,7 +55,7 @@ func (c *compiler) addToGroup(n *node) error {
 	if g == nil {
 		g = &group{at: len(c.steps), size: size, leaves: map[*node]bool{}}
 		c.groups[g.at] = g
-		c.steps = append(c.steps, nil) // made in finish, when all roots are known
+		c.append(nil, label{op: "fused program"}) // made in finish, when all roots are known
 	}
 	if r != nil {
 		g.outer, g.rows, g.inner = r.outer, r.rows, r.inner

@@ -49,6 +49,31 @@ func (l *leaf) fill(dst, src unsafe.Pointer, lo, n int) {
 	}
 }
 
+// inRow sets dst to src as it becomes in a register: bools become masks, all else stays what it is.
+func inRow[S, D any](dst []D, src []S) {
+	switch src := any(src).(type) {
+	case []D:
+		copy(dst, src)
+	case []bool:
+		vec.MaskFromBools(unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)), src)
+	default:
+		panic("engine cpu: a value of an unknown type")
+	}
+}
+
+// repeat sets all of dst to v.
+func repeat[D any](dst []D, v D) {
+	if unsafe.Sizeof(v) == 4 && len(dst) >= 16 {
+		all := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst))
+		one := *(*float32)(unsafe.Pointer(&v))
+		vec.SelectScalars32(all, all, one, one) // whichever it takes
+		return
+	}
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
 // spreadOver walks the places in order; along the last axis the source stands still or moves by a stride.
 func spreadOver[S, D any](dst []D, src unsafe.Pointer, l *leaf, lo int, as func(S) D) {
 	if len(l.dims) == 0 {
@@ -71,12 +96,12 @@ func spreadOver[S, D any](dst []D, src unsafe.Pointer, l *leaf, lo int, as func(
 		from := lo % run
 		n := min(run-from, len(dst))
 		at += from * stride
-		if stride == 0 {
-			v := as(*(*S)(unsafe.Add(src, uintptr(at)*size)))
-			for i := range n {
-				dst[i] = v
-			}
-		} else {
+		switch stride {
+		case 0:
+			repeat(dst[:n], as(*(*S)(unsafe.Add(src, uintptr(at)*size))))
+		case 1:
+			inRow(dst[:n], unsafe.Slice((*S)(unsafe.Add(src, uintptr(at)*size)), n))
+		default:
 			for i := range n {
 				dst[i] = as(*(*S)(unsafe.Add(src, uintptr(at+i*stride)*size)))
 			}

@@ -19,7 +19,7 @@ var unary32 = map[compute.OpType]func(dst, a []float32){
 	compute.OpTypeExp:   vec.Exp32, compute.OpTypeLog: vec.Log32, compute.OpTypeTanh: vec.Tanh32,
 	compute.OpTypeLogistic: vec.Logistic32,
 	compute.OpTypeLog1p:    vec.Log1p32, compute.OpTypeExpm1: vec.Expm132,
-	compute.OpTypeErf: each32(math.Erf), compute.OpTypeSin: each32(math.Sin), compute.OpTypeCos: each32(math.Cos),
+	compute.OpTypeErf: vec.Erf32, compute.OpTypeSin: each32(math.Sin), compute.OpTypeCos: each32(math.Cos),
 }
 
 func each32(f func(float64) float64) func(dst, a []float32) {
@@ -79,7 +79,7 @@ var masks = map[compute.OpType]func(dst, a, b []float32){
 }
 
 type number interface {
-	~int32 | ~int64 | ~float64 | ~uint8 | ~float32
+	~int32 | ~int64 | ~float64 | ~uint8 | ~uint32 | ~uint64 | ~float32
 }
 
 const allOnes = 0xffffffff
@@ -226,6 +226,10 @@ func conversion(from, to dtypes.DType) func(*machine, *instr, int) {
 		return convertFrom[int64](to)
 	case from == dtypes.Uint8:
 		return convertFrom[uint8](to)
+	case from == dtypes.Uint32: // random bits
+		return convertFrom[uint32](to)
+	case from == dtypes.Uint64:
+		return convertFrom[uint64](to)
 	}
 	return nil
 }
@@ -265,7 +269,8 @@ func typeOf(n *node) dtypes.DType {
 
 func registerType(t dtypes.DType) bool {
 	switch t {
-	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64, dtypes.Uint8, dtypes.Bool:
+	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64, dtypes.Uint8, dtypes.Uint32, dtypes.Uint64,
+		dtypes.Bool:
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -73,12 +74,16 @@ func planMove(n *node) func(c *compiler, n *node) (step, error) {
 		if sourceOf(n.inputs[0]).shape.Size() == 0 {
 			return nil
 		}
-		m := move{dims: in, from: from, to: append([]int(nil), to...), size: size}
+		m := move{dims: slices.Clone(in), from: from, to: slices.Clone(to), size: size}
 		for i, axis := range n.attr.([]compute.PadAxis) {
 			if axis.Start < 0 || axis.End < 0 {
-				return nil
+				if axis.Interior != 0 || in[i]+min(axis.Start, 0)+min(axis.End, 0) < 1 {
+					return nil
+				}
+				m.dims[i] += min(axis.Start, 0) + min(axis.End, 0)
+				m.start -= min(axis.Start, 0) * from[i]
 			}
-			m.into += axis.Start * to[i]
+			m.into += max(axis.Start, 0) * to[i]
 			m.to[i] = to[i] * (axis.Interior + 1)
 		}
 		return func(c *compiler, n *node) (step, error) {

@@ -12,13 +12,15 @@ type native struct {
 	reads  []*node
 	reduce *reduction
 	plan   func(c *compiler, n *node) (step, error)
+
+	elsewhere bool // on GoMLX's engine
 }
 
 // nativeOf decides how an operation is computed; what has no step here runs on GoMLX's engine.
 func nativeOf(n *node) *native {
 	op := &native{reads: n.inputs}
 	if n.shape.Size() == 0 {
-		op.plan = planElsewhere
+		op.plan, op.elsewhere = planElsewhere, true
 		return op
 	}
 	switch n.op {
@@ -30,13 +32,23 @@ func nativeOf(n *node) *native {
 		op.plan = planDot(n)
 	case compute.OpTypeSlice, compute.OpTypeTranspose, compute.OpTypeReverse, compute.OpTypePad, compute.OpTypeConcatenate:
 		op.plan = planMove(n)
+	case compute.OpTypeScatterSum, compute.OpTypeScatterMax, compute.OpTypeScatterMin:
+		if reads, plan := planScatter(n); plan != nil {
+			op.reads, op.plan = reads, plan
+		}
+	case compute.OpTypeReduceWindow:
+		if reads, plan := planWindow(n); plan != nil {
+			op.reads, op.plan = reads, plan
+		}
+	case compute.OpTypeSelectAndScatterMax, compute.OpTypeSelectAndScatterMin:
+		op.plan = planScatterWindow(n)
 	case compute.OpTypeGather:
 		op.plan = planGather(n)
 	case compute.OpTypeReduceSum, compute.OpTypeReduceMax, compute.OpTypeReduceMin:
 		op.reduce = reductionOf(n)
 	}
 	if op.plan == nil && op.reduce == nil {
-		op.plan = planElsewhere
+		op.plan, op.elsewhere = planElsewhere, true
 	}
 	return op
 }

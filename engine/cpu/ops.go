@@ -14,11 +14,24 @@ import (
 // reduce has the axes as its attribute; none are all.
 func (f *Function) reduce(op compute.OpType, x compute.Value, axes []int, make func(compute.Function, compute.Value,
 	...int) (compute.Value, error)) (compute.Value, error) {
-	axes = slices.Clone(axes)
-	return f.add(op, axes, func(to compute.Function, in []compute.Value) (compute.Value,
-		error) {
-		return make(to, in[0], axes...)
-	}, x)
+	once := func(x compute.Value, axes []int) (compute.Value, error) {
+		axes = slices.Clone(axes)
+		return f.add(op, axes, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+			return make(to, in[0], axes...)
+		}, x)
+	}
+	runs := runsOfAxes(op, x, axes)
+	if runs == nil {
+		return once(x, axes)
+	}
+	for _, part := range runs {
+		v, err := once(x, part)
+		if err != nil {
+			return nil, err
+		}
+		x = v
+	}
+	return x, nil
 }
 
 // ReduceBitwiseAnd see compute.Function.
@@ -76,15 +89,6 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, dtype dtypes.DType, isMi
 	return f.add(compute.OpTypeArgMinMax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ArgMinMax(in[0], axis, dtype, isMin)
 	}, x)
-}
-
-// BatchNormForInference see compute.Function.
-func (f *Function) BatchNormForInference(x, scale, offset, mean, variance compute.Value, epsilon float32,
-	axis int) (compute.Value, error) {
-	return f.add(compute.OpTypeBatchNormForInference, nil, func(to compute.Function, in []compute.Value) (compute.Value,
-		error) {
-		return to.BatchNormForInference(in[0], in[1], in[2], in[3], in[4], epsilon, axis)
-	}, x, scale, offset, mean, variance)
 }
 
 // Bitcast see compute.Function.
@@ -174,23 +178,49 @@ func (f *Function) FFT(x compute.Value, kind compute.FFTType, length []int) (com
 
 // FusedDense see compute.Function.
 func (f *Function) FusedDense(x, weight, bias compute.Value, config compute.DenseConfig) (compute.Value, error) {
-	return f.add(compute.OpTypeFusedDense, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	inputs := []compute.Value{x, weight}
+	if bias != nil {
+		inputs = append(inputs, bias)
+	}
+	v, err := f.add(compute.OpTypeFusedDense, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+		if bias == nil {
+			return to.FusedDense(in[0], in[1], nil, config)
+		}
 		return to.FusedDense(in[0], in[1], in[2], config)
-	}, x, weight, bias)
+	}, inputs...)
+	if err != nil || !writesOut(x, weight, bias) || config.Activation == compute.ActivationHardSwish {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.dense(x, weight, bias, config)
+	return v, w.err
 }
 
 // FusedGelu see compute.Function.
 func (f *Function) FusedGelu(x compute.Value, exact bool) (compute.Value, error) {
-	return f.add(compute.OpTypeFusedGelu, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	v, err := f.add(compute.OpTypeFusedGelu, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.FusedGelu(in[0], exact)
 	}, x)
+	if err != nil || !writesOut(x) {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.gelu(x, exact)
+	return v, w.err
 }
 
 // FusedSoftmax see compute.Function.
 func (f *Function) FusedSoftmax(x compute.Value, axis int) (compute.Value, error) {
-	return f.add(compute.OpTypeFusedSoftmax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	v, err := f.add(compute.OpTypeFusedSoftmax, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		return to.FusedSoftmax(in[0], axis)
 	}, x)
+	if err != nil || !writesOut(x) {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.softmax(x, axis)
+	return v, w.err
 }
 
 // Gather see compute.Function.
@@ -221,7 +251,9 @@ func (f *Function) Pad(x, fill compute.Value, axes ...compute.PadAxis) (compute.
 // ReduceWindow see compute.Function.
 func (f *Function) ReduceWindow(x compute.Value, kind compute.ReduceOpType, window, strides, inputDilations,
 	windowDilations []int, paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeReduceWindow, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := windowAttr{kind, slices.Clone(window), slices.Clone(strides), slices.Clone(inputDilations),
+		slices.Clone(windowDilations), slices.Clone(paddings)}
+	return f.add(compute.OpTypeReduceWindow, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ReduceWindow(in[0], kind, window, strides, inputDilations, windowDilations, paddings)
 	}, x)
 }
@@ -245,7 +277,9 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 // ScatterMax see compute.Function.
 func (f *Function) ScatterMax(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
 	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
-	return f.add(compute.OpTypeScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := scatterAttr{indexVectorAxis, slices.Clone(updateWindowAxes), slices.Clone(insertedWindowAxes),
+		slices.Clone(scatterAxes)}
+	return f.add(compute.OpTypeScatterMax, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ScatterMax(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
 			unique)
 	}, x, indices, updates)
@@ -254,7 +288,9 @@ func (f *Function) ScatterMax(x, indices, updates compute.Value, indexVectorAxis
 // ScatterMin see compute.Function.
 func (f *Function) ScatterMin(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
 	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
-	return f.add(compute.OpTypeScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := scatterAttr{indexVectorAxis, slices.Clone(updateWindowAxes), slices.Clone(insertedWindowAxes),
+		slices.Clone(scatterAxes)}
+	return f.add(compute.OpTypeScatterMin, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ScatterMin(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
 			unique)
 	}, x, indices, updates)
@@ -263,7 +299,9 @@ func (f *Function) ScatterMin(x, indices, updates compute.Value, indexVectorAxis
 // ScatterSum see compute.Function.
 func (f *Function) ScatterSum(x, indices, updates compute.Value, indexVectorAxis int, updateWindowAxes,
 	insertedWindowAxes, scatterAxes []int, sorted, unique bool) (compute.Value, error) {
-	return f.add(compute.OpTypeScatterSum, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	attr := scatterAttr{indexVectorAxis, slices.Clone(updateWindowAxes), slices.Clone(insertedWindowAxes),
+		slices.Clone(scatterAxes)}
+	return f.add(compute.OpTypeScatterSum, attr, func(to compute.Function, in []compute.Value) (compute.Value, error) {
 		return to.ScatterSum(in[0], in[1], in[2], indexVectorAxis, updateWindowAxes, insertedWindowAxes, scatterAxes, sorted,
 			unique)
 	}, x, indices, updates)
@@ -280,7 +318,9 @@ func (f *Function) SchedulingBarrier(x compute.Value, after ...compute.Value) (c
 // SelectAndScatterMax see compute.Function.
 func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides []int,
 	paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeSelectAndScatterMax, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+	attr := windowAttr{kind: compute.ReduceOpMax, window: slices.Clone(window), strides: slices.Clone(strides),
+		paddings: slices.Clone(paddings)}
+	return f.add(compute.OpTypeSelectAndScatterMax, attr, func(to compute.Function, in []compute.Value) (compute.Value,
 		error) {
 		return to.SelectAndScatterMax(in[0], in[1], window, strides, paddings)
 	}, x, source)
@@ -289,7 +329,9 @@ func (f *Function) SelectAndScatterMax(x, source compute.Value, window, strides 
 // SelectAndScatterMin see compute.Function.
 func (f *Function) SelectAndScatterMin(x, source compute.Value, window, strides []int,
 	paddings [][2]int) (compute.Value, error) {
-	return f.add(compute.OpTypeSelectAndScatterMin, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+	attr := windowAttr{kind: compute.ReduceOpMin, window: slices.Clone(window), strides: slices.Clone(strides),
+		paddings: slices.Clone(paddings)}
+	return f.add(compute.OpTypeSelectAndScatterMin, attr, func(to compute.Function, in []compute.Value) (compute.Value,
 		error) {
 		return to.SelectAndScatterMin(in[0], in[1], window, strides, paddings)
 	}, x, source)
@@ -328,7 +370,8 @@ func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, 
 			inputs = append(inputs, v)
 		}
 	}
-	return f.add(compute.OpTypeFusedLayerNorm, nil, func(to compute.Function, in []compute.Value) (compute.Value, error) {
+	v, err := f.add(compute.OpTypeFusedLayerNorm, nil, func(to compute.Function, in []compute.Value) (compute.Value,
+		error) {
 		rest := in[1:]
 		next := func(given compute.Value) (v compute.Value) {
 			if given != nil {
@@ -339,6 +382,16 @@ func (f *Function) FusedLayerNorm(x compute.Value, axes []int, epsilon float64, 
 		g := next(gamma)
 		return to.FusedLayerNorm(in[0], axes, epsilon, g, next(beta))
 	}, inputs...)
+	if err != nil || !writesOut(inputs...) {
+		return v, err
+	}
+	over, ok := normAxes(x.(*node), axes, gamma, beta)
+	if !ok {
+		return v, err
+	}
+	w := &written{f: f}
+	v = w.layerNorm(x, over, epsilon, gamma, beta)
+	return v, w.err
 }
 
 // RNGBitGenerator see compute.Function.

@@ -25,6 +25,7 @@ type program struct {
 	choices            bool
 	tiles              int // bytes of tiles in all
 	chunks, chunkLen   int // a task is chunkLen elements of one outer row
+	abreast            int // short rows that a block has, each reduced to one number; 0: a row is one block or more
 
 	// of a run
 	x      *execution
@@ -141,7 +142,10 @@ func (p *program) run(x *execution) error {
 		}
 	}
 	tasks := p.chunks
-	if p.outer > 1 {
+	switch {
+	case p.abreast > 0:
+		tasks = (p.outer + p.rowsPerTask() - 1) / p.rowsPerTask()
+	case p.outer > 1:
 		const atOnce = 8
 		tasks = (p.outer + atOnce - 1) / atOnce
 		if p.rows*p.inner > 4096 {
@@ -273,6 +277,10 @@ func (p *program) task(worker, task int) {
 		p.span(worker, task, lo, min(lo+p.chunkLen, p.size))
 		return
 	}
+	if p.abreast > 0 {
+		p.shortRows(worker, task*p.rowsPerTask(), min((task+1)*p.rowsPerTask(), p.outer))
+		return
+	}
 	row := p.rows * p.inner
 	first, last := task, task+1
 	if row <= 4096 {
@@ -294,16 +302,9 @@ func (p *program) gathered(slot, k int) []float32 {
 	return p.x.gather[(slot*len(p.sums)+k)*n:][:n]
 }
 
-// span computes the places from lo to hi.
-func (p *program) span(worker, slot, lo, hi int) {
+// begin gives a worker's registers their memory.
+func (p *program) begin(worker int) *machine {
 	m := &p.x.machines[worker]
-	for k, s := range p.sums {
-		acc := p.gathered(slot, k)
-		v := s.r.start()
-		for i := range acc {
-			acc[i] = v
-		}
-	}
 	base := p.x.scratchOf(worker)
 	for i := range p.scratch {
 		m.ptr[i] = unsafe.Add(base, i*registerBytes)
@@ -313,30 +314,67 @@ func (p *program) span(worker, slot, lo, hi int) {
 			m.ptr[l.register] = unsafe.Add(p.x.tiles, l.tile)
 		}
 	}
+	return m
+}
+
+// blockAt computes n places from lo on.
+func (p *program) blockAt(m *machine, lo, n int) {
+	for i := range p.leaves {
+		p.leaves[i].bind(p, m, lo, n)
+	}
+	for i := range p.stores {
+		if s := &p.stores[i]; !s.isBool {
+			m.ptr[s.register] = unsafe.Add(p.x.at(s.s), lo*s.bytes)
+		}
+	}
+	for _, v := range slices.Backward(p.moved) { // outer choices first: inner ones go where those go
+		m.ptr[v.from] = m.ptr[v.to]
+	}
+	for _, i := range p.active {
+		p.instrs[i].run(m, &p.u, n)
+	}
+	for i := range p.stores {
+		if s := &p.stores[i]; s.isBool {
+			vec.BoolsFromMask(unsafe.Slice((*bool)(unsafe.Add(p.x.at(s.s), lo)), n), m.f(s.register, n))
+		}
+	}
+}
+
+// rowsPerTask is how many short rows a task has.
+func (p *program) rowsPerTask() int { return p.abreast * max(1, leastTask/(p.abreast*p.rows)) }
+
+// shortRows computes some rows, several at once, and reduces each to a number.
+func (p *program) shortRows(worker, first, last int) {
+	m := p.begin(worker)
+	for ; first < last; first += p.abreast {
+		rows := min(p.abreast, last-first)
+		p.blockAt(m, first*p.rows, rows*p.rows)
+		for _, s := range p.sums {
+			out := unsafe.Slice((*float32)(p.x.at(s.s)), p.outer)[first:][:rows]
+			x := m.f(s.register, rows*p.rows)
+			for i := range out {
+				s.r.fold(out[i:i+1], x[i*p.rows:][:p.rows])
+			}
+		}
+	}
+}
+
+// span computes the places from lo to hi.
+func (p *program) span(worker, slot, lo, hi int) {
+	m := p.begin(worker)
+	for k, s := range p.sums {
+		acc := p.gathered(slot, k)
+		v := s.r.start()
+		for i := range acc {
+			acc[i] = v
+		}
+	}
 	for lo < hi {
 		n := min(p.block, hi-lo)
 		if p.period > blockLen {
 			n = min(n, p.period-lo%p.period)
 		}
-		for i := range p.leaves {
-			p.leaves[i].bind(p, m, lo, n)
-		}
-		for i := range p.stores {
-			if s := &p.stores[i]; !s.isBool {
-				m.ptr[s.register] = unsafe.Add(p.x.at(s.s), lo*s.bytes)
-			}
-		}
-		for _, v := range slices.Backward(p.moved) { // outer choices first: inner ones go where those go
-			m.ptr[v.from] = m.ptr[v.to]
-		}
-		for _, i := range p.active {
-			p.instrs[i].run(m, &p.u, n)
-		}
-		for i := range p.stores {
-			if s := &p.stores[i]; s.isBool {
-				vec.BoolsFromMask(unsafe.Slice((*bool)(unsafe.Add(p.x.at(s.s), lo)), n), m.f(s.register, n))
-			}
-		}
+		p.blockAt(m, lo, n)
 		for k, s := range p.sums {
 			acc := p.gathered(slot, k)
 			if p.period > blockLen {

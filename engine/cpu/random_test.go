@@ -84,7 +84,7 @@ func (g *randomGraph) add() (err error) {
 	f, x := g.f, g.pick()
 	s := g.shape(x)
 	var v compute.Value
-	kind := g.rng.IntN(20)
+	kind := g.rng.IntN(27)
 	switch kind {
 	case 0, 1, 2:
 		y := g.like(x)
@@ -222,12 +222,17 @@ func (g *randomGraph) add() (err error) {
 			return nil
 		}
 		v, err = f.ConvertDType(g.masks[g.rng.IntN(len(g.masks))], dtypes.Float32)
+	default:
+		v, err = g.addLayer(kind-20, x)
 	}
-	if err != nil {
-		return fmt.Errorf("%d: %w", kind, err)
+	if err != nil || v == nil {
+		if err != nil {
+			err = fmt.Errorf("%d: %w", kind, err)
+		}
+		return err
 	}
 	// keep magnitudes small, so that rounding can be bounded
-	if kind != 3 && kind < 17 {
+	if kind != 3 && (kind < 17 || kind >= 20) {
 		bound, err := f.Constant([]float32{3})
 		if err != nil {
 			return err

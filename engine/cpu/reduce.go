@@ -19,9 +19,7 @@ type reduction struct {
 
 // reductionOf returns the reduction of a float32 operation, or nil where a program cannot do it.
 func reductionOf(n *node) *reduction {
-	switch n.op {
-	case compute.OpTypeReduceSum, compute.OpTypeReduceMax, compute.OpTypeReduceMin:
-	default:
+	if !fusedReduction(n.op) {
 		return nil
 	}
 	in := n.inputs[0].shape
@@ -98,4 +96,46 @@ func (r *reduction) fold(dst, acc []float32) {
 	for row := range slices.Chunk(acc[len(dst):], len(dst)) {
 		r.take(dst[:len(row)], row)
 	}
+}
+
+// runsOfAxes cuts the axes of a reduction into those that are neighbours, the last first, so that a program can do each
+// of them. It returns nothing where there is no need to.
+func runsOfAxes(op compute.OpType, x compute.Value, axes []int) [][]int {
+	n, ok := x.(*node)
+	if !ok || n == nil || len(axes) < 2 || n.shape.IsDynamic() ||
+		!fusedReduction(op) || n.shape.DType != dtypes.Float32 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(axes))
+	if sorted[0] < 0 || sorted[len(sorted)-1] >= n.shape.Rank() {
+		return nil
+	}
+	var runs [][]int
+	for i := len(sorted) - 1; i >= 0; i-- {
+		if i < len(sorted)-1 && onesBetween(n.shape.Dimensions, sorted[i], sorted[i+1]) {
+			last := len(runs) - 1
+			runs[last] = append([]int{sorted[i]}, runs[last]...)
+			continue
+		}
+		runs = append(runs, []int{sorted[i]})
+	}
+	if len(runs) < 2 {
+		return nil
+	}
+	return runs
+}
+
+// onesBetween reports whether all axes between two are of length 1.
+func onesBetween(dims []int, a, b int) bool {
+	for _, d := range dims[a+1 : b] {
+		if d != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// fusedReduction reports whether a program can reduce so.
+func fusedReduction(op compute.OpType) bool {
+	return op == compute.OpTypeReduceSum || op == compute.OpTypeReduceMax || op == compute.OpTypeReduceMin
 }

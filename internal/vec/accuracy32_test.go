@@ -101,6 +101,7 @@ func TestCurvesAreWithinTheirBounds(t *testing.T) {
 		{"Expm132", 2, points(-25, 88.72), Expm132, math.Expm1},
 		{"Log1p32", 2, beyond(points(-0.999, 10)), Log1p32, math.Log1p},
 		{"Tanh32", 3, points(-10, 10), Tanh32, math.Tanh},
+		{"Erf32", 3, points(-5, 5), Erf32, math.Erf},
 		{"Logistic32", 3, points(-104, 20), Logistic32, logistic},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -346,6 +346,14 @@ func tanh32(dst, x []float32) {
 	tanh32Go(dst, x)
 }
 
+func erf32(dst, x []float32) {
+	if accelerated {
+		erf32AVX2(dst, x)
+		return
+	}
+	erf32Go(dst, x)
+}
+
 func logistic32(dst, x []float32) {
 	if accelerated {
 		logistic32AVX2(dst, x)

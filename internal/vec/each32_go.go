@@ -88,6 +88,8 @@ func expm132(dst, x []float32) { expm132Go(dst, x) }
 
 func tanh32(dst, x []float32) { tanh32Go(dst, x) }
 
+func erf32(dst, x []float32) { erf32Go(dst, x) }
+
 func logistic32(dst, x []float32) { logistic32Go(dst, x) }
 
 func sum32(x []float32) float32 { return sum32Go(x) }

@@ -69,6 +69,7 @@ var curves32 = []kernel32{
 	{"Expm132", 1, false, func(dst, a, _, _ []float32) { Expm132(dst, a) }},
 	{"Log1p32", 1, false, func(dst, a, _, _ []float32) { Log1p32(dst, a) }},
 	{"Tanh32", 1, false, func(dst, a, _, _ []float32) { Tanh32(dst, a) }},
+	{"Erf32", 1, false, func(dst, a, _, _ []float32) { Erf32(dst, a) }},
 	{"Logistic32", 1, false, func(dst, a, _, _ []float32) { Logistic32(dst, a) }},
 }
 

@@ -83,6 +83,13 @@ func tanh32Go(dst, x []float32) {
 	}
 }
 
+func erf32Go(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		dst[i] = float32(math.Erf(float64(v)))
+	}
+}
+
 func logistic32Go(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {

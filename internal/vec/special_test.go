@@ -117,6 +117,7 @@ func TestSpecialValuesAreThoseOfMathIn32Bits(t *testing.T) {
 		compare(t, "Expm132", Expm132, math.Expm1)
 		compare(t, "Log1p32", Log1p32, math.Log1p)
 		compare(t, "Tanh32", Tanh32, math.Tanh)
+		compare(t, "Erf32", Erf32, math.Erf)
 		compare(t, "Logistic32", Logistic32, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })
 		for _, y := range []float64{0, 1, -1, 2, 3, -3, 10, 0.5, 1.5, 0.2, 0.3, -0.7, 1e18, math.Inf(1), math.NaN()} {
 			compare(t, fmt.Sprintf("Pow32(·, %v)", y), func(dst, x []float32) { Pow32(dst, x, y) },

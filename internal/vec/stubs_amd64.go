@@ -479,6 +479,11 @@ func tanh32AVX2(dst []float32, x []float32)
 //go:noescape
 func logistic32AVX2(dst []float32, x []float32)
 
+// erf32AVX2 sets dst = erf x.
+//
+//go:noescape
+func erf32AVX2(dst []float32, x []float32)
+
 // log1p32AVX2 sets dst = ln(1+x) and returns how many it did.
 //
 //go:noescape

@@ -118,6 +118,7 @@ func TestElementwiseAssemblyAgreesWithGo(t *testing.T) {
 		compareElementwise(t, fmt.Sprint("Abs32 ", y), 4.2e-7, number32, p.Abs)
 		compareElementwise(t, fmt.Sprint("Pow32 ", y), 4.2e-7, positive32, func(dst, x []float32) { Pow32(dst, x, y) })
 	}
+	compareElementwise(t, "Erf32", 5e-7, number32, Erf32)
 }
 
 // near says whether a and b agree up to the rounding of sums of some hundred terms of size one.
@@ -289,6 +290,7 @@ func TestNothingAllocates(t *testing.T) {
 			Select32(dst32[:], dst32[:], x32[:], x32[:])
 			MulAdd32(dst32[:], dst32[:], x32[:], x32[:])
 			Tanh32(dst32[:], x32[:])
+			Erf32(dst32[:], x32[:])
 			Logistic32(dst32[:], x32[:])
 			Log1p32(dst32[:], x32[:])
 			Expm132(dst32[:], x32[:])

@@ -24,6 +24,9 @@ func Log1p32(dst, x []float32) { log1p32(dst[:len(x)], x) }
 // Tanh32 sets dst = tanh x, to 3 ulp.
 func Tanh32(dst, x []float32) { tanh32(dst[:len(x)], x) }
 
+// Erf32 sets dst = erf x, to 3 ulp.
+func Erf32(dst, x []float32) { erf32(dst[:len(x)], x) }
+
 // Logistic32 sets dst = 1/(1 + e⁻ˣ), to 3 ulp.
 func Logistic32(dst, x []float32) { logistic32(dst[:len(x)], x) }
 

@@ -12196,6 +12196,352 @@ done:
 	VZEROUPPER
 	RET
 
+// func erf32AVX2(dst []float32, x []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·erf32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst_base+0(FP), AX
+	MOVQ  x_base+24(FP), CX
+	MOVQ  x_len+32(FP), DX
+	TESTQ DX, DX
+	JZ    done
+
+loop:
+	CMPQ    DX, $0x08
+	JL      some
+	VMOVUPS (CX), Y0
+
+compute:
+	VANDPS       s80000000<>+0(SB), Y0, Y1
+	VANDPS       s7fffffff<>+0(SB), Y0, Y0
+	VCMPPS       $0x11, s3f800000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      sbec093a3<>+0(SB), Y4
+	VFMADD213PS  s3e0375d4<>+0(SB), Y3, Y4
+	VMOVUPS      sbcdc14e4<>+0(SB), Y5
+	VFMADD213PS  s3de71784<>+0(SB), Y3, Y5
+	VMOVUPS      sba5e67b3<>+0(SB), Y6
+	VFMADD213PS  s3bab1530<>+0(SB), Y3, Y6
+	VMOVUPS      sb7222fa4<>+0(SB), Y7
+	VFMADD213PS  s38ec43a8<>+0(SB), Y3, Y7
+	VMULPS       Y3, Y3, Y3
+	VFMADD213PS  Y4, Y3, Y5
+	VFMADD213PS  Y6, Y3, Y7
+	VMULPS       Y3, Y3, Y3
+	VFMADD213PS  Y5, Y3, Y7
+	VFMADD213PS  Y0, Y0, Y7
+	VMOVUPS      s40800000<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y3
+	VMOVUPS      s3f800000<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y3
+	VMULPS       Y3, Y3, Y0
+	VORPS        s80000000<>+0(SB), Y0, Y0
+	VMOVUPS      s00000000<>+0(SB), Y4
+	VMINPS       Y0, Y4, Y4
+	VMOVUPS      sc1880000<>+0(SB), Y0
+	VMAXPS       Y4, Y0, Y4
+	VMOVUPS      s3fb8aa3b<>+0(SB), Y0
+	VFMADD213PS  s4b400000<>+0(SB), Y4, Y0
+	VSUBPS       s4b400000<>+0(SB), Y0, Y5
+	VFNMADD231PS s3f317218<>+0(SB), Y5, Y4
+	VFNMADD231PS sb102e308<>+0(SB), Y5, Y4
+	VMOVUPS      s3e2aaa6f<>+0(SB), Y5
+	VFMADD213PS  s3f000000<>+0(SB), Y4, Y5
+	VMOVUPS      s3c0905b1<>+0(SB), Y6
+	VFMADD213PS  s3d2aaa8d<>+0(SB), Y4, Y6
+	VMOVUPS      s3ab6887e<>+0(SB), Y8
+	VMULPS       Y4, Y4, Y9
+	VFMADD213PS  Y5, Y9, Y6
+	VMULPS       Y9, Y9, Y5
+	VFMADD213PS  Y6, Y5, Y8
+	VMULPS       Y4, Y4, Y5
+	VFMADD213PS  Y4, Y5, Y8
+	VADDPS       s3f800000<>+0(SB), Y8, Y8
+	VPSRAD       $0x01, Y0, Y4
+	VPSUBD       Y4, Y0, Y0
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       s3f800000<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       s3f800000<>+0(SB), Y0, Y0
+	VMULPS       Y4, Y8, Y8
+	VMULPS       Y0, Y8, Y8
+	VSUBPS       s40200000<>+0(SB), Y3, Y3
+	VMOVUPS      sbd98438d<>+0(SB), Y0
+	VFMADD213PS  s3e57dda0<>+0(SB), Y3, Y0
+	VMOVUPS      sbc030fde<>+0(SB), Y4
+	VFMADD213PS  s3ccc4ae5<>+0(SB), Y3, Y4
+	VMOVUPS      sba41b49c<>+0(SB), Y5
+	VFMADD213PS  s3b21a526<>+0(SB), Y3, Y5
+	VMOVUPS      sb860edde<>+0(SB), Y6
+	VFMADD213PS  s395ea07d<>+0(SB), Y3, Y6
+	VMOVUPS      sb6d6016b<>+0(SB), Y9
+	VFMADD213PS  s3776732b<>+0(SB), Y3, Y9
+	VMOVUPS      s35d85825<>+0(SB), Y10
+	VMULPS       Y3, Y3, Y3
+	VFMADD213PS  Y0, Y3, Y4
+	VFMADD213PS  Y5, Y3, Y6
+	VFMADD213PS  Y9, Y3, Y10
+	VMULPS       Y3, Y3, Y0
+	VFMADD213PS  Y4, Y0, Y6
+	VMULPS       Y0, Y0, Y0
+	VFMADD213PS  Y6, Y0, Y10
+	VMOVUPS      s3f800000<>+0(SB), Y0
+	VFNMADD231PS Y10, Y8, Y0
+	VBLENDVPS    Y2, Y7, Y0, Y0
+	VORPS        Y1, Y0, Y0
+	CMPQ         DX, $0x08
+	JL           storesome
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, AX
+	SUBQ         $0x08, DX
+	JNZ          loop
+	JMP          done
+
+some:
+	LEAQ       mask<>+0(SB), BX
+	MOVQ       DX, SI
+	NEGQ       SI
+	VMOVUPS    32(BX)(SI*4), Y1
+	VMASKMOVPS (CX), Y1, Y0
+	VMOVUPS    s00000000<>+0(SB), Y2
+	VBLENDVPS  Y1, Y0, Y2, Y0
+	JMP        compute
+
+storesome:
+	VMOVAPS      X0, X1
+	TESTQ        $0x00000004, DX
+	JZ           storetwo
+	VMOVUPS      X1, (AX)
+	ADDQ         $0x10, AX
+	VEXTRACTF128 $0x01, Y0, X1
+
+storetwo:
+	TESTQ     $0x00000002, DX
+	JZ        storeodd
+	VMOVSD    X1, (AX)
+	ADDQ      $0x08, AX
+	VPERMILPD $0x01, X1, X1
+
+storeodd:
+	TESTQ  $0x00000001, DX
+	JZ     stored
+	VMOVSS X1, (AX)
+
+stored:
+done:
+	VZEROUPPER
+	RET
+
+DATA sbec093a3<>+0(SB)/4, $0xbec093a3
+DATA sbec093a3<>+4(SB)/4, $0xbec093a3
+DATA sbec093a3<>+8(SB)/4, $0xbec093a3
+DATA sbec093a3<>+12(SB)/4, $0xbec093a3
+DATA sbec093a3<>+16(SB)/4, $0xbec093a3
+DATA sbec093a3<>+20(SB)/4, $0xbec093a3
+DATA sbec093a3<>+24(SB)/4, $0xbec093a3
+DATA sbec093a3<>+28(SB)/4, $0xbec093a3
+GLOBL sbec093a3<>(SB), RODATA|NOPTR, $32
+
+DATA s3e0375d4<>+0(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+4(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+8(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+12(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+16(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+20(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+24(SB)/4, $0x3e0375d4
+DATA s3e0375d4<>+28(SB)/4, $0x3e0375d4
+GLOBL s3e0375d4<>(SB), RODATA|NOPTR, $32
+
+DATA sbcdc14e4<>+0(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+4(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+8(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+12(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+16(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+20(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+24(SB)/4, $0xbcdc14e4
+DATA sbcdc14e4<>+28(SB)/4, $0xbcdc14e4
+GLOBL sbcdc14e4<>(SB), RODATA|NOPTR, $32
+
+DATA s3de71784<>+0(SB)/4, $0x3de71784
+DATA s3de71784<>+4(SB)/4, $0x3de71784
+DATA s3de71784<>+8(SB)/4, $0x3de71784
+DATA s3de71784<>+12(SB)/4, $0x3de71784
+DATA s3de71784<>+16(SB)/4, $0x3de71784
+DATA s3de71784<>+20(SB)/4, $0x3de71784
+DATA s3de71784<>+24(SB)/4, $0x3de71784
+DATA s3de71784<>+28(SB)/4, $0x3de71784
+GLOBL s3de71784<>(SB), RODATA|NOPTR, $32
+
+DATA sba5e67b3<>+0(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+4(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+8(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+12(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+16(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+20(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+24(SB)/4, $0xba5e67b3
+DATA sba5e67b3<>+28(SB)/4, $0xba5e67b3
+GLOBL sba5e67b3<>(SB), RODATA|NOPTR, $32
+
+DATA s3bab1530<>+0(SB)/4, $0x3bab1530
+DATA s3bab1530<>+4(SB)/4, $0x3bab1530
+DATA s3bab1530<>+8(SB)/4, $0x3bab1530
+DATA s3bab1530<>+12(SB)/4, $0x3bab1530
+DATA s3bab1530<>+16(SB)/4, $0x3bab1530
+DATA s3bab1530<>+20(SB)/4, $0x3bab1530
+DATA s3bab1530<>+24(SB)/4, $0x3bab1530
+DATA s3bab1530<>+28(SB)/4, $0x3bab1530
+GLOBL s3bab1530<>(SB), RODATA|NOPTR, $32
+
+DATA sb7222fa4<>+0(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+4(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+8(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+12(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+16(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+20(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+24(SB)/4, $0xb7222fa4
+DATA sb7222fa4<>+28(SB)/4, $0xb7222fa4
+GLOBL sb7222fa4<>(SB), RODATA|NOPTR, $32
+
+DATA s38ec43a8<>+0(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+4(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+8(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+12(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+16(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+20(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+24(SB)/4, $0x38ec43a8
+DATA s38ec43a8<>+28(SB)/4, $0x38ec43a8
+GLOBL s38ec43a8<>(SB), RODATA|NOPTR, $32
+
+DATA sc1880000<>+0(SB)/4, $0xc1880000
+DATA sc1880000<>+4(SB)/4, $0xc1880000
+DATA sc1880000<>+8(SB)/4, $0xc1880000
+DATA sc1880000<>+12(SB)/4, $0xc1880000
+DATA sc1880000<>+16(SB)/4, $0xc1880000
+DATA sc1880000<>+20(SB)/4, $0xc1880000
+DATA sc1880000<>+24(SB)/4, $0xc1880000
+DATA sc1880000<>+28(SB)/4, $0xc1880000
+GLOBL sc1880000<>(SB), RODATA|NOPTR, $32
+
+DATA s40200000<>+0(SB)/4, $0x40200000
+DATA s40200000<>+4(SB)/4, $0x40200000
+DATA s40200000<>+8(SB)/4, $0x40200000
+DATA s40200000<>+12(SB)/4, $0x40200000
+DATA s40200000<>+16(SB)/4, $0x40200000
+DATA s40200000<>+20(SB)/4, $0x40200000
+DATA s40200000<>+24(SB)/4, $0x40200000
+DATA s40200000<>+28(SB)/4, $0x40200000
+GLOBL s40200000<>(SB), RODATA|NOPTR, $32
+
+DATA sbd98438d<>+0(SB)/4, $0xbd98438d
+DATA sbd98438d<>+4(SB)/4, $0xbd98438d
+DATA sbd98438d<>+8(SB)/4, $0xbd98438d
+DATA sbd98438d<>+12(SB)/4, $0xbd98438d
+DATA sbd98438d<>+16(SB)/4, $0xbd98438d
+DATA sbd98438d<>+20(SB)/4, $0xbd98438d
+DATA sbd98438d<>+24(SB)/4, $0xbd98438d
+DATA sbd98438d<>+28(SB)/4, $0xbd98438d
+GLOBL sbd98438d<>(SB), RODATA|NOPTR, $32
+
+DATA s3e57dda0<>+0(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+4(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+8(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+12(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+16(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+20(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+24(SB)/4, $0x3e57dda0
+DATA s3e57dda0<>+28(SB)/4, $0x3e57dda0
+GLOBL s3e57dda0<>(SB), RODATA|NOPTR, $32
+
+DATA sbc030fde<>+0(SB)/4, $0xbc030fde
+DATA sbc030fde<>+4(SB)/4, $0xbc030fde
+DATA sbc030fde<>+8(SB)/4, $0xbc030fde
+DATA sbc030fde<>+12(SB)/4, $0xbc030fde
+DATA sbc030fde<>+16(SB)/4, $0xbc030fde
+DATA sbc030fde<>+20(SB)/4, $0xbc030fde
+DATA sbc030fde<>+24(SB)/4, $0xbc030fde
+DATA sbc030fde<>+28(SB)/4, $0xbc030fde
+GLOBL sbc030fde<>(SB), RODATA|NOPTR, $32
+
+DATA s3ccc4ae5<>+0(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+4(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+8(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+12(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+16(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+20(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+24(SB)/4, $0x3ccc4ae5
+DATA s3ccc4ae5<>+28(SB)/4, $0x3ccc4ae5
+GLOBL s3ccc4ae5<>(SB), RODATA|NOPTR, $32
+
+DATA sba41b49c<>+0(SB)/4, $0xba41b49c
+DATA sba41b49c<>+4(SB)/4, $0xba41b49c
+DATA sba41b49c<>+8(SB)/4, $0xba41b49c
+DATA sba41b49c<>+12(SB)/4, $0xba41b49c
+DATA sba41b49c<>+16(SB)/4, $0xba41b49c
+DATA sba41b49c<>+20(SB)/4, $0xba41b49c
+DATA sba41b49c<>+24(SB)/4, $0xba41b49c
+DATA sba41b49c<>+28(SB)/4, $0xba41b49c
+GLOBL sba41b49c<>(SB), RODATA|NOPTR, $32
+
+DATA s3b21a526<>+0(SB)/4, $0x3b21a526
+DATA s3b21a526<>+4(SB)/4, $0x3b21a526
+DATA s3b21a526<>+8(SB)/4, $0x3b21a526
+DATA s3b21a526<>+12(SB)/4, $0x3b21a526
+DATA s3b21a526<>+16(SB)/4, $0x3b21a526
+DATA s3b21a526<>+20(SB)/4, $0x3b21a526
+DATA s3b21a526<>+24(SB)/4, $0x3b21a526
+DATA s3b21a526<>+28(SB)/4, $0x3b21a526
+GLOBL s3b21a526<>(SB), RODATA|NOPTR, $32
+
+DATA sb860edde<>+0(SB)/4, $0xb860edde
+DATA sb860edde<>+4(SB)/4, $0xb860edde
+DATA sb860edde<>+8(SB)/4, $0xb860edde
+DATA sb860edde<>+12(SB)/4, $0xb860edde
+DATA sb860edde<>+16(SB)/4, $0xb860edde
+DATA sb860edde<>+20(SB)/4, $0xb860edde
+DATA sb860edde<>+24(SB)/4, $0xb860edde
+DATA sb860edde<>+28(SB)/4, $0xb860edde
+GLOBL sb860edde<>(SB), RODATA|NOPTR, $32
+
+DATA s395ea07d<>+0(SB)/4, $0x395ea07d
+DATA s395ea07d<>+4(SB)/4, $0x395ea07d
+DATA s395ea07d<>+8(SB)/4, $0x395ea07d
+DATA s395ea07d<>+12(SB)/4, $0x395ea07d
+DATA s395ea07d<>+16(SB)/4, $0x395ea07d
+DATA s395ea07d<>+20(SB)/4, $0x395ea07d
+DATA s395ea07d<>+24(SB)/4, $0x395ea07d
+DATA s395ea07d<>+28(SB)/4, $0x395ea07d
+GLOBL s395ea07d<>(SB), RODATA|NOPTR, $32
+
+DATA sb6d6016b<>+0(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+4(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+8(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+12(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+16(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+20(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+24(SB)/4, $0xb6d6016b
+DATA sb6d6016b<>+28(SB)/4, $0xb6d6016b
+GLOBL sb6d6016b<>(SB), RODATA|NOPTR, $32
+
+DATA s3776732b<>+0(SB)/4, $0x3776732b
+DATA s3776732b<>+4(SB)/4, $0x3776732b
+DATA s3776732b<>+8(SB)/4, $0x3776732b
+DATA s3776732b<>+12(SB)/4, $0x3776732b
+DATA s3776732b<>+16(SB)/4, $0x3776732b
+DATA s3776732b<>+20(SB)/4, $0x3776732b
+DATA s3776732b<>+24(SB)/4, $0x3776732b
+DATA s3776732b<>+28(SB)/4, $0x3776732b
+GLOBL s3776732b<>(SB), RODATA|NOPTR, $32
+
+DATA s35d85825<>+0(SB)/4, $0x35d85825
+DATA s35d85825<>+4(SB)/4, $0x35d85825
+DATA s35d85825<>+8(SB)/4, $0x35d85825
+DATA s35d85825<>+12(SB)/4, $0x35d85825
+DATA s35d85825<>+16(SB)/4, $0x35d85825
+DATA s35d85825<>+20(SB)/4, $0x35d85825
+DATA s35d85825<>+24(SB)/4, $0x35d85825
+DATA s35d85825<>+28(SB)/4, $0x35d85825
+GLOBL s35d85825<>(SB), RODATA|NOPTR, $32
+
 // func log1p32AVX2(dst []float32, x []float32) (done int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·log1p32AVX2(SB), NOSPLIT, $0-56

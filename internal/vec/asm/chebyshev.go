@@ -85,3 +85,30 @@ func (w format) split(v *big.Float) (hi, lo float64) {
 	lo, _ = sub(v, number(hi)).Float64()
 	return hi, lo
 }
+
+var pi, _ = new(big.Float).SetPrec(prec).SetString(
+	"3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651")
+
+// twoOverRootPi is 2/√π.
+var twoOverRootPi = quo(number(2), new(big.Float).SetPrec(prec).Sqrt(pi))
+
+// erfOverX returns erf(x)/x = 2/√π·Σ (−z)ʲ/(j!(2j+1)) for z = x² up to 1.
+func erfOverX(z *big.Float) *big.Float {
+	sum, term := number(0), number(1)
+	for j := range 80 {
+		sum = add(sum, quo(term, number(float64(2*j+1))))
+		term = quo(mul(term, sub(number(0), z)), number(float64(j+1)))
+	}
+	return mul(twoOverRootPi, sum)
+}
+
+// scaledErfc returns e^(x²)·erfc x = e^(x²) − 2/√π·Σ 2ʲx^(2j+1)/(2j+1)!! for x up to 4.
+func scaledErfc(x *big.Float) *big.Float {
+	square := mul(x, x)
+	sum, term := number(0), x
+	for j := 1; j < 250; j++ {
+		sum = add(sum, term)
+		term = quo(mul(mul(term, square), number(2)), number(float64(2*j+1)))
+	}
+	return sub(expTail(square, 0), mul(twoOverRootPi, sum))
+}

@@ -76,6 +76,44 @@ func curves32() {
 			return e
 		},
 	})
+	// Below 1, erf x is x + x·P(x²). From there on it is 1 − e^(−x²)·R(|x|), with R = e^(x²)·erfc x, which falls slowly;
+	// e^(−x²) makes its error small. From 4 on it rounds to 1.
+	near := chebyshev(func(z *big.Float) *big.Float { return sub(erfOverX(z), number(1)) }, 0, 1, 8)
+	const middle, reach = 2.5, 1.5
+	far := chebyshev(func(u *big.Float) *big.Float { return scaledErfc(add(u, number(middle))) }, -reach, reach, 11)
+	eights.write(elementwise{
+		name: "erf32AVX2", doc: "erf32AVX2 sets dst = erf x.",
+		body: func(x reg.VecVirtual) reg.VecVirtual {
+			size, sign, small := YMM(), YMM(), YMM()
+			VANDPS(bits32(sign32), x, sign)
+			VANDPS(bits32(sign32-1), x, size)
+			VCMPPS(Imm(less), f32(1), size, small)
+
+			z := YMM()
+			VMULPS(size, size, z)
+			p := single.poly(z, near)
+			VFMADD213PS(size, size, p)
+
+			t, limit, square := YMM(), YMM(), YMM()
+			VMOVUPS(f32(middle+reach), t)
+			VMINPS(size, t, t) // NaN gets through
+			VMOVUPS(f32(middle-reach), limit)
+			VMAXPS(t, limit, t)
+			VMULPS(t, t, square)
+			VORPS(bits32(sign32), square, square)
+			r, bits := single.reduce(square, -17, 0)
+			e := single.expm1Of(r, q)
+			VADDPS(f32(1), e, e)
+			e = single.scale2(e, bits)
+			VSUBPS(f32(middle), t, t)
+			rest, one := single.poly(t, far), YMM()
+			VMOVUPS(f32(1), one)
+			VFNMADD231PS(rest, e, one)
+			out := blend(small, p, one)
+			VORPS(sign, out, out)
+			return out
+		},
+	})
 	// ln(1+x) is the logarithm of the sum u = 1 + x as logarithm has it, and c/u, where c = x − (u−1) is what the
 	// sum lost. u−1 is exact below 2²⁴, and what c is above that does not matter.
 	ln2High, ln2Low := single.split(ln2)
