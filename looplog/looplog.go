@@ -67,7 +67,7 @@ func (r *Run) Dir() string { return r.folder.Dir }
 
 // Start makes a run folder and a loop of the trainer that fills it. With Settings.Resume it goes on with a run: the
 // trainer's variables get their values from its checkpoint, those that do not exist yet when they are made. So call it
-// before the first step.
+// before the first step. The data set is the program's: where it begins is not part of a checkpoint.
 func Start(ctx context.Context, trainer *train.Trainer, s Settings) (*Run, error) {
 	r := &Run{ctx: ctx, s: s, store: trainer.Store(), extra: map[string]float64{}, finite: true}
 	if r.s.Root == "" {

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -26,6 +28,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 
 	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/looplog"
 	"github.com/bregman-ml/bregman/optim"
 )
 
@@ -38,7 +41,10 @@ const (
 func main() {
 	p := flag.Float64("p", 0, "geometry; 0: p = 2 and p = 3, one after the other")
 	steps := flag.Int("steps", 300, "training steps")
+	resume := flag.String("resume", "", "the run folder to go on with, whose -p and -steps are these")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	backend, err := engine.Default()
 	if err != nil {
 		log.Fatal(err)
@@ -48,7 +54,7 @@ func main() {
 		geometries = []float64{*p}
 	}
 	for _, p := range geometries {
-		if _, err := run(os.Stdout, backend, p, *steps); err != nil {
+		if _, err := run(ctx, os.Stdout, backend, p, *steps, looplog.Settings{Resume: *resume}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -63,16 +69,22 @@ func rate(p float64) float64 {
 }
 
 // run trains the network and returns its accuracy on images that it has not seen.
-func run(out io.Writer, backend compute.Backend, p float64, steps int) (float64, error) {
+func run(ctx context.Context, out io.Writer, backend compute.Backend, p float64, steps int,
+	s looplog.Settings) (float64, error) {
 	store := model.NewStore()
 	store.SetParam("/"+model.ParamInitialSeed, int64(42))
 	accuracy := metric.NewSparseCategoricalAccuracy("accuracy", "accuracy")
 	trainer := train.NewTrainer(backend, store, network, loss.SparseCategoricalCrossEntropyLogits,
 		optim.Mirror().P(p).LearningRate(rate(p)).Momentum(0.9).Done(), nil, []metric.Interface{accuracy})
 	var start time.Time
-	loop := train.NewLoop(trainer)
-	loop.OnStep("time", 0, func(loop *train.Loop, metrics []*tensors.Tensor) error {
-		if loop.LoopStep == 0 {
+	s.Name, s.Data = fmt.Sprintf("figures-p%v", p), "figures"
+	s.Settings = map[string]any{"p": p, "lr": rate(p), "steps": steps}
+	r, err := looplog.Start(ctx, trainer, s)
+	if err != nil {
+		return 0, err
+	}
+	r.Loop.OnStep("time", 0, func(loop *train.Loop, metrics []*tensors.Tensor) error {
+		if start.IsZero() {
 			start = time.Now() // the first step compiles
 		}
 		if (loop.LoopStep+1)%100 == 0 {
@@ -80,8 +92,9 @@ func run(out io.Writer, backend compute.Backend, p float64, steps int) (float64,
 		}
 		return nil
 	})
-	if _, err := loop.RunSteps(figures{seed: 1}, steps); err != nil {
-		return 0, err
+	_, err = r.Loop.RunToGlobalStep(figures{seed: 1}, steps)
+	if err := r.Finish(err); err != nil {
+		return 0, fmt.Errorf("%s: %w", r.Dir(), err)
 	}
 	took := time.Since(start).Seconds() / float64(max(1, steps-1))
 	results, err := trainer.Eval(figures{seed: 2, batches: 8})
@@ -89,7 +102,7 @@ func run(out io.Writer, backend compute.Backend, p float64, steps int) (float64,
 		return 0, err
 	}
 	right := float64(tensors.ToScalar[float32](results[len(results)-1]))
-	fmt.Fprintf(out, "p = %g: %.1f %% right after %d steps of %.1f ms\n", p, 100*right, steps, 1e3*took)
+	fmt.Fprintf(out, "p = %g: %.1f %% right after %d steps of %.1f ms; %s\n", p, 100*right, steps, 1e3*took, r.Dir())
 	return right, nil
 }
 

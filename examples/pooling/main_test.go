@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute"
 
 	_ "github.com/bregman-ml/bregman/engine/cpu"
+	"github.com/bregman-ml/bregman/looplog"
 )
 
 // A hundred steps bring the network above the sixth that guessing gets, with either p, and a seed decides all of it.
@@ -15,7 +16,7 @@ func TestTheNetworkLearns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []float64{2, 3} {
-		got, err := run(t.Output(), backend, p, 100)
+		got, err := run(t.Context(), t.Output(), backend, p, 100, looplog.Settings{Root: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +33,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/loss"
 
 	"github.com/bregman-ml/bregman/engine"
+	"github.com/bregman-ml/bregman/looplog"
 	"github.com/bregman-ml/bregman/optim"
 )
 
@@ -46,7 +49,10 @@ const (
 func main() {
 	p := flag.Float64("p", 0, "geometry; 0: p = 2 and p = 3, one after the other")
 	steps := flag.Int("steps", 300, "training steps")
+	resume := flag.String("resume", "", "the run folder to go on with, whose -p and -steps are these")
 	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	backend, err := engine.Default()
 	if err != nil {
 		log.Fatal(err)
@@ -56,7 +62,7 @@ func main() {
 		geometries = []float64{*p}
 	}
 	for _, p := range geometries {
-		if _, err := run(os.Stdout, backend, p, *steps); err != nil {
+		if _, err := run(ctx, os.Stdout, backend, p, *steps, looplog.Settings{Resume: *resume}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -71,17 +77,23 @@ func rate(p float64) float64 {
 }
 
 // run trains the network and returns its loss, the mean over the last steps.
-func run(out io.Writer, backend compute.Backend, p float64, steps int) (float64, error) {
+func run(ctx context.Context, out io.Writer, backend compute.Backend, p float64, steps int,
+	s looplog.Settings) (float64, error) {
 	text := newText(1)
 	store := model.NewStore()
 	store.SetParam("/"+model.ParamInitialSeed, int64(42))
 	trainer := train.NewTrainer(backend, store, text.network, loss.SparseCategoricalCrossEntropyLogits,
 		optim.Mirror().P(p).LearningRate(rate(p)).Momentum(0.9).Done(), nil, nil)
-	var last []float64
-	loop := train.NewLoop(trainer)
 	var start time.Time
-	loop.OnStep("loss", 0, func(loop *train.Loop, metrics []*tensors.Tensor) error {
-		if loop.LoopStep == 0 {
+	var last []float64
+	s.Name, s.Data = fmt.Sprintf("transformer-p%v", p), text.Name()
+	s.Settings = map[string]any{"p": p, "lr": rate(p), "steps": steps}
+	r, err := looplog.Start(ctx, trainer, s)
+	if err != nil {
+		return 0, err
+	}
+	r.Loop.OnStep("loss", 0, func(_ *train.Loop, metrics []*tensors.Tensor) error {
+		if start.IsZero() {
 			start = time.Now() // the first step compiles
 		}
 		last = append(last, float64(tensors.ToScalar[float32](metrics[0])))
@@ -90,12 +102,13 @@ func run(out io.Writer, backend compute.Backend, p float64, steps int) (float64,
 		}
 		return nil
 	})
-	if _, err := loop.RunSteps(text, steps); err != nil {
-		return 0, err
+	_, err = r.Loop.RunToGlobalStep(text, steps)
+	if err := r.Finish(err); err != nil {
+		return 0, fmt.Errorf("%s: %w", r.Dir(), err)
 	}
 	result := mean(last[max(0, len(last)-20):])
-	fmt.Fprintf(out, "p = %g: loss %.3f after %d steps of %.1f ms (a guess: %.3f)\n", p, result, steps,
-		1e3*time.Since(start).Seconds()/float64(max(1, steps-1)), text.guess())
+	fmt.Fprintf(out, "p = %g: loss %.3f after %d steps of %.1f ms (a guess: %.3f); %s\n", p, result, steps,
+		1e3*time.Since(start).Seconds()/float64(max(1, steps-1)), text.guess(), r.Dir())
 	return result, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/gomlx/compute"
 
 	_ "github.com/bregman-ml/bregman/engine/cpu"
+	"github.com/bregman-ml/bregman/looplog"
 )
 
 // Twenty-five steps bring the network well below the loss of one who knows how often each character comes.
@@ -16,7 +17,7 @@ func TestTheNetworkLearns(t *testing.T) {
 	}
 	guess := newText(1).guess()
 	for _, p := range []float64{2, 3} {
-		got, err := run(t.Output(), backend, p, 25)
+		got, err := run(t.Context(), t.Output(), backend, p, 25, looplog.Settings{Root: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}
