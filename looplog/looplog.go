@@ -57,6 +57,7 @@ type Run struct {
 	folder *runlog.Run
 	store  *model.Store
 	extra  map[string]float64
+	before float64 // seconds of the legs before this one
 	began  time.Time
 	saved  time.Time
 	finite bool
@@ -109,7 +110,7 @@ func (r *Run) open(engine string) (err error) {
 	}
 	var lines []any
 	if err == nil {
-		lines, err = linesUpTo(r.s.Resume, step)
+		lines, r.before, err = linesUpTo(r.s.Resume, step)
 	}
 	if err == nil {
 		err = folder.Reopen(lines, engine, r.s.Version)
@@ -121,19 +122,20 @@ func (r *Run) open(engine string) (err error) {
 	return nil
 }
 
-// linesUpTo reads the metrics of a run but those after a step: the run makes them again.
-func linesUpTo(dir string, step int) (lines []any, err error) {
+// linesUpTo reads the metrics of a run but those after a step, which the run makes again, and the seconds it has taken.
+func linesUpTo(dir string, step int) (lines []any, elapsed float64, err error) {
 	err = runlog.ReadMetrics(dir, func(line json.RawMessage) error {
 		var at struct {
-			Step *float64 `json:"step"`
+			Step    *float64 `json:"step"`
+			Elapsed float64  `json:"elapsed"`
 		}
 		if json.Unmarshal(line, &at) == nil && at.Step != nil && *at.Step > float64(step) {
 			return nil
 		}
-		lines = append(lines, json.RawMessage(append([]byte(nil), line...)))
+		lines, elapsed = append(lines, json.RawMessage(append([]byte(nil), line...))), max(elapsed, at.Elapsed)
 		return nil
 	})
-	return lines, err
+	return lines, elapsed, err
 }
 
 // Add puts a number, such as a test accuracy, into the next line of metrics, from a hook of the loop with a priority
@@ -194,7 +196,7 @@ func (r *Run) line(loop *train.Loop, step int, metrics []*tensors.Tensor) error 
 		}
 		put("lr", number(rate))
 	}
-	put("elapsed", time.Since(r.began).Seconds())
+	put("elapsed", r.before+time.Since(r.began).Seconds())
 	for name, v := range r.extra {
 		put(name, v)
 	}

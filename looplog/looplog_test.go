@@ -175,6 +175,9 @@ func TestAnInterruptedLoopIsResumedToTheSameBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		curves, info := read(t, run.Dir())
+		if elapsed := curves["training"].Column("elapsed"); !slices.IsSorted(elapsed) {
+			t.Errorf("seconds %v", elapsed)
+		}
 		if steps := curves["training"].Column("step"); info.Status != runlog.Done || !slices.IsSorted(steps) ||
 			steps[len(steps)-1] != 60 || len(steps) != 13 {
 			t.Errorf("%+v, steps %v", info, steps)
