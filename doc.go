@@ -12,6 +12,7 @@
 //   - nets: networks for images as GoMLX graphs, and the layers to build others
 //   - optim: mirror descent as a GoMLX optimizer, potentials, schedules
 //   - train: a training run of a network: data on the device, the loop, evaluation, checkpoints
+//   - looplog: the loop of GoMLX's trainer in a run folder, for programs of others
 //   - runlog: run folders, written as a run goes and read back
 //
 // The folder examples has small programs that use it from modules of their own. The command line is cmd/bregman.

@@ -96,8 +96,8 @@ func Start(ctx context.Context, trainer *train.Trainer, s Settings) (*Run, error
 // open makes the folder, or takes that of the run to go on with.
 func (r *Run) open(engine string) (err error) {
 	if r.s.Resume == "" {
-		r.folder, err = runlog.Create(r.s.Root, r.s.Name, runlog.Info{Command: command, Settings: r.s.Settings, Seed: r.s.Seed,
-			Data: r.s.Data, Engine: engine, Version: r.s.Version})
+		r.folder, err = runlog.Create(r.s.Root, r.s.Name, runlog.Info{Command: command, Settings: r.s.Settings,
+			Seed: r.s.Seed, Data: r.s.Data, Engine: engine, Version: r.s.Version})
 		return err
 	}
 	folder, err := runlog.Lock(r.s.Resume)

@@ -161,8 +161,9 @@ func TestAnInterruptedLoopIsResumedToTheSameBits(t *testing.T) {
 	if err = run.Finish(err); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if curves, info := read(t, run.Dir()); info.Status != runlog.Interrupted || curves["training"].Column("step")[6] != 33 {
-		t.Errorf("%+v, steps %v", info, curves["training"].Column("step"))
+	curves, info := read(t, run.Dir())
+	if steps := curves["training"].Column("step"); info.Status != runlog.Interrupted || steps[6] != 33 {
+		t.Errorf("%+v, steps %v", info, steps)
 	}
 	for range 2 { // as by another program; a finished run has nothing left to do
 		trainer, data = program(t, 8, 0.01)

@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Match picks parameters of a network, for [Config.Group]. [model.Variable.Path] is the path of one: "/hidden/dense/weights",
-// say, or "/hidden/dense/biases". An error that lists them all is a quick way to learn them: ask for a group Under
-// something that is not there.
+// Match picks parameters of a network, for [Config.Group]. [model.Variable.Path] is the path of one, such as
+// "/hidden/dense/weights" or "/hidden/dense/biases". An error that lists them all is a quick way to learn them: ask for
+// a group Under something that is not there.
 type Match func(v *model.Variable) bool
 
 // Kernels are the tensors of two axes or more: weights of dense layers and convolutions, embeddings.

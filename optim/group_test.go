@@ -44,8 +44,10 @@ func TestGroupsTakeWhatTheyMatch(t *testing.T) {
 		match Match
 		want  string // the parameters that moved by 1
 	}{{"kernels", Kernels, "/a/weights /b/c/weights"}, {"biases", Biases, "/a/biases /b/c/biases"},
-		{"under a scope", Under("b"), "/b/c/weights /b/c/biases"}, {"under a deep scope", Under("/b/c/"), "/b/c/weights /b/c/biases"},
-		{"one parameter", Under("a/biases"), "/a/biases"}, {"all", Under(""), "/a/weights /a/biases /b/c/weights /b/c/biases"}} {
+		{"under a scope", Under("b"), "/b/c/weights /b/c/biases"},
+		{"under a deep scope", Under("/b/c/"), "/b/c/weights /b/c/biases"},
+		{"one parameter", Under("a/biases"), "/a/biases"},
+		{"all", Under(""), "/a/weights /a/biases /b/c/weights /b/c/biases"}} {
 		store, err := twoLayers(t, Mirror().LearningRate(0.25).Group("mine", c.match, Power(2), 1).Done())
 		if err != nil {
 			t.Fatal(err)

@@ -43,8 +43,8 @@ func (a Answers) check() error {
 	return nil
 }
 
-// StudyStore is what [Session.Study] says of any network of GoMLX: how the sizes of its weights are spread, its accuracy
-// with the smallest set to 0 and with all rounded to a few bits, and its margins over the norms of the weights in the
+// StudyStore is what [Session.Study] says of any network of GoMLX: how the sizes of its weights are spread, its
+// accuracy with the smallest set to 0 and with all rounded to a few bits, and its margins over the norms of the weights in the
 // geometry p. The weights are the kernels in the store: the trainable variables of float32 with two axes or more; they
 // are restored.
 //

@@ -23,7 +23,8 @@ func TestTheDigitsAreLearned(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	_, err := run(ctx, t.Output(), hyper{P: 3, Rate: 0.1, Steps: 1 << 20}, looplog.Settings{Root: filepath.Join(root, "cut")})
+	endless := hyper{P: 3, Rate: 0.1, Steps: 1 << 20}
+	_, err := run(ctx, t.Output(), endless, looplog.Settings{Root: filepath.Join(root, "cut")})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
