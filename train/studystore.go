@@ -45,8 +45,8 @@ func (a Answers) check() error {
 
 // StudyStore is what [Session.Study] says of any network of GoMLX: how the sizes of its weights are spread, its
 // accuracy with the smallest set to 0 and with all rounded to a few bits, and its margins over the norms of the weights
-// in the geometry p. The weights are the kernels in the store: the trainable variables of float32 with two axes or more;
-// they are restored.
+// in the geometry p. The weights are the kernels in the store: the trainable variables of float32 with two axes or
+// more; they are restored.
 //
 // answers runs the network as it is in the store, on examples that are always the same. Levels have no Recalibrated,
 // and the margins have no pairs of classes.
