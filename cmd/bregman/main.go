@@ -50,6 +50,7 @@ type cli struct {
 	Report pages.Report   `cmd:""`
 	Export trials.Export  `cmd:""`
 	Serve  web.Serve      `cmd:""`
+	Runs   web.Runs       `cmd:"" help:"The runs in a folder: list, name, tag and note them."`
 	Sweep  sweep.Commands `cmd:"" help:"Grids of runs, on this machine or on many."`
 	Worker sweep.Worker   `cmd:""`
 	Doctor command.Doctor `cmd:""`
@@ -121,6 +122,9 @@ var groups = []kong.Group{
 func run(args []string) (code int) {
 	if len(args) == 0 || args[0] == "help" { // help COMMAND is COMMAND --help
 		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
+	}
+	if args[0] == "runs" && !(len(args) > 1 && slices.Contains(append(web.RunsVerbs, "--help", "-h"), args[1])) {
+		args = slices.Insert(slices.Clone(args), 1, "list") // with flags, too
 	}
 	k, err := newParser().Parse(args)
 	if err != nil {

@@ -23,6 +23,9 @@ const corrupt = "corrupt"
 // summary is a run in the list.
 type summary struct {
 	ID       string    `json:"id"`
+	Name     string    `json:"name,omitempty"` // what people say of it
+	Tags     []string  `json:"tags,omitempty"`
+	Note     string    `json:"note,omitempty"`
 	Command  string    `json:"command"`
 	Data     string    `json:"data"`
 	Model    string    `json:"model,omitempty"`
@@ -39,6 +42,7 @@ type summary struct {
 	Gap      number    `json:"gap"`
 	Error    string    `json:"error,omitempty"`
 	Inside   string    `json:"inside,omitempty"` // the run that it is a part of
+	settings map[string]any
 }
 
 // lister caches the summaries of runs and reads again what changed.
@@ -58,8 +62,8 @@ type known struct {
 
 // stamp identifies a version of a run's files.
 type stamp struct {
-	info, result, metrics       time.Time
-	infoSize, resultSize, lines int64
+	info, result, about, metrics           time.Time
+	infoSize, resultSize, aboutSize, lines int64
 }
 
 // Bounds of the search for runs.
@@ -133,6 +137,7 @@ func (l *lister) look(id string) known {
 	var s stamp
 	s.info, s.infoSize = version(f, "run.json")
 	s.result, s.resultSize = version(f, "tables/result.json")
+	s.about, s.aboutSize = version(f, "about.json")
 	old, ok := l.known[id]
 	if ok && old.Status == runlog.Running {
 		s.metrics, s.lines = version(f, "metrics.jsonl")
@@ -179,6 +184,10 @@ func summarise(f *runlog.Folder, id string) summary {
 		Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
 		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
 	s.Model, _ = r.Settings["model"].(string)
+	s.settings = r.Settings
+	if a, err := f.About(); err == nil { // a broken one costs the name, not the run
+		s.Name, s.Tags, s.Note = a.Name, a.Tags, a.Note
+	}
 	if s.Status == runlog.Running {
 		s.Seconds = since(s.Started)
 	}

@@ -2,7 +2,7 @@
 //
 //	serve.go    the command and the routes
 //	safety.go   which requests are allowed, and what answers may do in a browser
-//	list.go     the list of runs
+//	list.go     the list of runs; filter.go, which of them; runs.go, the same in a terminal
 //	watch.go    metrics that are read as they grow; stream.go sends them to pages
 //	thin.go     fewer points that look the same
 //	overlay.go  several runs; figures and reports of them
