@@ -40,6 +40,9 @@ func (p Problem) Check() error {
 	if p.Y != nil && len(p.Y) != n {
 		return fmt.Errorf("%d labels for %d examples", len(p.Y), n)
 	}
+	if m, ok := p.X.(*matrix.Pairs); ok {
+		return checkPairs(m)
+	}
 	for i, y := range p.Y {
 		if math.IsNaN(y) || math.IsInf(y, 0) {
 			return fmt.Errorf("example %d has the label %v: want a finite number", i+1, y)
@@ -147,6 +150,10 @@ func positive(m []float64) float64 {
 
 // RowNorm returns C = maxᵢ ‖xᵢ‖_q, the paper's bound on the data.
 func (p Problem) RowNorm(q float64) float64 {
+	if m, ok := p.X.(*matrix.Pairs); ok {
+		x, _, _ := m.Examples()
+		return math.Pow(2, 1/q) * Problem{X: x}.RowNorm(q)
+	}
 	var c float64
 	matrix.Rows(p.X, func(_ int, _ []int32, val []float64) { c = max(c, mirror.Norm(val, q)) })
 	return c

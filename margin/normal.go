@@ -29,8 +29,9 @@ type normal struct {
 	xb, zb            []float64 // the x and z that r = b alone gives
 	down              float64   // κ/(1 + κhᵀxh)
 	bxb               float64
-	rho               float64 // ρbbᵀ is added to the n × n matrix, see factorWide
-	free              bool    // there is no border: Δγ = 0, and bᵀx is free
+	blocks            *classBlocks // of pairs
+	rho               float64      // ρbbᵀ is added to the n × n matrix, see factorWide
+	free              bool         // there is no border: Δγ = 0, and bᵀx is free
 
 	rn, xn []float64 // n: the residual and its correction
 	fd, zd []float64 // d: likewise
@@ -66,13 +67,19 @@ func (k *normal) form(tall bool) {
 	}
 	k.chunk = make([]float64, size*chunkCols)
 	if tall && k.at == nil {
-		k.at = make([]float64, len(k.dense))
-		for i := range k.n {
-			for j := range k.d {
-				k.at[j*k.n+i] = k.dense[i*k.d+j]
-			}
+		k.at = transposed(k.dense, k.n, k.d)
+	}
+}
+
+// transposed returns the transpose of a row-major n × d block.
+func transposed(a []float64, n, d int) []float64 {
+	out := make([]float64, len(a))
+	for i := range n {
+		for j := range d {
+			out[j*n+i] = a[i*d+j]
 		}
 	}
+	return out
 }
 
 // chunkCols is how many columns of a dense matrix are multiplied at a time: the chunks of 200 rows fit the second
@@ -122,9 +129,12 @@ func (k *normal) factor(kappa, rest float64) {
 // factorWide sets up ADAᵀ + Θ + ρbbᵀ. Since bᵀx = 0 the last term changes nothing, but without it the matrix is all
 // but singular along a where Aᵀa is next to 0: where there is no margin, or a small one.
 func (k *normal) factorWide() {
-	if k.dense != nil {
+	switch {
+	case k.pairs != nil:
+		k.gramPairs()
+	case k.dense != nil:
 		k.gram(k.dense, k.d, k.root)
-	} else {
+	default:
 		k.gramSparse()
 	}
 	var mean, bb float64
@@ -144,12 +154,15 @@ func (k *normal) factorWide() {
 }
 
 func (k *normal) factorTall() {
-	if k.dense != nil {
+	switch {
+	case k.pairs != nil:
+		k.outerPairs()
+	case k.dense != nil:
 		for i, t := range k.theta {
 			k.spare[i] = 1 / math.Sqrt(t)
 		}
 		k.gram(k.at, k.n, k.spare)
-	} else {
+	default:
 		k.outerSparse()
 	}
 	for j := range k.size {
@@ -165,13 +178,18 @@ func (k *normal) factorTall() {
 // gram sets the lower triangle of m to B·diag(s²)·Bᵀ for the dense B with the given number of columns.
 func (k *normal) gram(bm []float64, cols int, s []float64) {
 	clear(k.m)
-	n := k.size
-	several := n*n*min(cols, chunkCols) > 1<<17
-	for lo := 0; lo < cols; lo += chunkCols {
-		hi := min(lo+chunkCols, cols)
+	addGram(k.m, k.size, bm, cols, 0, cols, s, k.chunk)
+}
+
+// addGram adds the lower triangle of B·diag(s²)·Bᵀ to the n × n matrix m, for the columns of B from … to, of so many.
+// chunk is scratch space of n·chunkCols.
+func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []float64) {
+	several := n*n*min(to-from, chunkCols) > 1<<17
+	for lo := from; lo < to; lo += chunkCols {
+		hi := min(lo+chunkCols, to)
 		c := hi - lo
 		for i := range n {
-			part := k.chunk[i*c : i*c+c]
+			part := chunk[i*c : i*c+c]
 			for j, v := range bm[i*cols+lo : i*cols+hi] {
 				part[j] = v * s[lo+j]
 			}
@@ -180,9 +198,9 @@ func (k *normal) gram(bm []float64, cols int, s []float64) {
 		parallel((n+tile-1)/tile, several, func(t int) {
 			t = (n+tile-1)/tile - 1 - t // the long rows first
 			for l := 0; l < min((t+1)*tile, n); l++ {
-				other := k.chunk[l*c : l*c+c]
+				other := chunk[l*c : l*c+c]
 				for i := max(t*tile, l); i < min((t+1)*tile, n); i++ {
-					k.m[i*n+l] += vec.Dot(k.chunk[i*c:i*c+c], other)
+					m[i*n+l] += vec.Dot(chunk[i*c:i*c+c], other)
 				}
 			}
 		})
@@ -190,20 +208,22 @@ func (k *normal) gram(bm []float64, cols int, s []float64) {
 }
 
 // gramSparse sets the lower triangle of m to A·D·Aᵀ.
-func (k *normal) gramSparse() {
+func (k *normal) gramSparse() { setSparseGram(k.m, k.n, k.a.Row, k.diag) }
+
+// setSparseGram sets the lower triangle of the n × n matrix m to the products of rows with weights diag.
+func setSparseGram(m []float64, n int, row func(i int) ([]int32, []float64), diag []float64) {
 	const tile = 16
-	n := k.n
 	parallel((n+tile-1)/tile, n > 64, func(t int) {
 		t = (n+tile-1)/tile - 1 - t
-		x := make([]float64, k.d)
+		x := make([]float64, len(diag))
 		for i := t * tile; i < min((t+1)*tile, n); i++ {
-			idx, val := k.a.Row(i)
+			idx, val := row(i)
 			for e, j := range idx {
-				x[j] = val[e] * k.diag[j]
+				x[j] = val[e] * diag[j]
 			}
 			for l := 0; l <= i; l++ {
-				jdx, other := k.a.Row(l)
-				k.m[i*n+l] = vec.SparseDot(other, jdx, x)
+				jdx, other := row(l)
+				m[i*n+l] = vec.SparseDot(other, jdx, x)
 			}
 			for _, j := range idx {
 				x[j] = 0

@@ -24,12 +24,13 @@ type rows struct {
 	dense  []float64 // a as one row-major block, nil where a is sparse
 	length []float64 // rᵢ
 	b      []float64
-	cols   []int     // the original column of each kept one
-	full   int       // columns of the original
-	index  []int     // the original row of each, nil meaning the same
-	whole  int       // rows of the original
-	even   *rows     // nil if the columns are of similar scales, see equilibrate
-	unit   []float64 // of an even problem: its column j is that of the other divided by unit[j], a power of two
+	cols   []int         // the original column of each kept one
+	full   int           // columns of the original
+	index  []int         // the original row of each, nil meaning the same
+	whole  int           // rows of the original
+	even   *rows         // nil if the columns are of similar scales, see equilibrate
+	unit   []float64     // of an even problem: its column j is that of the other divided by unit[j], a power of two
+	pairs  *matrix.Pairs // a, if its rows are pairs of an example and another class
 }
 
 // denseShare is the share of entries above which a sparse matrix is stored dense: the dense kernels do several
@@ -44,6 +45,9 @@ const (
 // newRows copies and scales the problem. A row that is zero is returned as the index zero ≥ 0: it alone proves that
 // there is no margin.
 func newRows(prob linear.Problem) (r *rows, zero int, err error) {
+	if m, ok := prob.X.(*matrix.Pairs); ok {
+		return newPairRows(m)
+	}
 	n, full := prob.Dims()
 	r = &rows{n: n, whole: n, full: full, length: make([]float64, n)}
 	for i := range n {

@@ -40,7 +40,8 @@ type Solution struct {
 	Method     string
 }
 
-// Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞, with labels ±1.
+// Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞, with labels ±1; or, of linear.Joint, the joint margin of
+// several classes. The rows, dual weights and support vectors are then pairs of an example and another class.
 //
 // Data that no w separates gives a *NotSeparableError with the proof, which is exact. If the gap asked for is not
 // reached, or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil,
@@ -58,12 +59,13 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 	case err != nil:
 		return nil, err
 	case zero >= 0:
-		return nil, &NotSeparableError{Rows: []int{zero}, Weights: []*big.Int{big.NewInt(1)}}
+		proof := &NotSeparableError{Rows: []int{zero}, Weights: []*big.Int{big.NewInt(1)}}
+		return nil, proof.of(prob)
 	}
 	s := newSolver(ctx, prob, r, p, set)
 	method, proof := s.run()
 	if proof != nil {
-		return nil, proof
+		return nil, proof.of(prob)
 	}
 	return s.solution(method)
 }
