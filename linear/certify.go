@@ -67,7 +67,7 @@ func CertifyIntercept(prob Problem, p float64, w []float64, a ...[]float64) Cert
 // combined returns |Σ aᵢyᵢxᵢ|, coordinate by coordinate, plus the most that rounding may have added, and Σa.
 func combined(prob Problem, a [][]float64) (v []float64, total float64) {
 	_, d := prob.Dims()
-	sums := make([]twofold.Sum, d)
+	sums := twofold.NewVector(d)
 	var mass twofold.Sum
 	for _, part := range a {
 		for _, ai := range part {
@@ -83,17 +83,12 @@ func combined(prob Problem, a [][]float64) (v []float64, total float64) {
 			if prob.Y != nil {
 				ai *= prob.Y[i]
 			}
-			for k, x := range val {
-				j := k
-				if idx != nil {
-					j = int(idx[k])
-				}
-				sums[j].AddProduct(x, ai)
-			}
+			sums.Axpy(ai, idx, val)
 		}
 	})
 	v = make([]float64, d)
-	for j, s := range sums {
+	for j := range v {
+		s := sums.At(j)
 		v[j] = math.Abs(s.Value()) + s.Error()
 	}
 	return v, mass.Value()

@@ -3,6 +3,7 @@ package linear
 import (
 	"math"
 
+	"github.com/bregman-ml/bregman/internal/twofold"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -24,6 +25,29 @@ func Joint(x matrix.Matrix, class []int, classes int) (Problem, *matrix.Pairs) {
 func checkPairs(m *matrix.Pairs) error {
 	x, class, _ := m.Examples()
 	return Problem{X: x, Y: make([]float64, len(class))}.Check()
+}
+
+// leastLead is LeastMargin of pairs.
+func leastLead(m *matrix.Pairs, w []float64) float64 {
+	x, class, classes := m.Examples()
+	of := m.Split(w)
+	score := make([]twofold.Sum, classes)
+	rows, _ := m.Dims()
+	last, least := -1, math.Inf(1)
+	for row := range rows {
+		i, k := m.Pair(row)
+		if i != last {
+			last = i
+			idx, val := x.Row(i)
+			for c := range score {
+				score[c] = product(idx, val, of[c])
+			}
+		}
+		lead := score[class[i]]
+		lead.Sub(score[k])
+		least = min(least, lead.Value()-lead.Error())
+	}
+	return least
 }
 
 // certifyJointIntercept is CertifyIntercept for several classes: the last weight of each is its intercept. Dual weights

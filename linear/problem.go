@@ -103,16 +103,12 @@ func (p Problem) Margin(w []float64) (margin, accuracy float64) {
 
 // LeastMargin returns γ(w) with sums in twice the precision of float64, less the most that rounding may have added.
 func (p Problem) LeastMargin(w []float64) float64 {
+	if m, ok := p.X.(*matrix.Pairs); ok {
+		return leastLead(m, w)
+	}
 	least := math.Inf(1)
 	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
-		var m twofold.Sum
-		for k, x := range val {
-			j := k
-			if idx != nil {
-				j = int(idx[k])
-			}
-			m.AddProduct(x, w[j])
-		}
+		m := product(idx, val, w)
 		value, off := m.Value(), m.Error()
 		if p.Y != nil {
 			value, off = p.Y[i]*value, math.Abs(p.Y[i])*off
@@ -120,6 +116,18 @@ func (p Problem) LeastMargin(w []float64) float64 {
 		least = min(least, value-off)
 	})
 	return least
+}
+
+// product returns ⟨x, w⟩ for the entries val of x in the columns idx, nil meaning all.
+func product(idx []int32, val, w []float64) twofold.Sum {
+	if twofold.Whole(idx, len(val), len(w)) {
+		return twofold.Dot(val, w)
+	}
+	var m twofold.Sum
+	for k, x := range val {
+		m.AddProduct(x, w[idx[k]])
+	}
+	return m
 }
 
 // addAbsorbed adds Σ c[i]·yᵢ·xᵢ to dst, and turns c into c·y.

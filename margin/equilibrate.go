@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bregman-ml/bregman/internal/twofold"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 )
@@ -39,7 +40,8 @@ const uneven = 20
 //
 // Whether the data can be separated does not depend on either. But in rows of length 1 small columns
 // vanish beside others, and with them the only w that may separate. Powers of two change no digit of the data.
-func equilibrate(prob linear.Problem, place []int32, n, d int) (length, unit []float64) {
+func equilibrate(prob linear.Problem, place []int32, most []float64, n int) (length, unit []float64) {
+	d := len(most)
 	entries := func(f func(i, j int, v float64)) {
 		matrix.Rows(prob.X, func(i int, idx []int32, val []float64) {
 			for k, v := range val {
@@ -50,10 +52,9 @@ func equilibrate(prob linear.Problem, place []int32, n, d int) (length, unit []f
 		})
 	}
 	size := make([]int, d)
-	for j := range size {
-		size[j] = math.MinInt
+	for j, v := range most {
+		size[j] = exponentOf(v)
 	}
-	entries(func(_, j int, v float64) { size[j] = max(size[j], exponentOf(v)) })
 	if slices.Max(size)-slices.Min(size) <= uneven {
 		return nil, nil
 	}
@@ -98,36 +99,49 @@ func Scales(prob linear.Problem) *Scale {
 	if prob.Check() != nil {
 		return nil
 	}
-	place, cols, _ := columns(prob)
+	place, cols, most, _ := columns(prob)
 	if len(cols) == 0 {
 		return nil
 	}
 	n, _ := prob.Dims()
-	_, unit := equilibrate(prob, place, n, len(cols))
+	_, unit := equilibrate(prob, place, most, n)
 	if unit == nil {
 		return nil
 	}
 	return farthest(unit, cols)
 }
 
-// columns returns the columns with entries, the place of each column among them, −1 for others, and the number of
-// entries.
-func columns(prob linear.Problem) (place []int32, cols []int, entries int) {
+// columns returns the columns with entries, the place of each column among them, −1 for others, the largest magnitude
+// in each of those with entries, and the number of entries.
+func columns(prob linear.Problem) (place []int32, cols []int, most []float64, entries int) {
 	_, full := prob.Dims()
 	place = make([]int32, full)
+	largest := make([]float64, full)
 	matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) {
+		if twofold.Whole(idx, len(val), full) {
+			to := largest[:len(val)]
+			for j, v := range val {
+				if v != 0 {
+					entries++
+				}
+				if v = math.Abs(v); v > to[j] {
+					to[j] = v
+				}
+			}
+			return
+		}
 		for k, v := range val {
 			if v != 0 {
 				entries++
-				place[column(idx, k)] = 1
+				largest[idx[k]] = max(largest[idx[k]], math.Abs(v))
 			}
 		}
 	})
-	for j, has := range place {
-		if place[j] = -1; has > 0 {
+	for j, v := range largest {
+		if place[j] = -1; v > 0 {
 			place[j] = int32(len(cols))
-			cols = append(cols, j)
+			cols, most = append(cols, j), append(most, v)
 		}
 	}
-	return place, cols, entries
+	return place, cols, most, entries
 }

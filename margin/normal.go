@@ -65,7 +65,7 @@ func (k *normal) form(tall bool) {
 	if k.dense == nil {
 		return
 	}
-	k.chunk = make([]float64, size*chunkCols)
+	k.chunk = newChunk(size)
 	if tall && k.at == nil {
 		k.at = transposed(k.dense, k.n, k.d)
 	}
@@ -181,29 +181,60 @@ func (k *normal) gram(bm []float64, cols int, s []float64) {
 	addGram(k.m, k.size, bm, cols, 0, cols, s, k.chunk)
 }
 
-// addGram adds the lower triangle of B·diag(s²)·Bᵀ to the n × n matrix m, for the columns of B from … to, of so many.
-// chunk is scratch space of n·chunkCols.
+// gramStride is how far the rows of a chunk are apart: not a power of two, which would put them all in one place of the
+// cache.
+const gramStride = chunkCols + 8
+
+// newChunk returns the scratch space of addGram.
+func newChunk(n int) []float64 {
+	return make([]float64, (n+vec.GramRows+vec.GramColumns)*gramStride)
+}
+
+// addGram adds the lower triangle of B·diag(s²)·Bᵀ to the n × n matrix m, for the columns of B from … to, of so many; a
+// nil s is 1. chunk is scratch space from newChunk.
 func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []float64) {
 	several := n*n*min(to-from, chunkCols) > 1<<17
 	for lo := from; lo < to; lo += chunkCols {
 		hi := min(lo+chunkCols, to)
-		c := hi - lo
+		c := (hi - lo + 3) &^ 3
 		for i := range n {
-			part := chunk[i*c : i*c+c]
-			for j, v := range bm[i*cols+lo : i*cols+hi] {
-				part[j] = v * s[lo+j]
+			part := chunk[i*gramStride : i*gramStride+c]
+			row := bm[i*cols+lo : i*cols+hi]
+			if s == nil {
+				copy(part, row)
+			} else {
+				mulTo(part, row, s[lo:hi])
 			}
+			clear(part[hi-lo:])
 		}
-		const tile = 16
-		parallel((n+tile-1)/tile, several, func(t int) {
-			t = (n+tile-1)/tile - 1 - t // the long rows first
-			for l := 0; l < min((t+1)*tile, n); l++ {
-				other := chunk[l*c : l*c+c]
-				for i := max(t*tile, l); i < min((t+1)*tile, n); i++ {
-					m[i*n+l] += vec.Dot(chunk[i*c:i*c+c], other)
+		tiles := (n + vec.GramRows - 1) / vec.GramRows
+		parallel(tiles, several, func(t int) {
+			t = tiles - 1 - t // the long rows first
+			var out [vec.GramRows * vec.GramColumns]float64
+			first := t * vec.GramRows
+			last := min(first+vec.GramRows, n)
+			for l := 0; l < last; l += vec.GramColumns {
+				vec.Gram(&out, chunk[first*gramStride:], chunk[l*gramStride:], gramStride, c)
+				for i := first; i < last; i++ {
+					end := min(l+vec.GramColumns, i+1)
+					if l >= end {
+						continue
+					}
+					row := m[i*n+l : i*n+end]
+					for k := range row {
+						row[k] += out[(i-first)*vec.GramColumns+k]
+					}
 				}
 			}
 		})
+	}
+}
+
+// mulTo sets dst = x∘y, of the length of x.
+func mulTo(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for j, v := range x {
+		dst[j] = v * y[j]
 	}
 }
 

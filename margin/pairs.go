@@ -142,8 +142,8 @@ func (k *normal) gramPairs() {
 				_, val := row(e)
 				block = append(block, val...)
 			}
-			if len(b.chunk) < n*chunkCols {
-				b.chunk = make([]float64, n*chunkCols)
+			if need := newChunk(n); len(b.chunk) < len(need) {
+				b.chunk = need
 			}
 			addGram(g, n, block, b.d, 0, b.d, k.root[c*b.d:(c+1)*b.d], b.chunk)
 		} else {
@@ -172,7 +172,7 @@ func (k *normal) outerPairs() {
 	if b.at == nil {
 		if rows := b.dense(k.pairs); rows != nil {
 			b.at = transposed(rows, b.n, b.d)
-			b.chunk, b.gram = make([]float64, b.d*chunkCols), make([]float64, b.d*b.d)
+			b.chunk, b.gram = newChunk(b.d), make([]float64, b.d*b.d)
 		}
 	}
 	if b.at == nil {

@@ -149,16 +149,22 @@ func (k *polisher) choose() {
 }
 
 // sums returns Aᵀ(hi + lo), with columns divided by their units, and bᵀ(hi + lo).
-func (k *polisher) sums() (v []twofold.Sum, total float64) {
-	v = make([]twofold.Sum, k.d)
+func (k *polisher) sums() (v *twofold.Vector, total float64) {
+	v = twofold.NewVector(k.d)
 	var sum twofold.Sum
+	var scaled []float64
 	for l, i := range k.part {
 		idx, val := k.a.Row(i)
-		for e, x := range val {
-			j := column(idx, e)
-			x /= k.unit[j]
-			v[j].AddProduct(x, k.hi[l])
-			v[j].AddProduct(x, k.lo[l])
+		if k.even != nil {
+			scaled = append(scaled[:0], val...)
+			for e := range scaled {
+				scaled[e] /= k.unit[column(idx, e)]
+			}
+			val = scaled
+		}
+		v.Axpy(k.hi[l], idx, val)
+		if k.lo[l] != 0 {
+			v.Axpy(k.lo[l], idx, val)
 		}
 		sum.AddProduct(k.b[i], k.hi[l])
 		sum.AddProduct(k.b[i], k.lo[l])
@@ -167,10 +173,11 @@ func (k *polisher) sums() (v []twofold.Sum, total float64) {
 }
 
 // bound returns ‖Aᵀa‖_q/bᵀa.
-func (k *polisher) bound(v []twofold.Sum, total float64) float64 {
+func (k *polisher) bound(v *twofold.Vector, total float64) float64 {
 	x := make([]float64, k.d)
 	for j := range x {
-		x[j] = (math.Abs(v[j].Value()) + v[j].Error()) * k.unit[j]
+		s := v.At(j)
+		x[j] = (math.Abs(s.Value()) + s.Error()) * k.unit[j]
 	}
 	return mirror.Norm(x, k.q) / total
 }
@@ -206,11 +213,12 @@ func (k *polisher) run(gap float64) float64 {
 }
 
 // step solves for a change of the weights, relative to what they were at first: rowₖ·t = what the condition lacks.
-func (k *polisher) step(v []twofold.Sum) {
+func (k *polisher) step(v *twofold.Vector) {
 	t := make([]float64, len(k.order))
 	change := make([]float64, len(k.part))
 	for e, j := range k.order {
-		lack := twofold.Sum{Hi: -v[j].Hi, Lo: -v[j].Lo}
+		s := v.At(j)
+		lack := twofold.Sum{Hi: -s.Hi, Lo: -s.Lo}
 		lack.Add(k.target[j])
 		row := k.lower[e]
 		t[e] = (lack.Value() - vec.Dot(row[:e], t[:e])) / row[e]

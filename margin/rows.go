@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/twofold"
+	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
@@ -52,15 +53,16 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	r = &rows{n: n, whole: n, full: full, length: make([]float64, n)}
 	for i := range n {
 		_, val := prob.X.Row(i)
-		r.length[i] = math.Ldexp(1, exponentOf(mirror.Norm(val, 2))-1)
-		if mirror.Norm(val, math.Inf(1)) == 0 {
+		size := length(val)
+		if size == 0 {
 			return nil, i, nil
 		}
+		r.length[i] = math.Ldexp(1, exponentOf(size)-1)
 	}
-	place, cols, nnz := columns(prob)
+	place, cols, most, nnz := columns(prob)
 	r.cols, r.d = cols, len(cols)
 	dense := float64(nnz) > denseShare*float64(n)*float64(r.d)
-	length, unit := equilibrate(prob, place, n, r.d)
+	length, unit := equilibrate(prob, place, most, n)
 	if unit != nil && checkLengths(r.length) != nil {
 		r.length = length // rows that have only large entries, or only small ones
 	}
@@ -77,6 +79,14 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	}
 	r.copyScaled(prob, place, dense)
 	return r, -1, nil
+}
+
+// length returns ‖x‖₂, which is 0 for x = 0 alone.
+func length(x []float64) float64 {
+	if s := vec.Dot(x, x); s > 1e-200 && s < 1e200 {
+		return math.Sqrt(s)
+	}
+	return mirror.Norm(x, 2)
 }
 
 // checkLengths refuses lengths of rows that cannot be computed with.
@@ -110,6 +120,10 @@ func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
 	for i := range r.n {
 		idx, val := prob.X.Row(i)
 		sign := math.Copysign(1, label(prob, i))
+		if dense && r.unit == nil && r.d == r.full && twofold.Whole(idx, len(val), r.d) {
+			vec.Scale(r.dense[i*r.d:(i+1)*r.d], sign/r.length[i], val) // a power of two
+			continue
+		}
 		for k, v := range val {
 			if v == 0 {
 				continue

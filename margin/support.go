@@ -30,7 +30,8 @@ func (s *solver) prune(gap float64) {
 	sums, total := all.sums()
 	before := make([]float64, s.d)
 	for j := range before {
-		before[j] = sums[j].Value()
+		s := sums.At(j)
+		before[j] = s.Value()
 	}
 	tried := s.n
 	for _, weaker := range []float64{1, 1e-3, 1e-6, 1e-9} {
@@ -91,18 +92,26 @@ func (s *solver) pruneWeights(gap float64) {
 	most := make([]float64, s.d)
 	for i := range s.n {
 		idx, val := s.a.Row(i)
+		share := 1 / s.b[i] // a power of two
 		for k, v := range val {
 			j := column(idx, k)
-			most[j] = max(most[j], math.Abs(v*s.best.w[j])/s.b[i])
+			if v := math.Abs(v) * share; v > most[j] {
+				most[j] = v
+			}
 		}
 	}
-	order := make([]int, s.d)
-	for j := range order {
-		order[j] = j
+	for j, w := range s.best.w {
+		most[j] *= math.Abs(w)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[i], most[j]) })
 	// upper/(lower − loss/‖w‖) − 1 ≤ gap
 	room := (s.best.lower - s.best.upper/(1+gap)) * mirror.Norm(s.best.w, s.p)
+	var order []int
+	for j, v := range most {
+		if v <= room {
+			order = append(order, j)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[i], most[j]) })
 	for _, j := range order {
 		if room -= most[j]; room < 0 {
 			return

@@ -206,3 +206,31 @@ func zeroTo(y float64) float64 {
 	}
 	return 0
 }
+
+// dot2 is Dot2 of the first elements, as four parts each of hi, lo and size; it returns how many it took.
+func dot2(out, x, y []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	dot2AVX2(out, x[:n], y)
+	return n
+}
+
+// axpy2 is Axpy2 of the first elements; it returns how many it took.
+func axpy2(hi, lo, size []float64, a float64, x []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	axpy2AVX2(hi, lo, size, a, x[:n])
+	return n
+}
+
+func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {
+	if accelerated {
+		gramAVX2(out[:], a, b, stride, columns)
+		return
+	}
+	gramGo(out, a, b, stride, columns)
+}

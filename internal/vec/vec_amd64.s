@@ -1419,6 +1419,168 @@ done:
 	VZEROUPPER
 	RET
 
+// func dot2AVX2(out []float64, x []float64, y []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·dot2AVX2(SB), NOSPLIT, $0-72
+	MOVQ     x_base+24(FP), AX
+	MOVQ     x_len+32(FP), CX
+	MOVQ     y_base+48(FP), DX
+	VXORPD   Y0, Y0, Y0
+	VXORPD   Y1, Y1, Y1
+	VXORPD   Y2, Y2, Y2
+	VPCMPEQD Y3, Y3, Y3
+	VPSRLQ   $0x01, Y3, Y3
+
+loop:
+	SUBQ        $0x04, CX
+	JL          done
+	VMOVUPD     (AX), Y4
+	VMOVUPD     (DX), Y5
+	VMULPD      Y4, Y5, Y6
+	VMOVAPD     Y6, Y7
+	VFMSUB231PD Y4, Y5, Y7
+	VADDPD      Y6, Y0, Y4
+	VSUBPD      Y0, Y4, Y5
+	VSUBPD      Y5, Y4, Y8
+	VSUBPD      Y8, Y0, Y8
+	VSUBPD      Y5, Y6, Y5
+	VADDPD      Y5, Y8, Y8
+	VADDPD      Y7, Y8, Y8
+	VADDPD      Y8, Y1, Y1
+	VMOVAPD     Y4, Y0
+	VANDPD      Y3, Y6, Y6
+	VADDPD      Y6, Y2, Y2
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	JMP         loop
+
+done:
+	MOVQ    out_base+0(FP), AX
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VZEROUPPER
+	RET
+
+// func axpy2AVX2(hi []float64, lo []float64, size []float64, a float64, x []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·axpy2AVX2(SB), NOSPLIT, $0-104
+	MOVQ         x_base+80(FP), AX
+	MOVQ         x_len+88(FP), CX
+	MOVQ         hi_base+0(FP), DX
+	MOVQ         lo_base+24(FP), BX
+	MOVQ         size_base+48(FP), SI
+	VBROADCASTSD a+72(FP), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VPSRLQ       $0x01, Y1, Y1
+
+loop:
+	SUBQ        $0x04, CX
+	JL          done
+	VMOVUPD     (AX), Y2
+	VMOVUPD     (DX), Y3
+	VMOVUPD     (BX), Y4
+	VMOVUPD     (SI), Y5
+	VMULPD      Y2, Y0, Y6
+	VMOVAPD     Y6, Y7
+	VFMSUB231PD Y2, Y0, Y7
+	VADDPD      Y6, Y3, Y2
+	VSUBPD      Y3, Y2, Y8
+	VSUBPD      Y8, Y2, Y9
+	VSUBPD      Y9, Y3, Y9
+	VSUBPD      Y8, Y6, Y8
+	VADDPD      Y8, Y9, Y9
+	VADDPD      Y7, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VMOVAPD     Y2, Y3
+	VANDPD      Y1, Y6, Y6
+	VADDPD      Y6, Y5, Y5
+	VMOVUPD     Y3, (DX)
+	VMOVUPD     Y4, (BX)
+	VMOVUPD     Y5, (SI)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, SI
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func gramAVX2(out []float64, a []float64, b []float64, stride int, columns int)
+// Requires: AVX, FMA3
+TEXT ·gramAVX2(SB), NOSPLIT, $0-88
+	MOVQ   a_base+24(FP), AX
+	MOVQ   stride+72(FP), CX
+	SHLQ   $0x03, CX
+	MOVQ   b_base+48(FP), DX
+	LEAQ   (DX)(CX*2), BX
+	ADDQ   CX, BX
+	MOVQ   columns+80(FP), SI
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+
+loop:
+	SUBQ        $0x04, SI
+	JL          done
+	VMOVUPD     (AX), Y12
+	VMOVUPD     (AX)(CX*1), Y13
+	VMOVUPD     (AX)(CX*2), Y14
+	VMOVUPD     (DX), Y15
+	VFMADD231PD Y15, Y12, Y0
+	VFMADD231PD Y15, Y13, Y4
+	VFMADD231PD Y15, Y14, Y8
+	VMOVUPD     (DX)(CX*1), Y15
+	VFMADD231PD Y15, Y12, Y1
+	VFMADD231PD Y15, Y13, Y5
+	VFMADD231PD Y15, Y14, Y9
+	VMOVUPD     (DX)(CX*2), Y15
+	VFMADD231PD Y15, Y12, Y2
+	VFMADD231PD Y15, Y13, Y6
+	VFMADD231PD Y15, Y14, Y10
+	VMOVUPD     (BX), Y15
+	VFMADD231PD Y15, Y12, Y3
+	VFMADD231PD Y15, Y13, Y7
+	VFMADD231PD Y15, Y14, Y11
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, BX
+	JMP         loop
+
+done:
+	MOVQ       out_base+0(FP), AX
+	VHADDPD    Y1, Y0, Y0
+	VHADDPD    Y3, Y2, Y2
+	VPERM2F128 $0x21, Y2, Y0, Y13
+	VBLENDPD   $0x0c, Y2, Y0, Y12
+	VADDPD     Y13, Y12, Y12
+	VMOVUPD    Y12, (AX)
+	VHADDPD    Y5, Y4, Y4
+	VHADDPD    Y7, Y6, Y6
+	VPERM2F128 $0x21, Y6, Y4, Y13
+	VBLENDPD   $0x0c, Y6, Y4, Y12
+	VADDPD     Y13, Y12, Y12
+	VMOVUPD    Y12, 32(AX)
+	VHADDPD    Y9, Y8, Y8
+	VHADDPD    Y11, Y10, Y10
+	VPERM2F128 $0x21, Y10, Y8, Y13
+	VBLENDPD   $0x0c, Y10, Y8, Y12
+	VADDPD     Y13, Y12, Y12
+	VMOVUPD    Y12, 64(AX)
+	VZEROUPPER
+	RET
+
 // func expAVX2(dst []float64, x []float64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48

@@ -28,6 +28,9 @@ func main() {
 	addMulTCSR()
 	mulDense()
 	addMulTDense()
+	dot2()
+	axpy2()
+	gram()
 
 	exponential(double, -746, 710, 10)
 	exponential(single, -104, 89, 5)

@@ -1,0 +1,65 @@
+package vec
+
+import "math"
+
+// Dot2 returns Σ xᵢyᵢ as hi + lo, in twice the precision of float64, and size = Σ |xᵢyᵢ| (Ogita, Rump & Oishi 2005).
+func Dot2(x, y []float64) (hi, lo, size float64) {
+	y = y[:len(x)]
+	var out [12]float64
+	n := dot2(out[:], x, y)
+	hi, lo, size = out[0], out[4], out[8]
+	for k := 1; k < 4; k++ {
+		hi, lo = addTwo(hi, lo, out[k])
+		lo += out[4+k]
+		size += out[8+k]
+	}
+	for i := n; i < len(x); i++ {
+		p := x[i] * y[i]
+		hi, lo = addTwo(hi, lo, p)
+		lo += math.FMA(x[i], y[i], -p)
+		size += math.Abs(p)
+	}
+	return hi, lo, size
+}
+
+// Axpy2 adds a·x to hi + lo in twice the precision of float64, and |a·x| to size.
+func Axpy2(hi, lo, size []float64, a float64, x []float64) {
+	hi, lo, size = hi[:len(x)], lo[:len(x)], size[:len(x)]
+	for i := axpy2(hi, lo, size, a, x); i < len(x); i++ {
+		p := a * x[i]
+		hi[i], lo[i] = addTwo(hi[i], lo[i], p)
+		lo[i] += math.FMA(a, x[i], -p)
+		size[i] += math.Abs(p)
+	}
+}
+
+// addTwo adds p to hi + lo (Knuth's TwoSum).
+func addTwo(hi, lo, p float64) (float64, float64) {
+	t := hi + p
+	z := t - hi
+	return t, lo + ((hi - (t - z)) + (p - z))
+}
+
+// GramRows and GramColumns are the rows that Gram multiplies at a time.
+const (
+	GramRows    = 3
+	GramColumns = 4
+)
+
+// Gram sets out[4i+j] to the product of row i of three with row j of four. The rows start stride apart in a and b, and
+// count up to the given number of columns, a multiple of 4.
+func Gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {
+	_, _ = a[:2*stride+columns], b[:3*stride+columns]
+	if columns%4 != 0 {
+		panic("vec: Gram of columns that are not a multiple of 4")
+	}
+	gram(out, a, b, stride, columns)
+}
+
+func gramGo(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {
+	for i := range GramRows {
+		for j := range GramColumns {
+			out[GramColumns*i+j] = dotGo(a[i*stride:i*stride+columns], b[j*stride:j*stride+columns])
+		}
+	}
+}
