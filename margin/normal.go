@@ -30,6 +30,8 @@ type normal struct {
 	down              float64   // κ/(1 + κhᵀxh)
 	bxb               float64
 	blocks            *classBlocks // of pairs
+	products          []float64    // ADAᵀ + Θ, if the equations are solved by it alone: see few
+	adf               []float64    // ADf of the f that was last used with full
 	rho               float64      // ρbbᵀ is added to the n × n matrix, see factorWide
 	free              bool         // there is no border: Δγ = 0, and bᵀx is free
 
@@ -60,7 +62,10 @@ func (k *normal) form(tall bool) {
 	if k.m != nil && k.tall == tall {
 		return
 	}
-	k.tall, k.size = tall, size
+	k.tall, k.size, k.products = tall, size, nil
+	if !tall && k.isFew() {
+		k.products, k.adf = make([]float64, size*size), make([]float64, size)
+	}
 	k.m = make([]float64, size*size)
 	if k.dense == nil {
 		return
@@ -69,6 +74,13 @@ func (k *normal) form(tall bool) {
 	if tall && k.at == nil {
 		k.at = transposed(k.dense, k.n, k.d)
 	}
+}
+
+// isFew reports whether there are so few rows beside columns that a product with A takes longer than one with ADAᵀ.
+// Then what the solution of the equations lacks is found from the latter. That is less accurate if the columns are of
+// very different scales.
+func (k *normal) isFew() bool {
+	return k.dense != nil && k.pairs == nil && k.even == nil && k.unit == nil && k.n <= smallRows && k.d >= 4*k.n
 }
 
 // transposed returns the transpose of a row-major n × d block.
@@ -101,6 +113,10 @@ func (k *normal) factor(kappa, rest float64) {
 	}
 	cholesky(k.m, k.size)
 	k.kappa, k.down = kappa, 0
+	if k.products != nil {
+		k.factorFew(rest)
+		return
+	}
 	if kappa != 0 {
 		k.core(k.zh, k.xh, nil, k.h)
 		k.down = kappa / (1 + kappa*vec.Dot(k.h, k.xh))
@@ -143,6 +159,14 @@ func (k *normal) factorWide() {
 		bb += k.b[i] * k.b[i]
 		k.m[i*k.size+i] += t
 	}
+	if k.products != nil {
+		for i := range k.n {
+			copy(k.products[i*k.n:i*k.n+i+1], k.m[i*k.n:])
+			for l := range i {
+				k.products[l*k.n+i] = k.m[i*k.n+l]
+			}
+		}
+	}
 	if k.free {
 		k.rho = 0
 		return
@@ -184,6 +208,14 @@ func (k *normal) gram(bm []float64, cols int, s []float64) {
 // gramStride is how far the rows of a chunk are apart: not a power of two, which would put them all in one place of the
 // cache.
 const gramStride = chunkCols + 8
+
+// chunkOf returns scratch space of addGram for n rows.
+func (k *normal) chunkOf(n int) []float64 {
+	if k.size == n && k.chunk != nil {
+		return k.chunk
+	}
+	return newChunk(n)
+}
 
 // newChunk returns the scratch space of addGram.
 func newChunk(n int) []float64 {
@@ -344,6 +376,11 @@ const mostRefinements = 4
 
 // solve sets z and x, and returns Δγ. A nil f is 0.
 func (k *normal) solve(z, x, f, r []float64) float64 {
+	if k.products != nil {
+		dg := k.solveFew(x, f, r)
+		k.stepFew(z, x, f)
+		return dg
+	}
 	k.rankOne(z, x, f, r)
 	dg := k.border(z, x, 0)
 	last, more := math.Inf(1), 0.0

@@ -81,6 +81,23 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	return r, -1, nil
 }
 
+// nearlyDense returns a dense copy of a sparse matrix with few zeros, whose products take a fraction of the time.
+func nearlyDense(x matrix.Matrix) matrix.Matrix {
+	n, d := x.Dims()
+	if _, sparse := x.(*matrix.CSR); !sparse || float64(x.NNZ()) < 0.7*float64(n)*float64(d) || n*d > 1<<24 {
+		return x
+	}
+	data := make([]float64, n*d)
+	parallel(n, n*d > 1<<17, func(i int) {
+		idx, val := x.Row(i)
+		row := data[i*d : (i+1)*d]
+		for k, j := range idx {
+			row[j] = val[k]
+		}
+	})
+	return matrix.NewDense(d, data)
+}
+
 // length returns ‖x‖₂, which is 0 for x = 0 alone.
 func length(x []float64) float64 {
 	if s := vec.Dot(x, x); s > 1e-200 && s < 1e200 {

@@ -54,6 +54,7 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 	if !(p >= 1) {
 		return nil, fmt.Errorf("p = %v: the ℓₚ margin needs 1 ≤ p ≤ ∞", p)
 	}
+	prob.X = nearlyDense(prob.X)
 	r, zero, err := newRows(prob)
 	switch {
 	case err != nil:
@@ -77,6 +78,8 @@ const (
 	// mostRows is the number up to which they are worth it in a working set for p = 1, where many rows touch the
 	// margin and w need not be unique.
 	mostRows = 3000
+	// fewSteps bounds the steps on the products of few rows, which take 10 to 25.
+	fewSteps = 60
 	// cancelled is the length of v = Aᵀa, for rows of length 1, below which w = ∇½‖v‖² may not be accurate enough:
 	// v is right to 1e-16, w to 1e-16/‖v‖, and the margin, which is as small as v, to 1e-16/‖v‖².
 	cancelled = 1e-2
@@ -96,6 +99,17 @@ func (s *solver) run() (string, *NotSeparableError) {
 			return name, proof
 		}
 		return s.runAsIs(name)
+	}
+	if s.p == 2 {
+		if f := s.newFew(); f != nil {
+			f.run(s, s.gap/2)
+			if f.take(s); s.best.upper > cancelled && s.reached() {
+				return "interior point on the products of examples", nil
+			}
+			s.setP(2)
+			s.uniform()
+			s.pairwise = f
+		}
 	}
 	if proof := s.separate(); proof != nil || !(s.best.lower > 0) {
 		return "", proof
