@@ -377,6 +377,9 @@ const mostRefinements = 4
 // solve sets z and x, and returns Δγ. A nil f is 0.
 func (k *normal) solve(z, x, f, r []float64) float64 {
 	if k.products != nil {
+		if f != nil {
+			k.setFew(f)
+		}
 		dg := k.solveFew(x, f, r)
 		k.stepFew(z, x, f)
 		return dg

@@ -38,16 +38,18 @@ func (k *normal) lineFew(x, r []float64, gf float64) {
 	}
 }
 
+// setFew sets ADf, which solveFew needs.
+func (k *normal) setFew(f []float64) {
+	mulTo(k.small, f, k.diag)
+	k.mul(k.adf, k.small)
+}
+
 // solveFew is solve without z, which it leaves to stepFew. What x lacks is found from M.
 func (k *normal) solveFew(x, f, r []float64) float64 {
 	right := k.spare[:k.n]
 	copy(right, r)
 	var gf float64
 	if f != nil {
-		for j, v := range f {
-			k.small[j] = v * k.diag[j]
-		}
-		k.mul(k.adf, k.small)
 		vec.Axpy(-1, k.adf, right)
 		gf = vec.Dot(k.g, f)
 	}
@@ -88,16 +90,14 @@ func (k *normal) solveFew(x, f, r []float64) float64 {
 	return dg
 }
 
-// stepFew sets z = (D + κggᵀ)(Aᵀx + f).
+// stepFew sets z = (D + κggᵀ)(Aᵀx + f), and k.fd to the second factor.
 func (k *normal) stepFew(z, x, f []float64) {
 	c := vec.Dot(k.h, x)
-	k.mulT(z, x)
+	k.mulT(k.fd, x)
 	if f != nil {
 		c += vec.Dot(k.g, f)
-		vec.Axpy(1, f, z)
+		vec.Axpy(1, f, k.fd)
 	}
-	c *= k.kappa
-	for j, d := range k.diag {
-		z[j] = d*z[j] + c*k.g[j]
-	}
+	mulTo(z, k.diag, k.fd)
+	vec.Axpy(c*k.kappa, k.g, z)
 }
