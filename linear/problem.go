@@ -14,6 +14,7 @@ import (
 	"math"
 
 	"github.com/bregman-ml/bregman/internal/twofold"
+	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -50,11 +51,8 @@ func (p Problem) Check() error {
 	}
 	var bad error
 	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
-		var zero float64 // 0 times a finite number is 0
-		for _, v := range val {
-			zero += 0 * v
-		}
-		for k := 0; zero != 0 && bad == nil && k < len(val); k++ {
+		square := vec.Dot(val, val)
+		for k := 0; square-square != 0 && bad == nil && k < len(val); k++ {
 			if v := val[k]; math.IsNaN(v) || math.IsInf(v, 0) {
 				j := k
 				if idx != nil {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/bregman-ml/bregman/internal/twofold"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 )
@@ -111,32 +110,62 @@ func Scales(prob linear.Problem) *Scale {
 	return farthest(unit, cols)
 }
 
+// raise raises the largest magnitude of each column to that of a row, and returns how many of its values are not 0.
+func raise(largest []float64, idx []int32, val []float64) (entries int) {
+	if idx == nil {
+		to := largest[:len(val)]
+		for j, v := range val {
+			if v != 0 {
+				entries++
+			}
+			if v = math.Abs(v); v > to[j] {
+				to[j] = v
+			}
+		}
+		return entries
+	}
+	for k, v := range val {
+		if v != 0 {
+			entries++
+		}
+		if v = math.Abs(v); v > largest[idx[k]] {
+			largest[idx[k]] = v
+		}
+	}
+	return entries
+}
+
+// largestInParts is raise for all rows, on several cores.
+func largestInParts(largest []float64, x matrix.Matrix) (entries int) {
+	const parts = 4
+	n, d := x.Dims()
+	var of [parts][]float64
+	var count [parts]int
+	parallel(parts, x.NNZ() > 1<<16, func(k int) {
+		of[k] = make([]float64, d)
+		for i := k * n / parts; i < (k+1)*n/parts; i++ {
+			idx, val := x.Row(i)
+			count[k] += raise(of[k], idx, val)
+		}
+	})
+	for k, part := range of {
+		raise(largest, nil, part)
+		entries += count[k]
+	}
+	return entries
+}
+
 // columns returns the columns with entries, the place of each column among them, −1 for others, the largest magnitude
 // in each of those with entries, and the number of entries.
 func columns(prob linear.Problem) (place []int32, cols []int, most []float64, entries int) {
 	_, full := prob.Dims()
 	place = make([]int32, full)
 	largest := make([]float64, full)
-	matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) {
-		if twofold.Whole(idx, len(val), full) {
-			to := largest[:len(val)]
-			for j, v := range val {
-				if v != 0 {
-					entries++
-				}
-				if v = math.Abs(v); v > to[j] {
-					to[j] = v
-				}
-			}
-			return
-		}
-		for k, v := range val {
-			if v != 0 {
-				entries++
-				largest[idx[k]] = max(largest[idx[k]], math.Abs(v))
-			}
-		}
-	})
+	if _, ok := prob.X.(*matrix.Dense); ok || prob.X.NNZ() > 1<<16 && prob.X.NNZ() < 1<<24 {
+		entries = largestInParts(largest, prob.X)
+	} else {
+		matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) { entries += raise(largest, idx, val) })
+	}
 	for j, v := range largest {
 		if place[j] = -1; v > 0 {
 			place[j] = int32(len(cols))

@@ -150,6 +150,16 @@ func (k *polisher) choose() {
 
 // sums returns Aᵀ(hi + lo), with columns divided by their units, and bᵀ(hi + lo).
 func (k *polisher) sums() (v *twofold.Vector, total float64) {
+	if k.quick() && k.even == nil {
+		total := func(a []float64) (sum twofold.Sum) {
+			for l, i := range k.part {
+				sum.AddProduct(k.b[i], a[l])
+			}
+			return sum
+		}
+		sum, low := total(k.hi), total(k.lo)
+		return k.combined(k.part, k.hi, k.lo), sum.Value() + low.Value()
+	}
 	v = twofold.NewVector(k.d)
 	var sum twofold.Sum
 	var scaled []float64

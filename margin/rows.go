@@ -20,18 +20,19 @@ import (
 // has the optimum γₚ/r. Such rows keep the pivots of the normal equations comparable whatever the
 // scales of the examples, and powers of two leave every digit of the data.
 type rows struct {
-	n, d   int
-	a      matrix.Matrix
-	dense  []float64 // a as one row-major block, nil where a is sparse
-	length []float64 // rᵢ
-	b      []float64
-	cols   []int         // the original column of each kept one
-	full   int           // columns of the original
-	index  []int         // the original row of each, nil meaning the same
-	whole  int           // rows of the original
-	even   *rows         // nil if the columns are of similar scales, see equilibrate
-	unit   []float64     // of an even problem: its column j is that of the other divided by unit[j], a power of two
-	pairs  *matrix.Pairs // a, if its rows are pairs of an example and another class
+	n, d    int
+	a       matrix.Matrix
+	dense   []float64 // a as one row-major block, nil where a is sparse
+	length  []float64 // rᵢ
+	b       []float64
+	cols    []int         // the original column of each kept one
+	full    int           // columns of the original
+	largest []float64     // the largest magnitude in each column of the original that is kept; nil: not known
+	index   []int         // the original row of each, nil meaning the same
+	whole   int           // rows of the original
+	even    *rows         // nil if the columns are of similar scales, see equilibrate
+	unit    []float64     // of an even problem: its column j is that of the other divided by unit[j], a power of two
+	pairs   *matrix.Pairs // a, if its rows are pairs of an example and another class
 }
 
 // denseShare is the share of entries above which a sparse matrix is stored dense: the dense kernels do several
@@ -60,7 +61,7 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 		r.length[i] = math.Ldexp(1, exponentOf(size)-1)
 	}
 	place, cols, most, nnz := columns(prob)
-	r.cols, r.d = cols, len(cols)
+	r.cols, r.d, r.largest = cols, len(cols), most
 	dense := float64(nnz) > denseShare*float64(n)*float64(r.d)
 	length, unit := equilibrate(prob, place, most, n)
 	if unit != nil && checkLengths(r.length) != nil {
@@ -79,23 +80,6 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	}
 	r.copyScaled(prob, place, dense)
 	return r, -1, nil
-}
-
-// nearlyDense returns a dense copy of a sparse matrix with few zeros, whose products take a fraction of the time.
-func nearlyDense(x matrix.Matrix) matrix.Matrix {
-	n, d := x.Dims()
-	if _, sparse := x.(*matrix.CSR); !sparse || float64(x.NNZ()) < 0.7*float64(n)*float64(d) || n*d > 1<<24 {
-		return x
-	}
-	data := make([]float64, n*d)
-	parallel(n, n*d > 1<<17, func(i int) {
-		idx, val := x.Row(i)
-		row := data[i*d : (i+1)*d]
-		for k, j := range idx {
-			row[j] = val[k]
-		}
-	})
-	return matrix.NewDense(d, data)
 }
 
 // length returns ‖x‖₂, which is 0 for x = 0 alone.
@@ -134,12 +118,25 @@ func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
 	if dense {
 		r.dense = make([]float64, r.n*r.d)
 	}
-	for i := range r.n {
+	several := 0
+	if dense {
+		several = r.n * r.d
+	}
+	each := func(i int) {
 		idx, val := prob.X.Row(i)
 		sign := math.Copysign(1, label(prob, i))
 		if dense && r.unit == nil && r.d == r.full && twofold.Whole(idx, len(val), r.d) {
 			vec.Scale(r.dense[i*r.d:(i+1)*r.d], sign/r.length[i], val) // a power of two
-			continue
+			return
+		}
+		if dense && r.unit == nil && idx != nil {
+			row, factor := r.dense[i*r.d:(i+1)*r.d], sign/r.length[i]
+			for k, j := range idx {
+				if at := place[j]; at >= 0 {
+					row[at] = val[k] * factor
+				}
+			}
+			return
 		}
 		for k, v := range val {
 			if v == 0 {
@@ -159,6 +156,7 @@ func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
 			sparse.EndRow()
 		}
 	}
+	parallel(r.n, several > 1<<17, each)
 	if dense {
 		r.a = matrix.NewDense(r.d, r.dense)
 	} else {

@@ -54,7 +54,6 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 	if !(p >= 1) {
 		return nil, fmt.Errorf("p = %v: the ℓₚ margin needs 1 ≤ p ≤ ∞", p)
 	}
-	prob.X = nearlyDense(prob.X)
 	r, zero, err := newRows(prob)
 	switch {
 	case err != nil:
@@ -317,9 +316,15 @@ func (s *solver) solution(method string) (*Solution, error) {
 	s.prune(gap)
 	s.pruneWeights(gap)
 	out.Dual, out.Fine = s.rows.dual(s.best.a, s.best.fine)
-	out.W = s.rows.primal(s.best.w)
-	toMarginOne(s.prob, out.W)
-	out.Certificate = linear.Certify(s.prob, s.p, out.W, parts(out.Dual, out.Fine)...)
+	if s.quick() {
+		toMarginOne(s.rows.leastMargin, s.best.w)
+		out.W = s.rows.primal(s.best.w)
+		out.Certificate = s.rows.certify(s.p, s.best.w, parts(out.Dual, out.Fine)...)
+	} else {
+		out.W = s.rows.primal(s.best.w)
+		toMarginOne(s.prob.LeastMargin, out.W)
+		out.Certificate = linear.Certify(s.prob, s.p, out.W, parts(out.Dual, out.Fine)...)
+	}
 	if !(out.Lower > 0) {
 		return nil, s.short(math.Inf(1))
 	}
@@ -361,9 +366,9 @@ func (s *solver) short(gap float64) *GapError {
 }
 
 // toMarginOne scales w to the margin 1, as far as rounding allows. A w without a positive margin stays as it is.
-func toMarginOne(prob linear.Problem, w []float64) {
+func toMarginOne(least func(w []float64) float64, w []float64) {
 	for range 4 {
-		m := prob.LeastMargin(w)
+		m := least(w)
 		if !(m > 0) || math.Abs(m-1) < 4e-16 || math.IsInf(m, 1) {
 			return
 		}

@@ -90,15 +90,13 @@ func (s *solver) pruneWeights(gap float64) {
 		return
 	}
 	most := make([]float64, s.d)
-	for i := range s.n {
-		idx, val := s.a.Row(i)
-		share := 1 / s.b[i] // a power of two
-		for k, v := range val {
-			j := column(idx, k)
-			if v := math.Abs(v) * share; v > most[j] {
-				most[j] = v
-			}
+	if s.largest != nil && s.unit == nil && s.index == nil && s.pairs == nil {
+		least := slices.Min(s.length)
+		for j, v := range s.largest {
+			most[j] = v / least
 		}
+	} else {
+		s.largestEntries(most)
 	}
 	for j, w := range s.best.w {
 		most[j] *= math.Abs(w)
@@ -117,6 +115,20 @@ func (s *solver) pruneWeights(gap float64) {
 			return
 		}
 		s.best.w[j] = 0
+	}
+}
+
+// largestEntries sets most to the largest magnitude in each column, relative to the margin b of its row.
+func (s *solver) largestEntries(most []float64) {
+	for i := range s.n {
+		idx, val := s.a.Row(i)
+		share := 1 / s.b[i] // a power of two
+		for k, v := range val {
+			j := column(idx, k)
+			if v := math.Abs(v) * share; v > most[j] {
+				most[j] = v
+			}
+		}
 	}
 }
 

@@ -50,6 +50,15 @@ func (v *Vector) Axpy(a float64, idx []int32, x []float64) {
 	}
 }
 
+// AxpyAt adds a·x to the elements from the given one on, without counting it: AddTerms does.
+func (v *Vector) AxpyAt(from int, a float64, x []float64) {
+	to := from + len(x)
+	vec.Axpy2(v.hi[from:to], v.lo[from:to], v.size[from:to], a, x)
+}
+
+// AddTerms counts terms that AxpyAt has added to each element.
+func (v *Vector) AddTerms(n int) { v.terms += n }
+
 // At returns the sum of element j.
 func (v *Vector) At(j int) Sum {
 	return Sum{Hi: v.hi[j], Lo: v.lo[j], terms: v.terms, size: v.size[j]}
