@@ -24,8 +24,8 @@ import (
 // factorisation that leaves out those that depend on earlier ones: what is left of them is small in the norm.
 type polisher struct {
 	*solver
-	target []float64 // in columns divided by their units
-	known  []bool    // nil: all
+	target func() []float64 // in columns divided by their units
+	known  []bool           // nil: all
 	unit   []float64
 	part   []int     // the rows with weights
 	hi, lo []float64 // their weights
@@ -40,7 +40,7 @@ type polisher struct {
 const mostPolish = 4e9
 
 // polish returns a polisher for the rows with positive weights y.
-func (s *solver) polish(y, target []float64, known []bool) *polisher {
+func (s *solver) polish(y []float64, target func() []float64, known []bool) *polisher {
 	k := &polisher{solver: s, target: target, known: known, unit: s.units()}
 	for i, v := range y {
 		if v > 0 {
@@ -224,12 +224,12 @@ func (k *polisher) run(gap float64) float64 {
 
 // step solves for a change of the weights, relative to what they were at first: rowₖ·t = what the condition lacks.
 func (k *polisher) step(v *twofold.Vector) {
-	t := make([]float64, len(k.order))
+	t, target := make([]float64, len(k.order)), k.target()
 	change := make([]float64, len(k.part))
 	for e, j := range k.order {
 		s := v.At(j)
 		lack := twofold.Sum{Hi: -s.Hi, Lo: -s.Lo}
-		lack.Add(k.target[j])
+		lack.Add(target[j])
 		row := k.lower[e]
 		t[e] = (lack.Value() - vec.Dot(row[:e], t[:e])) / row[e]
 		vec.Axpy(t[e], k.base[e], change)

@@ -60,6 +60,9 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 		}
 		r.length[i] = math.Ldexp(1, exponentOf(size)-1)
 	}
+	if r.fill(prob) {
+		return r, -1, nil
+	}
 	place, cols, most, nnz := columns(prob)
 	r.cols, r.d, r.largest = cols, len(cols), most
 	dense := float64(nnz) > denseShare*float64(n)*float64(r.d)
@@ -80,6 +83,64 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	}
 	r.copyScaled(prob, place, dense)
 	return r, -1, nil
+}
+
+// fill copies a problem of which few entries are 0 at once, as copyScaled does, and reports whether it could: each
+// column must have entries, and all must be of similar sizes.
+func (r *rows) fill(prob linear.Problem) bool {
+	n, d := r.n, r.full
+	if checkLengths(r.length) != nil || float64(prob.X.NNZ()) < 0.7*float64(n)*float64(d) || !mostlyFilled(prob.X) {
+		return false
+	}
+	block := make([]float64, n*d)
+	const parts = 4
+	var of [parts][]float64
+	parallel(parts, n*d > 1<<15, func(k int) {
+		of[k] = make([]float64, d)
+		for i := k * n / parts; i < (k+1)*n/parts; i++ {
+			idx, val := prob.X.Row(i)
+			row, factor := block[i*d:(i+1)*d], math.Copysign(1, label(prob, i))/r.length[i] // a power of two
+			if twofold.Whole(idx, len(val), d) {
+				vec.Scale(row, factor, val)
+			} else {
+				for e, j := range idx {
+					row[j] = val[e] * factor
+				}
+			}
+			vec.Raise(of[k], r.length[i], row)
+		}
+	})
+	for _, part := range of[1:] {
+		vec.Raise(of[0], 1, part)
+	}
+	least, most := slices.Min(of[0]), slices.Max(of[0])
+	if !(least > 0) || most/least > 1<<(uneven-1) {
+		return false
+	}
+	r.d, r.dense, r.largest = d, block, of[0]
+	r.cols = make([]int, d)
+	for j := range r.cols {
+		r.cols[j] = j
+	}
+	r.a = matrix.NewDense(d, block)
+	r.weigh()
+	return true
+}
+
+// mostlyFilled reports whether few entries of a matrix are 0, by some rows of it.
+func mostlyFilled(x matrix.Matrix) bool {
+	n, _ := x.Dims()
+	zeros, all := 0, 0
+	for k := range 8 {
+		_, val := x.Row(k * n / 8)
+		for _, v := range val {
+			if v == 0 {
+				zeros++
+			}
+		}
+		all += len(val)
+	}
+	return float64(zeros) < 0.3*float64(all)
 }
 
 // length returns ‖x‖₂, which is 0 for x = 0 alone.

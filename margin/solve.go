@@ -279,7 +279,7 @@ func (s *solver) tighten() {
 			return
 		}
 		target, known := s.stationary(a)
-		k := s.polish(a, target, known)
+		k := s.polish(a, func() []float64 { return target }, known)
 		if upper := k.run(s.gap); upper < s.best.upper {
 			k.keep(upper, s.gap)
 		}

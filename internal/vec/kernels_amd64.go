@@ -234,3 +234,13 @@ func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns 
 	}
 	gramGo(out, a, b, stride, columns)
 }
+
+// raise is Raise of the first elements; it returns how many it took.
+func raise(dst []float64, a float64, x []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	raiseAVX2(dst, x[:n], a)
+	return n
+}

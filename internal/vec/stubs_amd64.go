@@ -114,6 +114,11 @@ func axpy2AVX2(hi []float64, lo []float64, size []float64, a float64, x []float6
 //go:noescape
 func gramAVX2(out []float64, a []float64, b []float64, stride int, columns int)
 
+// raiseAVX2 sets dst to the larger of dst and |a·x|; len(x) is a multiple of 4.
+//
+//go:noescape
+func raiseAVX2(dst []float64, x []float64, a float64)
+
 // expAVX2 sets dst = eˣ.
 //
 //go:noescape

@@ -40,6 +40,16 @@ func addTwo(hi, lo, p float64) (float64, float64) {
 	return t, lo + ((hi - (t - z)) + (p - z))
 }
 
+// Raise sets dst to the larger of dst and |a·x|, for numbers.
+func Raise(dst []float64, a float64, x []float64) {
+	dst = dst[:len(x)]
+	for i := raise(dst, a, x); i < len(x); i++ {
+		if v := math.Abs(a * x[i]); v > dst[i] {
+			dst[i] = v
+		}
+	}
+}
+
 // GramRows and GramColumns are the rows that Gram multiplies at a time.
 const (
 	GramRows    = 3

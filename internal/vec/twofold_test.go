@@ -76,3 +76,26 @@ func TestGramOfRows(t *testing.T) {
 		})
 	}
 }
+
+func TestRaise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	for n := range 40 {
+		x, want := make([]float64, n), make([]float64, n)
+		start := make([]float64, n)
+		for i := range x {
+			x[i], start[i] = rng.NormFloat64(), math.Abs(rng.NormFloat64())
+			want[i] = max(start[i], math.Abs(-0.5*x[i]))
+		}
+		both(func() {
+			got := newGuarded[float64](n, n%5)
+			copy(got.slice, start)
+			Raise(got.slice, -0.5, x)
+			for i, v := range got.slice {
+				if v != want[i] {
+					t.Fatalf("accelerated %v: element %d of %d is %v, want %v", accelerated, i, n, v, want[i])
+				}
+			}
+			got.intact(t, "raise")
+		})
+	}
+}

@@ -1581,6 +1581,31 @@ done:
 	VZEROUPPER
 	RET
 
+// func raiseAVX2(dst []float64, x []float64, a float64)
+// Requires: AVX, AVX2
+TEXT ·raiseAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSD a+48(FP), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VPSRLQ       $0x01, Y1, Y1
+
+loop:
+	SUBQ    $0x04, DX
+	JL      done
+	VMULPD  (CX), Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMAXPD  (AX), Y2, Y2
+	VMOVUPD Y2, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func expAVX2(dst []float64, x []float64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48

@@ -31,6 +31,7 @@ func main() {
 	dot2()
 	axpy2()
 	gram()
+	raise()
 
 	exponential(double, -746, 710, 10)
 	exponential(single, -104, 89, 5)
