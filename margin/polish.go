@@ -103,19 +103,7 @@ func (k *polisher) choose() {
 	if n, d := float64(len(k.part)), float64(k.d); n*d*min(n, d) > mostPolish {
 		return
 	}
-	columns := make([][]float64, k.d)
-	sizes := make([]float64, k.d)
-	for l, i := range k.part {
-		idx, val := k.a.Row(i)
-		for e, x := range val {
-			j := column(idx, e)
-			if columns[j] == nil {
-				columns[j] = make([]float64, len(k.part))
-			}
-			columns[j][l] = x / k.unit[j] * k.current[l]
-			sizes[j] = max(sizes[j], math.Abs(x)*k.current[l])
-		}
-	}
+	sizes, columnOf := k.columns()
 	order := make([]int, k.d)
 	for j := range order {
 		order[j] = j
@@ -125,10 +113,13 @@ func (k *polisher) choose() {
 		if len(k.order) == len(k.part) {
 			return
 		}
-		if k.known != nil && !k.known[j] || columns[j] == nil {
+		if k.known != nil && !k.known[j] {
 			continue
 		}
-		c := columns[j]
+		c := columnOf(j)
+		if c == nil {
+			continue
+		}
 		before := mirror.Norm(c, 2)
 		row := make([]float64, len(k.base)+1)
 		for range 2 { // twice is enough for orthogonality
@@ -146,6 +137,37 @@ func (k *polisher) choose() {
 		row[len(k.base)] = left
 		k.order, k.base, k.lower = append(k.order, j), append(k.base, c), append(k.lower, row)
 	}
+}
+
+// columns returns the sizes of the columns of the part, times the current weights, and a function that returns a column
+// divided by its unit; nil if it is empty.
+func (k *polisher) columns() (sizes []float64, columnOf func(j int) []float64) {
+	sizes = make([]float64, k.d)
+	if k.quick() && k.even == nil {
+		for l, i := range k.part {
+			vec.Raise(sizes, k.current[l], k.row(i))
+		}
+		return sizes, func(j int) []float64 {
+			c := make([]float64, len(k.part))
+			for l, i := range k.part {
+				c[l] = k.dense[i*k.d+j] * k.current[l]
+			}
+			return c
+		}
+	}
+	columns := make([][]float64, k.d)
+	for l, i := range k.part {
+		idx, val := k.a.Row(i)
+		for e, x := range val {
+			j := column(idx, e)
+			if columns[j] == nil {
+				columns[j] = make([]float64, len(k.part))
+			}
+			columns[j][l] = x / k.unit[j] * k.current[l]
+			sizes[j] = max(sizes[j], math.Abs(x)*k.current[l])
+		}
+	}
+	return sizes, func(j int) []float64 { return columns[j] }
 }
 
 // sums returns Aᵀ(hi + lo), with columns divided by their units, and bᵀ(hi + lo).
