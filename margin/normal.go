@@ -228,7 +228,7 @@ func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []fl
 	several := n*n*min(to-from, chunkCols) > 1<<17
 	for lo := from; lo < to; lo += chunkCols {
 		hi := min(lo+chunkCols, to)
-		c := (hi - lo + 3) &^ 3
+		c := (hi - lo + 7) &^ 7
 		for i := range n {
 			part := chunk[i*gramStride : i*gramStride+c]
 			row := bm[i*cols+lo : i*cols+hi]

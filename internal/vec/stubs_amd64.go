@@ -114,6 +114,11 @@ func axpy2AVX2(hi []float64, lo []float64, size []float64, a float64, x []float6
 //go:noescape
 func gramAVX2(out []float64, a []float64, b []float64, stride int, columns int)
 
+// gramAVX512 sets out[4i+j] to the product of row i of three in a with row j of four in b, rows being stride apart; columns is a multiple of 8.
+//
+//go:noescape
+func gramAVX512(out []float64, a []float64, b []float64, stride int, columns int)
+
 // raiseAVX2 sets dst to the larger of dst and |a·x|; len(x) is a multiple of 4.
 //
 //go:noescape

@@ -30,7 +30,8 @@ func main() {
 	addMulTDense()
 	dot2()
 	axpy2()
-	gram()
+	gram(false)
+	gram(true)
 	raise()
 
 	exponential(double, -746, 710, 10)

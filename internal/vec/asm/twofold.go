@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -94,43 +96,59 @@ func axpy2() {
 
 // gram multiplies three rows with four: twelve sums hide the latency of a multiply-add, and seven loads serve twelve of
 // them.
-func gram() {
-	kernel("gramAVX2", "func(out, a, b []float64, stride, columns int)", "gramAVX2 sets out[4i+j] to the product of row i "+
-		"of three in a with row j of four in b, rows being stride apart; columns is a multiple of 4.")
+func gram(wide bool) {
+	name, lanes, vector := "gramAVX2", uint64(4), YMM
+	if wide {
+		name, lanes, vector = "gramAVX512", 8, ZMM
+	}
+	kernel(name, "func(out, a, b []float64, stride, columns int)", fmt.Sprintf("%s sets out[4i+j] to the product of row i "+
+		"of three in a with row j of four in b, rows being stride apart; columns is a multiple of %d.", name, lanes))
 	first := Load(Param("a").Base(), GP64())
 	stride := Load(Param("stride"), GP64())
 	SHLQ(Imm(3), stride)
 	b := denseRows{Load(Param("b").Base(), GP64()), stride, GP64()}
 	b.start()
 	n := Load(Param("columns"), GP64())
-	acc := accumulators(12)
+	acc := make([]reg.VecVirtual, 12)
+	for i := range acc {
+		acc[i] = vector()
+		VXORPD(acc[i].AsY(), acc[i].AsY(), acc[i].AsY()) // clears the upper half, too
+	}
 	Label("loop")
-	SUBQ(Imm(4), n)
+	SUBQ(Imm(lanes), n)
 	JL(LabelRef("done"))
 	var rows [3]reg.VecVirtual
 	for i := range rows {
-		rows[i] = YMM()
+		rows[i] = vector()
 		at := Mem{Base: first}
 		if i > 0 {
 			at = Mem{Base: first, Index: stride, Scale: uint8(i)}
 		}
 		VMOVUPD(at, rows[i])
 	}
-	other := YMM()
+	other := vector()
 	for j := range 4 {
 		VMOVUPD(b.row(j), other)
 		for i := range rows {
 			VFMADD231PD(other, rows[i], acc[4*i+j])
 		}
 	}
-	ADDQ(Imm(32), first)
-	b.advance(4)
+	ADDQ(Imm(8*lanes), first)
+	b.advance(lanes)
 	JMP(LabelRef("loop"))
 	Label("done")
 	out := Load(Param("out").Base(), GP64())
+	low, high := YMM(), YMM()
 	for i := range 3 {
-		s := acc[4*i : 4*i+4]
-		low, high := rows[0], rows[1]
+		var s [4]reg.Register
+		for j := range s {
+			v := acc[4*i+j]
+			if wide {
+				VEXTRACTF64X4(Imm(1), v, high)
+				VADDPD(high, v.AsY(), v.AsY())
+			}
+			s[j] = v.AsY()
+		}
 		VHADDPD(s[1], s[0], s[0])
 		VHADDPD(s[3], s[2], s[2])
 		VPERM2F128(Imm(0x21), s[2], s[0], high)
