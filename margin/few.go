@@ -33,7 +33,7 @@ func (s *solver) newFew() *few {
 	f := &few{n: s.n, b: s.b}
 	f.k, f.factor = make([]float64, s.n*s.n), make([]float64, s.n*s.n)
 	if s.dense != nil {
-		addGram(f.k, s.n, s.dense, s.d, 0, s.d, nil, s.chunkOf(s.n))
+		addGram(f.k, s.n, s.dense, s.d, 0, s.d, nil, s.chunkOf(s.n), true)
 	} else {
 		one := make([]float64, s.d)
 		for j := range one {

@@ -202,7 +202,7 @@ func (k *normal) factorTall() {
 // gram sets the lower triangle of m to B·diag(s²)·Bᵀ for the dense B with the given number of columns.
 func (k *normal) gram(bm []float64, cols int, s []float64) {
 	clear(k.m)
-	addGram(k.m, k.size, bm, cols, 0, cols, s, k.chunk)
+	addGram(k.m, k.size, bm, cols, 0, cols, s, k.chunk, k.products != nil)
 }
 
 // gramStride is how far the rows of a chunk are apart: not a power of two, which would put them all in one place of the
@@ -223,8 +223,8 @@ func newChunk(n int) []float64 {
 }
 
 // addGram adds the lower triangle of B·diag(s²)·Bᵀ to the n × n matrix m, for the columns of B from … to, of so many; a
-// nil s is 1. chunk is scratch space from newChunk.
-func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []float64) {
+// nil s is 1. chunk is scratch space from newChunk; wide is that of vec.Gram.
+func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []float64, wide bool) {
 	several := n*n*min(to-from, chunkCols) > 1<<17
 	for lo := from; lo < to; lo += chunkCols {
 		hi := min(lo+chunkCols, to)
@@ -246,7 +246,7 @@ func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []fl
 			first := t * vec.GramRows
 			last := min(first+vec.GramRows, n)
 			for l := 0; l < last; l += vec.GramColumns {
-				vec.Gram(&out, chunk[first*gramStride:], chunk[l*gramStride:], gramStride, c)
+				vec.Gram(&out, chunk[first*gramStride:], chunk[l*gramStride:], gramStride, c, wide)
 				for i := first; i < last; i++ {
 					end := min(l+vec.GramColumns, i+1)
 					if l >= end {

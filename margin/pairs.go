@@ -145,7 +145,7 @@ func (k *normal) gramPairs() {
 			if need := newChunk(n); len(b.chunk) < len(need) {
 				b.chunk = need
 			}
-			addGram(g, n, block, b.d, 0, b.d, k.root[c*b.d:(c+1)*b.d], b.chunk)
+			addGram(g, n, block, b.d, 0, b.d, k.root[c*b.d:(c+1)*b.d], b.chunk, false)
 		} else {
 			setSparseGram(g, n, row, k.diag[c*b.d:(c+1)*b.d])
 		}
@@ -204,11 +204,11 @@ func (k *normal) outerPairs() {
 			clear(b.gram)
 			sign := 1.0
 			if c == other {
-				addGram(b.gram, b.d, b.at, b.n, 0, b.n, b.sqrt, b.chunk)
+				addGram(b.gram, b.d, b.at, b.n, 0, b.n, b.sqrt, b.chunk, false)
 			} else {
 				sign = -1
-				addGram(b.gram, b.d, b.at, b.n, b.from[c], b.from[c+1], b.sqrt, b.chunk)
-				addGram(b.gram, b.d, b.at, b.n, b.from[other], b.from[other+1], b.sqrt, b.chunk)
+				addGram(b.gram, b.d, b.at, b.n, b.from[c], b.from[c+1], b.sqrt, b.chunk, false)
+				addGram(b.gram, b.d, b.at, b.n, b.from[other], b.from[other+1], b.sqrt, b.chunk, false)
 			}
 			for j := range b.d { // the blocks are symmetric
 				row := k.m[(c*b.d+j)*k.size+other*b.d:]

@@ -56,6 +56,7 @@ func (s *solver) separate() *NotSeparableError {
 		}
 	}
 	if s.pairwise == nil || s.best.upper < cancelled || !decided() {
+		s.products = nil // a hard problem needs the last digits
 		s.dual(decided)
 		cancel()
 	}

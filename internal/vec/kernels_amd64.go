@@ -227,9 +227,9 @@ func axpy2(hi, lo, size []float64, a float64, x []float64) int {
 	return n
 }
 
-func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {
+func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int, wide bool) {
 	switch {
-	case accelerated && hasAVX512 && columns%8 == 0:
+	case wide && accelerated && hasAVX512:
 		gramAVX512(out[:], a, b, stride, columns)
 	case accelerated:
 		gramAVX2(out[:], a, b, stride, columns)

@@ -45,7 +45,7 @@ func dot2(out, x, y []float64) int { return 0 }
 
 func axpy2(hi, lo, size []float64, a float64, x []float64) int { return 0 }
 
-func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {
+func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int, wide bool) {
 	gramGo(out, a, b, stride, columns)
 }
 

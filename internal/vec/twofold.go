@@ -57,13 +57,14 @@ const (
 )
 
 // Gram sets out[4i+j] to the product of row i of three with row j of four. The rows start stride apart in a and b, and
-// count up to the given number of columns, a multiple of 4.
-func Gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {
+// count up to the given number of columns, a multiple of 8. If wide, it may take eight columns at a time, which makes
+// the sums in another order.
+func Gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int, wide bool) {
 	_, _ = a[:2*stride+columns], b[:3*stride+columns]
-	if columns%4 != 0 {
-		panic("vec: Gram of columns that are not a multiple of 4")
+	if columns%8 != 0 {
+		panic("vec: Gram of columns that are not a multiple of 8")
 	}
-	gram(out, a, b, stride, columns)
+	gram(out, a, b, stride, columns, wide)
 }
 
 func gramGo(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int) {

@@ -59,8 +59,8 @@ func TestSumsInTwiceThePrecision(t *testing.T) {
 // Whole numbers: the sums are exact in any order.
 func TestGramOfRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	for columns := 0; columns <= 24; columns += 4 {
-		const stride = 29
+	for columns := 0; columns <= 32; columns += 8 {
+		const stride = 37
 		a, b := make([]float64, 2*stride+columns), make([]float64, 3*stride+columns)
 		for _, v := range [][]float64{a, b} {
 			for i := range v {
@@ -70,8 +70,10 @@ func TestGramOfRows(t *testing.T) {
 		var want, got [GramRows * GramColumns]float64
 		gramGo(&want, a, b, stride, columns)
 		both(func() {
-			if Gram(&got, a, b, stride, columns); got != want {
-				t.Errorf("%d columns: %v, want %v", columns, got, want)
+			for _, wide := range []bool{false, true} {
+				if Gram(&got, a, b, stride, columns, wide); got != want {
+					t.Errorf("%d columns, wide %v: %v, want %v", columns, wide, got, want)
+				}
 			}
 		})
 	}
