@@ -277,7 +277,9 @@ func (k *polisher) step(v *twofold.Vector) {
 func (k *polisher) keep(upper, gap float64) {
 	lo := k.lo
 	k.lo = make([]float64, len(k.part))
-	if u := k.bound(k.sums()); u <= upper || (linear.Certificate{Lower: k.best.lower, Upper: u}).Gap() <= gap {
+	if slices.Equal(lo, k.lo) {
+		lo = nil
+	} else if u := k.bound(k.sums()); u <= upper || (linear.Certificate{Lower: k.best.lower, Upper: u}).Gap() <= gap {
 		upper, lo = u, nil
 	}
 	k.best.upper = upper
