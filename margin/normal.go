@@ -235,7 +235,7 @@ func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []fl
 			if s == nil {
 				copy(part, row)
 			} else {
-				mulTo(part, row, s[lo:hi])
+				vec.Mul(part, row, s[lo:hi])
 			}
 			clear(part[hi-lo:])
 		}
@@ -259,14 +259,6 @@ func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []fl
 				}
 			}
 		})
-	}
-}
-
-// mulTo sets dst = x∘y, of the length of x.
-func mulTo(dst, x, y []float64) {
-	dst, y = dst[:len(x)], y[:len(x)]
-	for j, v := range x {
-		dst[j] = v * y[j]
 	}
 }
 

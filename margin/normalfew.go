@@ -8,19 +8,8 @@ func (k *normal) factorFew(rest float64) {
 		copy(k.xh, k.h)
 		choleskySolve(k.m, k.size, k.xh)
 		k.down = k.kappa / (1 + k.kappa*vec.Dot(k.h, k.xh))
-		if k.kappa < 0 {
-			k.mulT(k.zh, k.xh)
-			for j, d := range k.diag {
-				if off := k.g[j] - d*k.zh[j]; d > 0 {
-					rest += off * off / d
-				}
-			}
-			for i, t := range k.theta {
-				rest += t * k.xh[i] * k.xh[i]
-			}
-			bx := vec.Dot(k.b, k.xh)
-			rest += k.rho * bx * bx
-			k.down = -1 / rest
+		if k.kappa < 0 { // see factor: what is left of 1/|κ| is at least rest, its share 1/(q−1)
+			k.down = -1 / max(-1/k.kappa-vec.Dot(k.h, k.xh), rest)
 		}
 	}
 	if !k.free {
@@ -40,7 +29,7 @@ func (k *normal) lineFew(x, r []float64, gf float64) {
 
 // setFew sets ADf, which solveFew needs.
 func (k *normal) setFew(f []float64) {
-	mulTo(k.small, f, k.diag)
+	vec.Mul(k.small, f, k.diag)
 	k.mul(k.adf, k.small)
 }
 
@@ -98,6 +87,6 @@ func (k *normal) stepFew(z, x, f []float64) {
 		c += vec.Dot(k.g, f)
 		vec.Axpy(1, f, k.fd)
 	}
-	mulTo(z, k.diag, k.fd)
+	vec.Mul(z, k.diag, k.fd)
 	vec.Axpy(c*k.kappa, k.g, z)
 }

@@ -250,3 +250,13 @@ func raise(dst []float64, a float64, x []float64) int {
 	raiseAVX2(dst, x[:n], a)
 	return n
 }
+
+// mul is Mul of the first elements; it returns how many it took.
+func mul(dst, x, y []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	mulAVX2(dst, x[:n], y)
+	return n
+}

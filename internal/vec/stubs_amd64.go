@@ -124,6 +124,11 @@ func gramAVX512(out []float64, a []float64, b []float64, stride int, columns int
 //go:noescape
 func raiseAVX2(dst []float64, x []float64, a float64)
 
+// mulAVX2 sets dst = x∘y; len(x) is a multiple of 4.
+//
+//go:noescape
+func mulAVX2(dst []float64, x []float64, y []float64)
+
 // expAVX2 sets dst = eˣ.
 //
 //go:noescape

@@ -50,6 +50,14 @@ func Raise(dst []float64, a float64, x []float64) {
 	}
 }
 
+// Mul sets dst = x∘y, element by element, of the length of x.
+func Mul(dst, x, y []float64) {
+	dst, y = dst[:len(x)], y[:len(x)]
+	for i := mul(dst, x, y); i < len(x); i++ {
+		dst[i] = x[i] * y[i]
+	}
+}
+
 // GramRows and GramColumns are the rows that Gram multiplies at a time.
 const (
 	GramRows    = 3

@@ -79,6 +79,25 @@ func TestGramOfRows(t *testing.T) {
 	}
 }
 
+func TestMul(t *testing.T) {
+	for n := range 40 {
+		x, y := make([]float64, n), make([]float64, n)
+		for i := range x {
+			x[i], y[i] = float64(i)+0.5, 3-float64(i)
+		}
+		both(func() {
+			got := newGuarded[float64](n, n%5)
+			Mul(got.slice, x, y)
+			for i, v := range got.slice {
+				if v != x[i]*y[i] {
+					t.Fatalf("accelerated %v: element %d of %d is %v", accelerated, i, n, v)
+				}
+			}
+			got.intact(t, "a product")
+		})
+	}
+}
+
 func TestRaise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for n := range 40 {

@@ -1703,6 +1703,29 @@ done:
 	VZEROUPPER
 	RET
 
+// func mulAVX2(dst []float64, x []float64, y []float64)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ x_len+32(FP), DX
+	MOVQ y_base+48(FP), BX
+
+loop:
+	SUBQ    $0x04, DX
+	JL      done
+	VMOVUPD (CX), Y0
+	VMULPD  (BX), Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, BX
+	ADDQ    $0x20, AX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func expAVX2(dst []float64, x []float64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48

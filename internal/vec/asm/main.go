@@ -33,6 +33,7 @@ func main() {
 	gram(false)
 	gram(true)
 	raise()
+	multiply()
 
 	exponential(double, -746, 710, 10)
 	exponential(single, -104, 89, 5)

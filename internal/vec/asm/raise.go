@@ -28,3 +28,25 @@ func raise() {
 	VZEROUPPER()
 	RET()
 }
+
+func multiply() {
+	kernel("mulAVX2", "func(dst, x, y []float64)", "mulAVX2 sets dst = x∘y; len(x) is a multiple of 4.")
+	dst := Load(Param("dst").Base(), GP64())
+	x := Load(Param("x").Base(), GP64())
+	n := Load(Param("x").Len(), GP64())
+	y := Load(Param("y").Base(), GP64())
+	Label("loop")
+	SUBQ(Imm(4), n)
+	JL(LabelRef("done"))
+	v := YMM()
+	VMOVUPD(Mem{Base: x}, v)
+	VMULPD(Mem{Base: y}, v, v)
+	VMOVUPD(v, Mem{Base: dst})
+	ADDQ(Imm(32), x)
+	ADDQ(Imm(32), y)
+	ADDQ(Imm(32), dst)
+	JMP(LabelRef("loop"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
