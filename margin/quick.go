@@ -52,8 +52,8 @@ func (r *rows) combined(part []int, hi, lo []float64) *twofold.Vector {
 	return v
 }
 
-// certify is linear.Certify of the original problem, with dual weights of its rows.
-func (r *rows) certify(p float64, w []float64, a ...[]float64) linear.Certificate {
+// certify is linear.Certify of the original problem, with dual weights of its rows, for w whose least margin is known.
+func (r *rows) certify(p float64, w []float64, least float64, a ...[]float64) linear.Certificate {
 	var part []int
 	weights := make([][]float64, 2)
 	var mass twofold.Sum
@@ -78,7 +78,7 @@ func (r *rows) certify(p float64, w []float64, a ...[]float64) linear.Certificat
 		v[j] = math.Abs(s.Value()) + s.Error()
 	}
 	return linear.Certificate{
-		Lower: r.leastMargin(w) / mirror.Norm(w, p),
+		Lower: least / mirror.Norm(w, p),
 		Upper: mirror.Norm(v, mirror.Conjugate(p)) / mass.Value(),
 	}
 }

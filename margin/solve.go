@@ -317,9 +317,9 @@ func (s *solver) solution(method string) (*Solution, error) {
 	s.pruneWeights(gap)
 	out.Dual, out.Fine = s.rows.dual(s.best.a, s.best.fine)
 	if s.quick() {
-		toMarginOne(s.rows.leastMargin, s.best.w)
+		least := toMarginOne(s.rows.leastMargin, s.best.w)
 		out.W = s.rows.primal(s.best.w)
-		out.Certificate = s.rows.certify(s.p, s.best.w, parts(out.Dual, out.Fine)...)
+		out.Certificate = s.rows.certify(s.p, s.best.w, least, parts(out.Dual, out.Fine)...)
 	} else {
 		out.W = s.rows.primal(s.best.w)
 		toMarginOne(s.prob.LeastMargin, out.W)
@@ -366,14 +366,16 @@ func (s *solver) short(gap float64) *GapError {
 }
 
 // toMarginOne scales w to the margin 1, as far as rounding allows. A w without a positive margin stays as it is.
-func toMarginOne(least func(w []float64) float64, w []float64) {
+// It returns the margin.
+func toMarginOne(least func(w []float64) float64, w []float64) (m float64) {
 	for range 4 {
-		m := least(w)
+		m = least(w)
 		if !(m > 0) || math.Abs(m-1) < 4e-16 || math.IsInf(m, 1) {
-			return
+			return m
 		}
 		for j := range w {
 			w[j] /= m
 		}
 	}
+	return least(w)
 }

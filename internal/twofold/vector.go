@@ -9,7 +9,7 @@ import (
 // Dot returns Σ xᵢyᵢ.
 func Dot(x, y []float64) Sum {
 	hi, lo, size := vec.Dot2(x, y)
-	return Sum{Hi: hi, Lo: lo, terms: len(x) + 4, size: size}
+	return Sum{Hi: hi, Lo: lo, terms: len(x) + 8, size: size}
 }
 
 // Sub takes another sum off.

@@ -207,12 +207,12 @@ func zeroTo(y float64) float64 {
 	return 0
 }
 
-// dot2 is Dot2 of the first elements, as four parts each of hi, lo and size; it returns how many it took.
+// dot2 is Dot2 of the first elements, as four parts each of hi, lo and size, twice; it returns how many it took.
 func dot2(out, x, y []float64) int {
 	if !accelerated {
 		return 0
 	}
-	n := len(x) &^ 3
+	n := len(x) &^ 7
 	dot2AVX2(out, x[:n], y)
 	return n
 }

@@ -99,7 +99,7 @@ func mulDenseAVX2(dst []float64, a []float64, x []float64)
 //go:noescape
 func addMulTDenseAVX2(y []float64, a []float64, c []float64)
 
-// dot2AVX2 sets out to four parts each of hi and lo, whose sum is Σ xᵢyᵢ in twice the precision, and of Σ |xᵢyᵢ|; len(x) is a multiple of 4.
+// dot2AVX2 sets out to four parts each of hi and lo, whose sum is Σ xᵢyᵢ in twice the precision, and of Σ |xᵢyᵢ|, twice; len(x) is a multiple of 8.
 //
 //go:noescape
 func dot2AVX2(out []float64, x []float64, y []float64)

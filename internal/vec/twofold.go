@@ -5,13 +5,14 @@ import "math"
 // Dot2 returns Σ xᵢyᵢ as hi + lo, in twice the precision of float64, and size = Σ |xᵢyᵢ| (Ogita, Rump & Oishi 2005).
 func Dot2(x, y []float64) (hi, lo, size float64) {
 	y = y[:len(x)]
-	var out [12]float64
+	var out [24]float64
 	n := dot2(out[:], x, y)
-	hi, lo, size = out[0], out[4], out[8]
-	for k := 1; k < 4; k++ {
-		hi, lo = addTwo(hi, lo, out[k])
-		lo += out[4+k]
-		size += out[8+k]
+	for _, half := range [][]float64{out[:12], out[12:]} {
+		for k := range 4 {
+			hi, lo = addTwo(hi, lo, half[k])
+			lo += half[4+k]
+			size += half[8+k]
+		}
 	}
 	for i := n; i < len(x); i++ {
 		p := x[i] * y[i]

@@ -1428,30 +1428,49 @@ TEXT ·dot2AVX2(SB), NOSPLIT, $0-72
 	VXORPD   Y0, Y0, Y0
 	VXORPD   Y1, Y1, Y1
 	VXORPD   Y2, Y2, Y2
-	VPCMPEQD Y3, Y3, Y3
-	VPSRLQ   $0x01, Y3, Y3
+	VXORPD   Y3, Y3, Y3
+	VXORPD   Y4, Y4, Y4
+	VXORPD   Y5, Y5, Y5
+	VPCMPEQD Y6, Y6, Y6
+	VPSRLQ   $0x01, Y6, Y6
 
 loop:
-	SUBQ        $0x04, CX
+	SUBQ        $0x08, CX
 	JL          done
-	VMOVUPD     (AX), Y4
-	VMOVUPD     (DX), Y5
-	VMULPD      Y4, Y5, Y6
-	VMOVAPD     Y6, Y7
-	VFMSUB231PD Y4, Y5, Y7
-	VADDPD      Y6, Y0, Y4
-	VSUBPD      Y0, Y4, Y5
-	VSUBPD      Y5, Y4, Y8
-	VSUBPD      Y8, Y0, Y8
-	VSUBPD      Y5, Y6, Y5
-	VADDPD      Y5, Y8, Y8
-	VADDPD      Y7, Y8, Y8
-	VADDPD      Y8, Y1, Y1
-	VMOVAPD     Y4, Y0
-	VANDPD      Y3, Y6, Y6
-	VADDPD      Y6, Y2, Y2
-	ADDQ        $0x20, AX
-	ADDQ        $0x20, DX
+	VMOVUPD     (AX), Y7
+	VMOVUPD     (DX), Y8
+	VMULPD      Y7, Y8, Y9
+	VMOVAPD     Y9, Y10
+	VFMSUB231PD Y7, Y8, Y10
+	VADDPD      Y9, Y0, Y7
+	VSUBPD      Y0, Y7, Y8
+	VSUBPD      Y8, Y7, Y11
+	VSUBPD      Y11, Y0, Y11
+	VSUBPD      Y8, Y9, Y8
+	VADDPD      Y8, Y11, Y11
+	VADDPD      Y10, Y11, Y11
+	VADDPD      Y11, Y1, Y1
+	VMOVAPD     Y7, Y0
+	VANDPD      Y6, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VMOVUPD     32(AX), Y7
+	VMOVUPD     32(DX), Y8
+	VMULPD      Y7, Y8, Y9
+	VMOVAPD     Y9, Y10
+	VFMSUB231PD Y7, Y8, Y10
+	VADDPD      Y9, Y3, Y7
+	VSUBPD      Y3, Y7, Y8
+	VSUBPD      Y8, Y7, Y11
+	VSUBPD      Y11, Y3, Y11
+	VSUBPD      Y8, Y9, Y8
+	VADDPD      Y8, Y11, Y11
+	VADDPD      Y10, Y11, Y11
+	VADDPD      Y11, Y4, Y4
+	VMOVAPD     Y7, Y3
+	VANDPD      Y6, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
 	JMP         loop
 
 done:
@@ -1459,6 +1478,9 @@ done:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VMOVUPD Y4, 128(AX)
+	VMOVUPD Y5, 160(AX)
 	VZEROUPPER
 	RET
 

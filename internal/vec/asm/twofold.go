@@ -38,21 +38,23 @@ func absoluteBits() reg.VecVirtual {
 
 func dot2() {
 	kernel("dot2AVX2", "func(out, x, y []float64)", "dot2AVX2 sets out to four parts each of hi and lo, whose sum is "+
-		"Σ xᵢyᵢ in twice the precision, and of Σ |xᵢyᵢ|; len(x) is a multiple of 4.")
+		"Σ xᵢyᵢ in twice the precision, and of Σ |xᵢyᵢ|, twice; len(x) is a multiple of 8.")
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())
 	y := Load(Param("y").Base(), GP64())
-	acc := accumulators(3)
+	acc := accumulators(6)
 	absolute := absoluteBits()
 	Label("loop")
-	SUBQ(Imm(4), n)
+	SUBQ(Imm(8), n)
 	JL(LabelRef("done"))
-	a, b := YMM(), YMM()
-	VMOVUPD(Mem{Base: x}, a)
-	VMOVUPD(Mem{Base: y}, b)
-	addProduct(a, b, acc[0], acc[1], acc[2], absolute)
-	ADDQ(Imm(32), x)
-	ADDQ(Imm(32), y)
+	for k := range 2 {
+		a, b := YMM(), YMM()
+		VMOVUPD(Mem{Base: x, Disp: 32 * k}, a)
+		VMOVUPD(Mem{Base: y, Disp: 32 * k}, b)
+		addProduct(a, b, acc[3*k], acc[3*k+1], acc[3*k+2], absolute)
+	}
+	ADDQ(Imm(64), x)
+	ADDQ(Imm(64), y)
 	JMP(LabelRef("loop"))
 	Label("done")
 	out := Load(Param("out").Base(), GP64())
