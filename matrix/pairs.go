@@ -15,6 +15,7 @@ type Pairs struct {
 	classes int
 	example []int32 // of each row
 	against []int32 // the other class of each row
+	whole   bool    // all pairs are there, those of an example in a row
 }
 
 var _ Matrix = (*Pairs)(nil)
@@ -25,7 +26,7 @@ func NewPairs(x Matrix, class []int, classes int) *Pairs {
 	if len(class) != n || classes < 2 {
 		panic(fmt.Sprintf("matrix: %d labels of %d classes for %d rows", len(class), classes, n))
 	}
-	m := &Pairs{x: x, class: make([]int32, n), classes: classes}
+	m := &Pairs{x: x, class: make([]int32, n), classes: classes, whole: true}
 	m.example, m.against = make([]int32, 0, n*(classes-1)), make([]int32, 0, n*(classes-1))
 	for i, y := range class {
 		if y < 0 || y >= classes {
@@ -78,6 +79,10 @@ func (m *Pairs) NNZ() int {
 
 // Mul sets dst = A·w.
 func (m *Pairs) Mul(dst, w []float64) {
+	if x := m.large(); x != nil {
+		m.sweep(x, nil, dst, nil, w, nil)
+		return
+	}
 	n, _ := m.x.Dims()
 	score := make([]float64, n*m.classes)
 	for k, v := range m.Split(w) {
@@ -90,6 +95,10 @@ func (m *Pairs) Mul(dst, w []float64) {
 
 // AddMulT adds Aᵀ·c to dst.
 func (m *Pairs) AddMulT(dst, c []float64) {
+	if x := m.large(); x != nil {
+		m.sweep(x, dst, nil, c, nil, nil)
+		return
+	}
 	n, _ := m.x.Dims()
 	sum := make([]float64, n*m.classes)
 	for r, i := range m.example {
@@ -154,8 +163,74 @@ func (m *Pairs) AddMulTRows(dst []float64, rows []int, c []float64) {
 	}
 }
 
-// MulAddT is both products, one after the other.
+// large returns the examples if a product with all pairs is worth sharing between cores, else nil.
+func (m *Pairs) large() rowsOf {
+	if x, ok := m.x.(rowsOf); ok && m.whole && m.x.NNZ() >= parallelEntries {
+		return x
+	}
+	return nil
+}
+
+// sweep is MulAddT of all pairs in one pass over the examples, in which each is multiplied by the weights of all
+// classes. Without w it is AddMulT, without dst Mul.
+func (m *Pairs) sweep(x rowsOf, dst, s, c, w []float64, weigh func(lo, hi int)) {
+	t := cores()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parts = maxSums
+	if t.dst = dst; dst != nil {
+		t.makeSums()
+	}
+	_, d := x.Dims()
+	each := m.classes - 1
+	t.pool.Each(t.parts, func(_, k int) {
+		var sum []float64
+		if dst != nil {
+			sum = t.sum(k)
+		}
+		scores := make([]float64, m.classes*bothRows)
+		hi := x.cut(k+1, t.parts)
+		for lo := x.cut(k, t.parts); lo < hi; lo += bothRows {
+			to := min(lo+bothRows, hi)
+			n := to - lo
+			if w != nil {
+				for j := range m.classes {
+					x.mulRange(scores[j*n:(j+1)*n], lo, to, w[j*d:(j+1)*d])
+				}
+				for r := lo * each; r < to*each; r++ {
+					i := int(m.example[r])
+					s[r] = scores[int(m.class[i])*n+i-lo] - scores[int(m.against[r])*n+i-lo]
+				}
+			}
+			if weigh != nil {
+				weigh(lo*each, to*each)
+			}
+			if dst == nil {
+				continue
+			}
+			clear(scores)
+			for r := lo * each; r < to*each; r++ {
+				i := int(m.example[r])
+				scores[int(m.class[i])*n+i-lo] += c[r]
+				scores[int(m.against[r])*n+i-lo] -= c[r]
+			}
+			for j := range m.classes {
+				x.addMulTRange(sum[j*d:(j+1)*d], lo, to, scores[j*n:(j+1)*n])
+			}
+		}
+	})
+	if dst != nil {
+		t.addUp()
+	}
+	t.dst = nil
+}
+
+// MulAddT is both products.
 func (m *Pairs) MulAddT(dst []float64, rows []int, s, c, w []float64, weigh func(lo, hi int)) {
+	if x := m.large(); x != nil && rows == nil {
+		m.sweep(x, dst, s, c, w, weigh)
+		return
+	}
 	if rows == nil {
 		m.Mul(s, w)
 		weigh(0, len(m.example))

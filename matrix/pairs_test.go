@@ -61,6 +61,26 @@ func TestProductsWithPairsAgreeWithPlainLoops(t *testing.T) {
 	}
 }
 
+// Large ones are shared between cores, in one pass over the examples.
+func TestLargeProductsWithPairsAgreeWithPlainLoops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	const n, d, classes = 1400, 100, 3
+	a, class := make(naive, n), make([]int, n)
+	for i := range a {
+		class[i] = rng.IntN(classes)
+		for range d {
+			a[i] = append(a[i], float64(rng.IntN(4)+1))
+		}
+	}
+	for _, x := range a.both(d, rng) {
+		m := NewPairs(x, class, classes)
+		if m.large() == nil {
+			t.Fatal("not large")
+		}
+		checkProducts(t, m, explicit(a, class, classes), nil, rng)
+	}
+}
+
 func checkProducts(t *testing.T, m Matrix, plain naive, rows []int, rng *rand.Rand) {
 	t.Helper()
 	part := plain
