@@ -82,8 +82,8 @@ func (t *trainer) checkPath() error {
 				"several jointly, with the objective auto and no class weights"}
 		}
 		if v == 0 && t.joint() && (len(t.P)*len(t.Penalty) > 1 || t.Folds > 0) {
-			return &SettingError{"penalty", " 0: the largest margin of several classes has no probabilities, by which it could " +
-				"be compared with others: name one p and no other penalty, and no folds"}
+			return &SettingError{"penalty", " 0: the largest margin of several classes has no probabilities, by which it " +
+				"could be compared with others: name one p and no other penalty, and no folds"}
 		}
 	}
 	for name, given := range map[string]bool{"method": t.Method != "", "lp": len(t.Lambda) > 0, "soft": t.Soft != 0,

@@ -11,7 +11,7 @@ import (
 // freeJoint turns the solution of a joint margin with large constant columns into one with free intercepts.
 //
 // The weights decide by how much class c is ahead of k at least, before the intercepts: lead[c][k]. The best intercepts
-// b are such that lead[c][k] + b_c − b_k is as large as can be for the worst pair, which is the least mean of lead along
+// b are such that lead[c][k] + b_c − b_k is as large as can be for the worst pair. That is the least mean of lead along
 // a cycle of classes (Karp 1978). With the dual weights each class must be as often the right one as the other one.
 func freeJoint(prob linear.Problem, m *matrix.Pairs, p float64, s *Solution) *Solution {
 	x, class, classes := m.Examples()

@@ -1,6 +1,6 @@
 """Exact lp margins by bregman, cvxopt and scipy on the same files, each with its certified gap: the fastest of five runs,
-or of one that takes a second. bregman is run with its own gap, and with that of the faster of the others. Needs bregman
-on PATH.
+or, of cvxopt, of one that takes a second. bregman is run with its own gap, and with that of the faster of the others.
+Needs bregman on PATH.
 
     python3 scripts/compare_margin.py train.svm.gz ...
 """
@@ -61,7 +61,7 @@ for path in sys.argv[1:]:
         for k in range(5):
             best['bregman']=min(best.get('bregman',(9e9,)),ours(path,p))
             for nm,fn in (('cvxopt',cvx),('scipy',lbfgs)):
-                if nm=='cvxopt' and A.shape[1]>2500 and p!=2 or best.get(nm,(0,))[0]>1: continue
+                if nm=='cvxopt' and (A.shape[1]>2500 and p!=2 or best.get(nm,(0,))[0]>1): continue
                 try: best[nm]=min(best.get(nm,(9e9,)),timed(fn,A,p))
                 except Exception as e: best[nm]=(9e9,float('inf'))
             other=min((v,n) for n,v in best.items() if n in ('cvxopt','scipy'))

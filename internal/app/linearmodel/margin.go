@@ -282,7 +282,8 @@ func (m *Margins) Print(w io.Writer) {
 	if m.Results[0].Intercept {
 		title += ", free intercept"
 	}
-	t := render.Table{Title: title, Header: []string{"p", "margin", "norm", "gap", "support", "nonzero", "iterations", "seconds", "method"}}
+	t := render.Table{Title: title,
+		Header: []string{"p", "margin", "norm", "gap", "support", "nonzero", "iterations", "seconds", "method"}}
 	for _, r := range m.Results {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", r.P), render.Short(r.Margin, 12), render.Short(r.Norm, 12),
 			render.Text("%.1e", r.Gap), render.Text("%d", len(r.Support)), render.Text("%d", r.Nonzero),

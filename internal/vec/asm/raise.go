@@ -6,8 +6,8 @@ import (
 )
 
 func raise() {
-	kernel("raiseAVX2", "func(dst, x []float64, a float64)", "raiseAVX2 sets dst to the larger of dst and |a·x|; len(x) is "+
-		"a multiple of 4.")
+	kernel("raiseAVX2", "func(dst, x []float64, a float64)",
+		"raiseAVX2 sets dst to the larger of dst and |a·x|; len(x) is a multiple of 4.")
 	dst := Load(Param("dst").Base(), GP64())
 	x := Load(Param("x").Base(), GP64())
 	n := Load(Param("x").Len(), GP64())

@@ -103,8 +103,8 @@ func gram(wide bool) {
 	if wide {
 		name, lanes, vector = "gramAVX512", 8, ZMM
 	}
-	kernel(name, "func(out, a, b []float64, stride, columns int)", fmt.Sprintf("%s sets out[4i+j] to the product of row i "+
-		"of three in a with row j of four in b, rows being stride apart; columns is a multiple of %d.", name, lanes))
+	kernel(name, "func(out, a, b []float64, stride, columns int)", fmt.Sprintf("%s sets out[4i+j] to the product of row "+
+		"i of three in a with row j of four in b, rows being stride apart; columns is a multiple of %d.", name, lanes))
 	first := Load(Param("a").Base(), GP64())
 	stride := Load(Param("stride"), GP64())
 	SHLQ(Imm(3), stride)
