@@ -27,7 +27,7 @@ type few struct {
 
 // newFew makes the products of the rows of s; nil if there are too many, or if their columns are too uneven for them.
 func (s *solver) newFew() *few {
-	if s.n > smallRows || s.n > s.d || s.even != nil || s.pairs != nil {
+	if s.n > smallRows || s.n > s.d || s.n*s.d < fewEntries || s.even != nil || s.pairs != nil {
 		return nil
 	}
 	f := &few{n: s.n, b: s.b}

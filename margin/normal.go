@@ -80,8 +80,12 @@ func (k *normal) form(tall bool) {
 // Then what the solution of the equations lacks is found from the latter. That is less accurate if the columns are of
 // very different scales.
 func (k *normal) isFew() bool {
-	return k.dense != nil && k.pairs == nil && k.even == nil && k.unit == nil && k.n <= smallRows && k.d >= 4*k.n
+	return k.dense != nil && k.pairs == nil && k.even == nil && k.unit == nil && k.n <= smallRows && k.d >= 4*k.n &&
+		k.n*k.d >= fewEntries
 }
+
+// fewEntries is from how many entries on the products are worth it: smaller problems take less than a millisecond.
+const fewEntries = 1 << 16
 
 // transposed returns the transpose of a row-major n × d block.
 func transposed(a []float64, n, d int) []float64 {

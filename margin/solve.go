@@ -103,7 +103,7 @@ func (s *solver) run() (string, *NotSeparableError) {
 		if f := s.newFew(); f != nil {
 			f.run(s, s.gap/2)
 			if f.take(s); s.best.upper > cancelled && s.reached() {
-				return "interior point on the products of examples", nil
+				return "interior point on the dual", nil
 			}
 			s.setP(2)
 			s.uniform()
