@@ -46,8 +46,8 @@ var house = [][]string{
 	{"engine/cpu", "engine/pjrt"},
 	{"engine/customop", "engine/internal/fakepjrt"},
 	{"mirror", "matrix", "measure"},
-	{"internal/product"},
-	{"internal/vec", "internal/pool", "internal/exact", "internal/twofold", "internal/npy", "internal/safetensors",
+	{"internal/product", "internal/twofold"},
+	{"internal/vec", "internal/pool", "internal/exact", "internal/npy", "internal/safetensors",
 		"internal/tfevents", "internal/parquet", "internal/filelock"},
 }
 

@@ -14,6 +14,26 @@ import (
 type problem struct {
 	x       matrix.Matrix
 	targets [][]float64
+	class   []int // of each example, of a joint margin; else nil
+	classes int
+}
+
+// problem is that of all examples.
+func (t *trainer) problem(x matrix.Matrix) problem {
+	data := problem{x: x, targets: t.targets}
+	if t.jointMargin() {
+		data.class, data.classes = t.index, len(t.classes)
+	}
+	return data
+}
+
+// of is the problem of the k-th weight vector.
+func (p problem) of(k int) linear.Problem {
+	if p.class != nil {
+		joint, _ := linear.Joint(p.x, p.class, p.classes)
+		return joint
+	}
+	return linear.Problem{X: p.x, Y: p.targets[k]}
 }
 
 // outcome is what an attempt came to. Its Soft may have grown.
@@ -53,7 +73,7 @@ func (t *trainer) all(ctx context.Context, data problem, a Attempt, h hooks) (ou
 		out.fits, out.Soft, out.none, out.refuted = c.Finished, c.Attempt.Soft, c.None, c.Refuted
 	}
 	for k := len(out.fits); k < len(data.targets); k++ {
-		prob := linear.Problem{X: data.x, Y: data.targets[k]}
+		prob := data.of(k)
 		set := t.settings(prob, out.Attempt)
 		r, err := t.one(ctx, prob, k, len(data.targets), set, out, h)
 		h.resume = nil

@@ -43,15 +43,31 @@ func (c *Checkpoint) Check(set *dataset.Set, s Settings) error {
 		return fmt.Errorf("is of p = %v", c.Attempt.P)
 	}
 	_, d := set.X.Dims()
+	s.Resume = c
+	t := newTrainer(set, s)
+	if t.jointMargin() {
+		d *= len(t.classes)
+	}
 	for _, r := range c.Finished {
 		if len(r.W) != d {
 			return fmt.Errorf("has %d weights for %d features", len(r.W), d)
 		}
 	}
-	if n := len(newTrainer(set, s).targets); len(c.Finished) > n {
+	if n := len(t.targets); len(c.Finished) > n {
 		return fmt.Errorf("has %d weight vectors, the data asks for %d", len(c.Finished), n)
 	}
 	return nil
+}
+
+// ofRest reports whether the weights are those of one class alone, as those of a margin of several classes were before
+// there was a joint one.
+func (c *Checkpoint) ofRest(set *dataset.Set) bool {
+	_, d := set.X.Dims()
+	w, ok := []float64(nil), false
+	if c.State != nil {
+		w, ok = c.State.Vectors["weights"]
+	}
+	return ok && len(w) == d || len(c.Finished) > 0 && len(c.Finished[0].W) == d
 }
 
 // The tensors of the state have these prefixes before the names of their entries. A scalar is a tensor of shape [].

@@ -216,10 +216,15 @@ func (t *trainer) split(fold []int, k int) (*split, error) {
 			train = append(train, i)
 		}
 	}
-	s := &split{train: problem{x: matrix.Select(t.set.X, train)}, held: matrix.Select(t.set.X, held),
+	s := &split{train: t.problem(matrix.Select(t.set.X, train)), held: matrix.Select(t.set.X, held),
 		labels: pick(t.set.Y, held)}
-	for _, y := range t.targets {
-		s.train.targets = append(s.train.targets, pick(y, train))
+	if t.jointMargin() {
+		s.train.class = pick(t.index, train)
+	} else {
+		s.train.targets = nil
+		for _, y := range t.targets {
+			s.train.targets = append(s.train.targets, pick(y, train))
+		}
 	}
 	if t.Scale != "" { // learned without what is held out
 		scale, err := NewScaler(t.Scale, s.train.x, t.Bias)
@@ -236,8 +241,8 @@ func (t *trainer) split(fold []int, k int) (*split, error) {
 	return s, nil
 }
 
-func pick(x []float64, rows []int) []float64 {
-	out := make([]float64, len(rows))
+func pick[T any](x []T, rows []int) []T {
+	out := make([]T, len(rows))
 	for k, i := range rows {
 		out[k] = x[i]
 	}
@@ -255,7 +260,7 @@ func (t *trainer) score(ctx context.Context, part *split, c Cell, progress func(
 	s := CellScore{Cell: c, Soft: out.Soft}
 	margin := math.Inf(1)
 	for _, r := range out.fits {
-		m.Weights = append(m.Weights, r.W)
+		m.Weights = append(m.Weights, t.vectors(r.W)...)
 		s.Steps = max(s.Steps, r.Steps)
 		margin = min(margin, r.Lower)
 	}

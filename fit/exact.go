@@ -9,6 +9,7 @@ import (
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -29,7 +30,13 @@ func exactFits(prob linear.Problem) bool {
 func exactIsFaster(prob linear.Problem) bool {
 	n, d := prob.Dims()
 	k := float64(min(n, d))
-	return exactFits(prob) && k*k*float64(max(n, d)) <= 1e9
+	work := k * k * float64(max(n, d))
+	if m, ok := prob.X.(*matrix.Pairs); ok { // made class by class, from the products of examples
+		x, _, classes := m.Examples()
+		n, d := x.Dims()
+		work = max(2*float64(classes)*float64(n)*float64(d)*float64(min(n, d)), k*k*k)
+	}
+	return exactFits(prob) && work <= 1e9
 }
 
 // scalerRounding is the margin, as a share of the longest example, that centring features in float64 may make up.
@@ -58,8 +65,13 @@ func (t *trainer) solveExactly(ctx context.Context, prob linear.Problem, k int, 
 			what = fmt.Sprintf("no weights separate class %s from the rest", t.className(*c))
 		}
 		out.none = fmt.Sprintf("%s: the examples %s cancel exactly", what, some(not.Rows))
+		if t.jointMargin() {
+			what = "no weights put the right class first on all examples"
+			out.none = fmt.Sprintf("%s: comparisons with other classes cancel exactly on the examples %s", what,
+				some(not.Examples()))
+		}
 		if len(not.Rows) == 1 {
-			out.none = fmt.Sprintf("%s: all values of example %d are 0", what, not.Rows[0]+1)
+			out.none = fmt.Sprintf("%s: all values of example %d are 0", what, not.Examples()[0]+1)
 		}
 	case errors.As(err, &short) && short.Scale != nil && short.Cause == nil:
 		return out, false, &UnevenError{Set: t.set, Scale: short.Scale,

@@ -27,9 +27,11 @@ import (
 type Settings struct {
 	Objective Objective // "": Margin
 
+	// several classes are fitted one against the rest, not as one problem: the softmax, or the joint margin
+	Rest bool
+
 	// Of Auto and Loss alone.
 	Penalty     []float64 // its strength, as linear.PenaltyPath counts it; 0: the largest margin; nil: the best of a path
-	Rest        bool      // several classes are fitted one against the rest, not as one problem
 	NoIntercept bool
 	Balanced    bool // classes weigh the same, whatever their numbers of examples
 
@@ -75,9 +77,10 @@ type Attempt struct{ P, Lambda, Soft float64 }
 type Result struct {
 	Model     Model
 	Attempt   Attempt          // that made the model
-	Fits      []*linear.Result // one per weight vector
+	Fits      []*linear.Result // one per weight vector; of a joint margin one for all
+	Joint     bool             // of several classes: one problem, of the right class against every other
 	Exact     string           // the exact solver that finished them; "": none did
-	Separable *bool            // proved either way, of each class against the rest; nil: not known
+	Separable *bool            // proved either way, of each class against the rest, or jointly; nil: not known
 	None      string           // why the margin is soft, or none was found; "": it is not, or was
 	CV        []Score
 
@@ -98,6 +101,9 @@ type Result struct {
 
 // Whole reports whether every weight vector was fitted: an interrupt leaves some out.
 func (r *Result) Whole() bool {
+	if r.Joint {
+		return len(r.Fits) == 1
+	}
 	return len(r.Fits) > 0 && len(r.Fits) == vectors(r.Model.Classes)
 }
 
@@ -153,8 +159,8 @@ type trainer struct {
 	set     *dataset.Set
 	guessed bool        // that it is a regression
 	classes []float64   // none of a regression
-	index   []int       // the class of each example, on a path
-	targets [][]float64 // labels ±1 or targets, of each weight vector
+	index   []int       // the class of each example, on a path and of a joint margin
+	targets [][]float64 // labels ±1 or targets, of each weight vector; of a joint margin nil, once
 }
 
 func newTrainer(set *dataset.Set, s Settings) *trainer {
@@ -169,13 +175,25 @@ func newTrainer(set *dataset.Set, s Settings) *trainer {
 	}
 	t.classes = set.Classes()
 	t.targets = targets(set.Y, t.classes)
-	if t.onPath() {
+	if c := s.Resume; c != nil && c.ofRest(set) {
+		t.Rest = true
+	}
+	if t.jointMargin() {
+		t.targets = [][]float64{nil}
+	}
+	if t.onPath() || t.jointMargin() {
 		t.index = make([]int, len(set.Y))
 		for i, y := range set.Y {
 			t.index[i], _ = slices.BinarySearch(t.classes, y)
 		}
 	}
 	return t
+}
+
+// jointMargin reports whether the margin is that of the right class over every other: of several classes, by the
+// accelerated method.
+func (t *trainer) jointMargin() bool {
+	return !t.onPath() && len(t.classes) > 2 && !t.Rest && t.ChosenMethod() == linear.MethodAccelerated
 }
 
 func (t *trainer) check() error {
@@ -321,7 +339,8 @@ func (t *trainer) train(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := t.all(ctx, problem{x, t.targets}, r.Attempt, t.modelHooks(r.Attempt))
+	r.Joint = t.jointMargin()
+	out, err := t.all(ctx, t.problem(x), r.Attempt, t.modelHooks(r.Attempt))
 	t.take(r, out)
 	if err == nil {
 		t.remarks(x, r)
@@ -369,7 +388,7 @@ func (t *trainer) take(r *Result, out outcome) {
 	of := float64(len(t.targets))
 	positive := true
 	for _, f := range out.fits {
-		r.Model.Weights = append(r.Model.Weights, f.W)
+		r.Model.Weights = append(r.Model.Weights, t.vectors(f.W)...)
 		r.Model.Steps = max(r.Model.Steps, f.Steps)
 		r.Loss += f.Loss / of
 		r.Objective += f.Objective / of
@@ -439,8 +458,21 @@ func against(labels []float64, c float64) []float64 {
 
 // class returns the class of the k-th weight vector if there are several.
 func (t *trainer) class(k int) *float64 {
-	if len(t.classes) <= 2 {
+	if len(t.classes) <= 2 || t.jointMargin() {
 		return nil
 	}
 	return &t.classes[k]
+}
+
+// vectors are the weight vectors of a fit: one, or of a joint margin those of the classes.
+func (t *trainer) vectors(w []float64) [][]float64 {
+	if !t.jointMargin() {
+		return [][]float64{w}
+	}
+	d := len(w) / len(t.classes)
+	var out [][]float64
+	for k := range t.classes {
+		out = append(out, w[k*d:(k+1)*d])
+	}
+	return out
 }

@@ -77,9 +77,13 @@ func (t *trainer) checkPath() error {
 			return &SettingError{"penalty", fmt.Sprintf(" %v: want a positive number such as 0.01, or 0 for the largest "+
 				"margin", v)}
 		}
-		if v == 0 && (t.Objective != Auto || len(t.classes) != 2 || t.Balanced) {
-			return &SettingError{"penalty", " 0: the largest margin at the end of the path is found for two classes, with " +
-				"the objective auto and no class weights"}
+		if v == 0 && (t.Objective != Auto || len(t.classes) != 2 && !t.joint() || t.Balanced) {
+			return &SettingError{"penalty", " 0: the largest margin at the end of the path is found for two classes, or for " +
+				"several jointly, with the objective auto and no class weights"}
+		}
+		if v == 0 && t.joint() && (len(t.P)*len(t.Penalty) > 1 || t.Folds > 0) {
+			return &SettingError{"penalty", " 0: the largest margin of several classes has no probabilities, by which it " +
+				"could be compared with others: name one p and no other penalty, and no folds"}
 		}
 	}
 	for name, given := range map[string]bool{"method": t.Method != "", "lp": len(t.Lambda) > 0, "soft": t.Soft != 0,

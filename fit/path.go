@@ -182,15 +182,27 @@ func (t *trainer) fitMargin(ctx context.Context, prob linear.Penalised, p float6
 		return err
 	}
 	n, _ := prob.X.Dims()
-	m := make([]float64, n)
-	own := linear.Problem{X: prob.X, Y: prob.Y[0]}
+	weights := [][]float64{s.W}
+	own := linear.Problem{X: prob.X}
+	if t.joint() {
+		var pairs *matrix.Pairs
+		own, pairs = linear.Joint(prob.X, prob.Class, prob.Classes)
+		weights = pairs.Split(s.W)
+		r.Joint = true
+	} else {
+		own.Y = prob.Y[0]
+	}
+	rows, _ := own.Dims()
+	m := make([]float64, rows)
 	own.Margins(m, s.W)
 	yes := true
 	r.End, r.Separable, r.Separated, r.Exact = true, &yes, true, s.Method
 	r.Certificate, r.Gap = s.Certificate, s.Gap()
-	r.Loss = t.Loss.Sum(m) / float64(n)
+	if r.Loss = t.Loss.Sum(m) / float64(n); t.joint() {
+		r.Loss = softmaxOf(m, n)
+	}
 	r.Steps = s.Iterations
-	r.Model.Weights, r.Model.Method, r.Model.Steps = [][]float64{s.W}, "margin", s.Iterations
+	r.Model.Weights, r.Model.Method, r.Model.Steps = weights, "margin", s.Iterations
 	r.Model.Link = LinkSigmoid
 	r.Fits = []*linear.Result{{W: s.W, Certificate: s.Certificate, Steps: s.Iterations}}
 	var short *margin.GapError
@@ -203,13 +215,32 @@ func (t *trainer) fitMargin(ctx context.Context, prob linear.Penalised, p float6
 	return nil
 }
 
-// largestMargin is the end of the path.
-func (t *trainer) largestMargin(ctx context.Context, prob linear.Penalised, p, gap float64) (*margin.Solution, error) {
-	two := linear.Problem{X: prob.X, Y: prob.Y[0]}
-	if prob.Intercept {
-		return margin.SolveIntercept(ctx, two, p, margin.Settings{Gap: gap})
+// softmaxOf is the mean loss of n examples of several classes, each with its margins over the other classes.
+func softmaxOf(m []float64, n int) float64 {
+	each := len(m) / n
+	var sum float64
+	for i := range n {
+		rest := 1.0
+		for _, v := range m[i*each : (i+1)*each] {
+			rest += math.Exp(-v)
+		}
+		sum += math.Log(rest)
 	}
-	return margin.Solve(ctx, two, p, margin.Settings{Gap: max(gap, 1e-8)})
+	return sum / float64(n)
+}
+
+// largestMargin is the end of the path: of several classes, jointly.
+func (t *trainer) largestMargin(ctx context.Context, prob linear.Penalised, p, gap float64) (*margin.Solution, error) {
+	var own linear.Problem
+	if t.joint() {
+		own, _ = linear.Joint(prob.X, prob.Class, prob.Classes)
+	} else {
+		own = linear.Problem{X: prob.X, Y: prob.Y[0]}
+	}
+	if prob.Intercept {
+		return margin.SolveIntercept(ctx, own, p, margin.Settings{Gap: gap})
+	}
+	return margin.Solve(ctx, own, p, margin.Settings{Gap: max(gap, 1e-8)})
 }
 
 // fold is a part of the data that is held out, and the paths on the rest.

@@ -31,6 +31,9 @@ func Replay(ctx context.Context, set *dataset.Set, s Settings, soft float64) (*T
 	if len(t.P) != 1 || len(t.Lambda) > 1 || t.Folds > 0 || t.Loss.Residual() {
 		return nil, errors.New("only classifiers of one p can be recomputed")
 	}
+	if len(t.classes) > 2 {
+		return nil, errors.New("only classifiers of two classes can be recomputed")
+	}
 	var r Result
 	x, err := t.scaled(&r)
 	if err != nil {
@@ -50,7 +53,7 @@ func Replay(ctx context.Context, set *dataset.Set, s Settings, soft float64) (*T
 			out.U = append(out.U, v*s.Lower)
 		}
 	}
-	end, err := t.all(ctx, problem{x, t.targets[:1]}, a, hooks{weights: func(pt linear.Point, weights []float64) {
+	end, err := t.all(ctx, t.problem(x), a, hooks{weights: func(pt linear.Point, weights []float64) {
 		scale := 1.0
 		if t.ChosenMethod() == linear.MethodAccelerated && pt.Norm > 0 { // as linear.Fit scales its result
 			scale = pt.Norm

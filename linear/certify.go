@@ -46,16 +46,17 @@ func Certify(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
 // CertifyIntercept is Certify for the margin with a free intercept, max{minᵢ yᵢ(⟨xᵢ, w⟩ + b) : ‖w‖ₚ ≤ 1}: the last
 // column of X is 1, and the last of the weights is b. The dual weights of the two classes should have equal sums: any b
 // can then be chosen, since Σ aᵢyᵢ = 0. If they differ, the upper bound is larger by as much as the best b, which is at
-// most maxᵢ ‖xᵢ‖_q, can gain. There must be examples of both classes.
+// most maxᵢ ‖xᵢ‖_q, can gain. There must be examples of both classes. Of Joint, the last weight of every class is its
+// intercept.
 func CertifyIntercept(prob Problem, p float64, w []float64, a ...[]float64) Certificate {
+	if m, ok := prob.X.(*matrix.Pairs); ok {
+		return certifyJointIntercept(prob, m, p, w, a)
+	}
 	v, total := combined(prob, a)
 	q, d := mirror.Conjugate(p), len(w)-1
 	var longest float64
 	matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) {
-		if k := len(val) - 1; k >= 0 && (idx == nil || int(idx[k]) == d) {
-			val = val[:k]
-		}
-		longest = max(longest, mirror.Norm(val, q))
+		longest = max(longest, mirror.Norm(withoutLast(idx, val, d), q))
 	})
 	return Certificate{
 		Lower: prob.LeastMargin(w) / mirror.Norm(w[:d], p),
@@ -66,7 +67,7 @@ func CertifyIntercept(prob Problem, p float64, w []float64, a ...[]float64) Cert
 // combined returns |Σ aᵢyᵢxᵢ|, coordinate by coordinate, plus the most that rounding may have added, and Σa.
 func combined(prob Problem, a [][]float64) (v []float64, total float64) {
 	_, d := prob.Dims()
-	sums := make([]twofold.Sum, d)
+	sums := twofold.NewVector(d)
 	var mass twofold.Sum
 	for _, part := range a {
 		for _, ai := range part {
@@ -82,17 +83,12 @@ func combined(prob Problem, a [][]float64) (v []float64, total float64) {
 			if prob.Y != nil {
 				ai *= prob.Y[i]
 			}
-			for k, x := range val {
-				j := k
-				if idx != nil {
-					j = int(idx[k])
-				}
-				sums[j].AddProduct(x, ai)
-			}
+			sums.Axpy(ai, idx, val)
 		}
 	})
 	v = make([]float64, d)
-	for j, s := range sums {
+	for j := range v {
+		s := sums.At(j)
 		v[j] = math.Abs(s.Value()) + s.Error()
 	}
 	return v, mass.Value()

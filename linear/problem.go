@@ -14,6 +14,7 @@ import (
 	"math"
 
 	"github.com/bregman-ml/bregman/internal/twofold"
+	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
@@ -40,6 +41,9 @@ func (p Problem) Check() error {
 	if p.Y != nil && len(p.Y) != n {
 		return fmt.Errorf("%d labels for %d examples", len(p.Y), n)
 	}
+	if m, ok := p.X.(*matrix.Pairs); ok {
+		return checkPairs(m)
+	}
 	for i, y := range p.Y {
 		if math.IsNaN(y) || math.IsInf(y, 0) {
 			return fmt.Errorf("example %d has the label %v: want a finite number", i+1, y)
@@ -47,11 +51,8 @@ func (p Problem) Check() error {
 	}
 	var bad error
 	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
-		var zero float64 // 0 times a finite number is 0
-		for _, v := range val {
-			zero += 0 * v
-		}
-		for k := 0; zero != 0 && bad == nil && k < len(val); k++ {
+		square := vec.Dot(val, val)
+		for k := 0; square-square != 0 && bad == nil && k < len(val); k++ {
 			if v := val[k]; math.IsNaN(v) || math.IsInf(v, 0) {
 				j := k
 				if idx != nil {
@@ -100,16 +101,12 @@ func (p Problem) Margin(w []float64) (margin, accuracy float64) {
 
 // LeastMargin returns γ(w) with sums in twice the precision of float64, less the most that rounding may have added.
 func (p Problem) LeastMargin(w []float64) float64 {
+	if m, ok := p.X.(*matrix.Pairs); ok {
+		return leastLead(m, w)
+	}
 	least := math.Inf(1)
 	matrix.Rows(p.X, func(i int, idx []int32, val []float64) {
-		var m twofold.Sum
-		for k, x := range val {
-			j := k
-			if idx != nil {
-				j = int(idx[k])
-			}
-			m.AddProduct(x, w[j])
-		}
+		m := product(idx, val, w)
 		value, off := m.Value(), m.Error()
 		if p.Y != nil {
 			value, off = p.Y[i]*value, math.Abs(p.Y[i])*off
@@ -117,6 +114,18 @@ func (p Problem) LeastMargin(w []float64) float64 {
 		least = min(least, value-off)
 	})
 	return least
+}
+
+// product returns ⟨x, w⟩ for the entries val of x in the columns idx, nil meaning all.
+func product(idx []int32, val, w []float64) twofold.Sum {
+	if twofold.Whole(idx, len(val), len(w)) {
+		return twofold.Dot(val, w)
+	}
+	var m twofold.Sum
+	for k, x := range val {
+		m.AddProduct(x, w[idx[k]])
+	}
+	return m
 }
 
 // addAbsorbed adds Σ c[i]·yᵢ·xᵢ to dst, and turns c into c·y.
@@ -147,6 +156,10 @@ func positive(m []float64) float64 {
 
 // RowNorm returns C = maxᵢ ‖xᵢ‖_q, the paper's bound on the data.
 func (p Problem) RowNorm(q float64) float64 {
+	if m, ok := p.X.(*matrix.Pairs); ok {
+		x, _, _ := m.Examples()
+		return math.Pow(2, 1/q) * Problem{X: x}.RowNorm(q)
+	}
 	var c float64
 	matrix.Rows(p.X, func(_ int, _ []int32, val []float64) { c = max(c, mirror.Norm(val, q)) })
 	return c

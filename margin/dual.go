@@ -78,7 +78,7 @@ func (s *solver) dualStep() float64 {
 	for i, m := range s.m {
 		s.rhs[i] = s.gamma*s.b[i] - m
 	}
-	s.solve(s.dw, s.dy, nil, s.rhs)
+	s.solveDual()
 	for i := range s.ds {
 		s.ds[i] = -s.s[i] - s.theta[i]*s.dy[i]
 	}
@@ -95,7 +95,7 @@ func (s *solver) dualStep() float64 {
 		s.rhs[i] += c
 		s.ds[i] = c - s.s[i]
 	}
-	dg := s.solve(s.dw, s.dy, nil, s.rhs)
+	dg := s.solveDual()
 	for i := range s.ds {
 		s.ds[i] -= s.theta[i] * s.dy[i]
 	}
@@ -109,6 +109,14 @@ func (s *solver) dualStep() float64 {
 		s.s[i] = min(max(s.s[i], 1e-5*mu/a), 1e5*mu/a)
 	}
 	return t
+}
+
+// solveDual solves for Δa and Δγ.
+func (s *solver) solveDual() float64 {
+	if s.products != nil {
+		return s.solveFew(s.dy, nil, s.rhs)
+	}
+	return s.solve(s.dw, s.dy, nil, s.rhs)
 }
 
 // dualSearch shortens the step t while Δvᵀ(w(t) − w) > max(1.5t, ¾)·ΔvᵀHΔv. The slope along the step starts at

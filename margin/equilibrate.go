@@ -39,7 +39,8 @@ const uneven = 20
 //
 // Whether the data can be separated does not depend on either. But in rows of length 1 small columns
 // vanish beside others, and with them the only w that may separate. Powers of two change no digit of the data.
-func equilibrate(prob linear.Problem, place []int32, n, d int) (length, unit []float64) {
+func equilibrate(prob linear.Problem, place []int32, most []float64, n int) (length, unit []float64) {
+	d := len(most)
 	entries := func(f func(i, j int, v float64)) {
 		matrix.Rows(prob.X, func(i int, idx []int32, val []float64) {
 			for k, v := range val {
@@ -50,10 +51,9 @@ func equilibrate(prob linear.Problem, place []int32, n, d int) (length, unit []f
 		})
 	}
 	size := make([]int, d)
-	for j := range size {
-		size[j] = math.MinInt
+	for j, v := range most {
+		size[j] = exponentOf(v)
 	}
-	entries(func(_, j int, v float64) { size[j] = max(size[j], exponentOf(v)) })
 	if slices.Max(size)-slices.Min(size) <= uneven {
 		return nil, nil
 	}
@@ -98,36 +98,79 @@ func Scales(prob linear.Problem) *Scale {
 	if prob.Check() != nil {
 		return nil
 	}
-	place, cols, _ := columns(prob)
+	place, cols, most, _ := columns(prob)
 	if len(cols) == 0 {
 		return nil
 	}
 	n, _ := prob.Dims()
-	_, unit := equilibrate(prob, place, n, len(cols))
+	_, unit := equilibrate(prob, place, most, n)
 	if unit == nil {
 		return nil
 	}
 	return farthest(unit, cols)
 }
 
-// columns returns the columns with entries, the place of each column among them, −1 for others, and the number of
-// entries.
-func columns(prob linear.Problem) (place []int32, cols []int, entries int) {
-	_, full := prob.Dims()
-	place = make([]int32, full)
-	matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) {
-		for k, v := range val {
+// raise raises the largest magnitude of each column to that of a row, and returns how many of its values are not 0.
+func raise(largest []float64, idx []int32, val []float64) (entries int) {
+	if idx == nil {
+		to := largest[:len(val)]
+		for j, v := range val {
 			if v != 0 {
 				entries++
-				place[column(idx, k)] = 1
+			}
+			if v = math.Abs(v); v > to[j] {
+				to[j] = v
 			}
 		}
-	})
-	for j, has := range place {
-		if place[j] = -1; has > 0 {
-			place[j] = int32(len(cols))
-			cols = append(cols, j)
+		return entries
+	}
+	for k, v := range val {
+		if v != 0 {
+			entries++
+		}
+		if v = math.Abs(v); v > largest[idx[k]] {
+			largest[idx[k]] = v
 		}
 	}
-	return place, cols, entries
+	return entries
+}
+
+// largestInParts is raise for all rows, on several cores.
+func largestInParts(largest []float64, x matrix.Matrix) (entries int) {
+	const parts = 4
+	n, d := x.Dims()
+	var of [parts][]float64
+	var count [parts]int
+	parallel(parts, x.NNZ() > 1<<16, func(k int) {
+		of[k] = make([]float64, d)
+		for i := k * n / parts; i < (k+1)*n/parts; i++ {
+			idx, val := x.Row(i)
+			count[k] += raise(of[k], idx, val)
+		}
+	})
+	for k, part := range of {
+		raise(largest, nil, part)
+		entries += count[k]
+	}
+	return entries
+}
+
+// columns returns the columns with entries, the place of each column among them, −1 for others, the largest magnitude
+// in each of those with entries, and the number of entries.
+func columns(prob linear.Problem) (place []int32, cols []int, most []float64, entries int) {
+	_, full := prob.Dims()
+	place = make([]int32, full)
+	largest := make([]float64, full)
+	if _, ok := prob.X.(*matrix.Dense); ok || prob.X.NNZ() > 1<<16 && prob.X.NNZ() < 1<<24 {
+		entries = largestInParts(largest, prob.X)
+	} else {
+		matrix.Rows(prob.X, func(_ int, idx []int32, val []float64) { entries += raise(largest, idx, val) })
+	}
+	for j, v := range largest {
+		if place[j] = -1; v > 0 {
+			place[j] = int32(len(cols))
+			cols, most = append(cols, j), append(most, v)
+		}
+	}
+	return place, cols, most, entries
 }

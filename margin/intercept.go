@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 )
 
 // SolveIntercept maximises the ℓₚ margin with a free intercept, minᵢ yᵢ(⟨xᵢ, w⟩ + b) for ‖w‖ₚ = 1: the last column of X
-// is 1, and the last weight is b, which does not count in the norm. There must be two classes.
+// is 1, and the last weight is b, which does not count in the norm. There must be two classes. Of linear.Joint, each
+// class has an intercept of its own.
 //
 // It solves the problem with a constant column so large that its weight counts next to nothing, makes the dual weights
 // of the two classes add up to the same, and certifies what comes out by linear.CertifyIntercept. The errors are those
@@ -21,17 +23,9 @@ func SolveIntercept(ctx context.Context, prob linear.Problem, p float64, set Set
 	if err := prob.CheckLabels(); err != nil {
 		return nil, err
 	}
-	n, d := prob.Dims()
-	var of [2]int
-	for i := range n {
-		if prob.Y == nil || prob.Y[i] > 0 {
-			of[1]++
-		} else {
-			of[0]++
-		}
-	}
-	if of[0] == 0 || of[1] == 0 || d < 2 {
-		return nil, errors.New("a margin with an intercept needs examples of two classes, and a feature beside the constant")
+	if !interceptMakesSense(prob) {
+		return nil, errors.New("a margin with an intercept needs examples of every class, two at least, and a feature " +
+			"beside the constant")
 	}
 	goal := set.Gap
 	if goal == 0 {
@@ -39,17 +33,18 @@ func SolveIntercept(ctx context.Context, prob linear.Problem, p float64, set Set
 	}
 	var best *Solution
 	var last error
-	for _, size := range []float64{1e2, 1e4, 1e6} { // times the longest example
-		scaled := matrix.Clone(prob.X)
-		factor := make([]float64, d)
-		for j := range factor {
-			factor[j] = 1
-		}
-		factor[d-1] = size * max(prob.RowNorm(2), 1)
-		matrix.ScaleColumns(scaled, nil, factor)
-		s, err := Solve(ctx, linear.Problem{X: scaled, Y: prob.Y}, p, Settings{Gap: goal / 10,
-			MaxIterations: set.MaxIterations, Progress: set.Progress})
+	centre := centred(prob.X)
+	for k, sizes := 0, []float64{1e2, 1e4, 1e6}; k < len(sizes); k++ { // times the longest example
+		factor := sizes[k] * max(prob.RowNorm(2), 1)
+		scaled := linear.Problem{X: scaledConstant(prob.X, centre, factor), Y: prob.Y}
+		s, err := Solve(ctx, scaled, p, Settings{Gap: goal / 10, MaxIterations: set.MaxIterations, Progress: set.Progress})
 		var short *GapError
+		var not *NotSeparableError
+		if errors.As(err, &not) && !not.Verify(prob) && centre != nil { // what cancels is what centring has rounded
+			centre = nil
+			k--
+			continue
+		}
 		if err != nil && !errors.As(err, &short) {
 			if best == nil {
 				return nil, err
@@ -57,7 +52,12 @@ func SolveIntercept(ctx context.Context, prob linear.Problem, p float64, set Set
 			break
 		}
 		if last = err; s != nil {
-			if s = free(prob, p, s); best == nil || s.Gap() < best.Gap() {
+			if m, ok := prob.X.(*matrix.Pairs); ok {
+				s = freeJoint(prob, m, p, s)
+			} else {
+				s = free(prob, p, s)
+			}
+			if best == nil || s.Gap() < best.Gap() {
 				s.Iterations += iterations(best)
 				best = s
 			}
@@ -76,6 +76,61 @@ func SolveIntercept(ctx context.Context, prob linear.Problem, p float64, set Set
 		return best, ctx.Err()
 	}
 	return best, fmt.Errorf("the gap of the margin with an intercept is %.2g, not %.2g", best.Gap(), goal)
+}
+
+// interceptMakesSense reports whether there are examples of every class, and a feature beside the constant.
+func interceptMakesSense(prob linear.Problem) bool {
+	class := func(i int) int {
+		if prob.Y == nil || prob.Y[i] > 0 {
+			return 1
+		}
+		return 0
+	}
+	classes, x := 2, prob.X
+	if m, ok := prob.X.(*matrix.Pairs); ok {
+		var of []int32
+		x, of, classes = m.Examples()
+		class = func(i int) int { return int(of[i]) }
+	}
+	n, d := x.Dims()
+	seen := make([]bool, classes)
+	for i := range n {
+		seen[class(i)] = true
+	}
+	return d >= 2 && !slices.Contains(seen, false)
+}
+
+// centred returns the means of the columns of dense examples of pairs, the constant's taken as 0; nil for others. With
+// free intercepts the margin does not depend on where the examples are, but large intercepts cost digits.
+func centred(x matrix.Matrix) []float64 {
+	m, ok := x.(*matrix.Pairs)
+	if !ok {
+		return nil
+	}
+	of, _, _ := m.Examples()
+	if _, dense := of.(*matrix.Dense); !dense {
+		return nil
+	}
+	n, d := of.Dims()
+	mean := make([]float64, d)
+	of.AddMulT(mean, slices.Repeat([]float64{1 / float64(n)}, n))
+	mean[d-1] = 0
+	return mean
+}
+
+// scaledConstant returns a copy with the last column, of pairs that of every class, times a factor, and the others less
+// the centre, if there is one.
+func scaledConstant(x matrix.Matrix, centre []float64, factor float64) matrix.Matrix {
+	if m, ok := x.(*matrix.Pairs); ok {
+		of, _, _ := m.Examples()
+		return m.Of(scaledConstant(of, centre, factor))
+	}
+	_, d := x.Dims()
+	factors := slices.Repeat([]float64{1}, d)
+	factors[d-1] = factor
+	scaled := matrix.Clone(x)
+	matrix.ScaleColumns(scaled, centre, factors)
+	return scaled
 }
 
 func iterations(s *Solution) int {

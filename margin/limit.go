@@ -34,6 +34,7 @@ func newPairs(d int) pairs {
 }
 
 func (s *solver) limit(done func() bool) {
+	s.products = nil // vertices need the last digits
 	l := &limit{solver: s, pos: newPairs(s.d), neg: newPairs(s.d), shift: make([]float64, s.d)}
 	if !l.start() {
 		return

@@ -29,8 +29,11 @@ type normal struct {
 	xb, zb            []float64 // the x and z that r = b alone gives
 	down              float64   // κ/(1 + κhᵀxh)
 	bxb               float64
-	rho               float64 // ρbbᵀ is added to the n × n matrix, see factorWide
-	free              bool    // there is no border: Δγ = 0, and bᵀx is free
+	blocks            *classBlocks // of pairs
+	products          []float64    // ADAᵀ + Θ, if the equations are solved by it alone: see few
+	adf               []float64    // ADf of the f that was last used with full
+	rho               float64      // ρbbᵀ is added to the n × n matrix, see factorWide
+	free              bool         // there is no border: Δγ = 0, and bᵀx is free
 
 	rn, xn []float64 // n: the residual and its correction
 	fd, zd []float64 // d: likewise
@@ -59,20 +62,40 @@ func (k *normal) form(tall bool) {
 	if k.m != nil && k.tall == tall {
 		return
 	}
-	k.tall, k.size = tall, size
+	k.tall, k.size, k.products = tall, size, nil
+	if !tall && k.isFew() {
+		k.products, k.adf = make([]float64, size*size), make([]float64, size)
+	}
 	k.m = make([]float64, size*size)
 	if k.dense == nil {
 		return
 	}
-	k.chunk = make([]float64, size*chunkCols)
+	k.chunk = newChunk(size)
 	if tall && k.at == nil {
-		k.at = make([]float64, len(k.dense))
-		for i := range k.n {
-			for j := range k.d {
-				k.at[j*k.n+i] = k.dense[i*k.d+j]
-			}
+		k.at = transposed(k.dense, k.n, k.d)
+	}
+}
+
+// isFew reports whether there are so few rows beside columns that a product with A takes longer than one with ADAᵀ.
+// Then what the solution of the equations lacks is found from the latter. That is less accurate if the columns are of
+// very different scales.
+func (k *normal) isFew() bool {
+	return k.dense != nil && k.pairs == nil && k.even == nil && k.unit == nil && k.n <= smallRows && k.d >= 4*k.n &&
+		k.n*k.d >= fewEntries
+}
+
+// fewEntries is from how many entries on the products are worth it: smaller problems take less than a millisecond.
+const fewEntries = 1 << 16
+
+// transposed returns the transpose of a row-major n × d block.
+func transposed(a []float64, n, d int) []float64 {
+	out := make([]float64, len(a))
+	for i := range n {
+		for j := range d {
+			out[j*n+i] = a[i*d+j]
 		}
 	}
+	return out
 }
 
 // chunkCols is how many columns of a dense matrix are multiplied at a time: the chunks of 200 rows fit the second
@@ -94,6 +117,10 @@ func (k *normal) factor(kappa, rest float64) {
 	}
 	cholesky(k.m, k.size)
 	k.kappa, k.down = kappa, 0
+	if k.products != nil {
+		k.factorFew(rest)
+		return
+	}
 	if kappa != 0 {
 		k.core(k.zh, k.xh, nil, k.h)
 		k.down = kappa / (1 + kappa*vec.Dot(k.h, k.xh))
@@ -122,9 +149,12 @@ func (k *normal) factor(kappa, rest float64) {
 // factorWide sets up ADAᵀ + Θ + ρbbᵀ. Since bᵀx = 0 the last term changes nothing, but without it the matrix is all
 // but singular along a where Aᵀa is next to 0: where there is no margin, or a small one.
 func (k *normal) factorWide() {
-	if k.dense != nil {
+	switch {
+	case k.pairs != nil:
+		k.gramPairs()
+	case k.dense != nil:
 		k.gram(k.dense, k.d, k.root)
-	} else {
+	default:
 		k.gramSparse()
 	}
 	var mean, bb float64
@@ -132,6 +162,14 @@ func (k *normal) factorWide() {
 		mean += k.m[i*k.size+i]
 		bb += k.b[i] * k.b[i]
 		k.m[i*k.size+i] += t
+	}
+	if k.products != nil {
+		for i := range k.n {
+			copy(k.products[i*k.n:i*k.n+i+1], k.m[i*k.n:])
+			for l := range i {
+				k.products[l*k.n+i] = k.m[i*k.n+l]
+			}
+		}
 	}
 	if k.free {
 		k.rho = 0
@@ -144,12 +182,15 @@ func (k *normal) factorWide() {
 }
 
 func (k *normal) factorTall() {
-	if k.dense != nil {
+	switch {
+	case k.pairs != nil:
+		k.outerPairs()
+	case k.dense != nil:
 		for i, t := range k.theta {
 			k.spare[i] = 1 / math.Sqrt(t)
 		}
 		k.gram(k.at, k.n, k.spare)
-	} else {
+	default:
 		k.outerSparse()
 	}
 	for j := range k.size {
@@ -165,24 +206,60 @@ func (k *normal) factorTall() {
 // gram sets the lower triangle of m to B·diag(s²)·Bᵀ for the dense B with the given number of columns.
 func (k *normal) gram(bm []float64, cols int, s []float64) {
 	clear(k.m)
-	n := k.size
-	several := n*n*min(cols, chunkCols) > 1<<17
-	for lo := 0; lo < cols; lo += chunkCols {
-		hi := min(lo+chunkCols, cols)
-		c := hi - lo
+	addGram(k.m, k.size, bm, cols, 0, cols, s, k.chunk, k.products != nil)
+}
+
+// gramStride is how far the rows of a chunk are apart: not a power of two, which would put them all in one place of the
+// cache.
+const gramStride = chunkCols + 8
+
+// chunkOf returns scratch space of addGram for n rows.
+func (k *normal) chunkOf(n int) []float64 {
+	if k.size == n && k.chunk != nil {
+		return k.chunk
+	}
+	return newChunk(n)
+}
+
+// newChunk returns the scratch space of addGram.
+func newChunk(n int) []float64 {
+	return make([]float64, (n+vec.GramRows+vec.GramColumns)*gramStride)
+}
+
+// addGram adds the lower triangle of B·diag(s²)·Bᵀ to the n × n matrix m, for the columns of B from … to, of so many; a
+// nil s is 1. chunk is scratch space from newChunk; wide is that of vec.Gram.
+func addGram(m []float64, n int, bm []float64, cols, from, to int, s, chunk []float64, wide bool) {
+	several := n*n*min(to-from, chunkCols) > 1<<17
+	for lo := from; lo < to; lo += chunkCols {
+		hi := min(lo+chunkCols, to)
+		c := (hi - lo + 7) &^ 7
 		for i := range n {
-			part := k.chunk[i*c : i*c+c]
-			for j, v := range bm[i*cols+lo : i*cols+hi] {
-				part[j] = v * s[lo+j]
+			part := chunk[i*gramStride : i*gramStride+c]
+			row := bm[i*cols+lo : i*cols+hi]
+			if s == nil {
+				copy(part, row)
+			} else {
+				vec.Mul(part, row, s[lo:hi])
 			}
+			clear(part[hi-lo:])
 		}
-		const tile = 16
-		parallel((n+tile-1)/tile, several, func(t int) {
-			t = (n+tile-1)/tile - 1 - t // the long rows first
-			for l := 0; l < min((t+1)*tile, n); l++ {
-				other := k.chunk[l*c : l*c+c]
-				for i := max(t*tile, l); i < min((t+1)*tile, n); i++ {
-					k.m[i*n+l] += vec.Dot(k.chunk[i*c:i*c+c], other)
+		tiles := (n + vec.GramRows - 1) / vec.GramRows
+		parallel(tiles, several, func(t int) {
+			t = tiles - 1 - t // the long rows first
+			var out [vec.GramRows * vec.GramColumns]float64
+			first := t * vec.GramRows
+			last := min(first+vec.GramRows, n)
+			for l := 0; l < last; l += vec.GramColumns {
+				vec.Gram(&out, chunk[first*gramStride:], chunk[l*gramStride:], gramStride, c, wide)
+				for i := first; i < last; i++ {
+					end := min(l+vec.GramColumns, i+1)
+					if l >= end {
+						continue
+					}
+					row := m[i*n+l : i*n+end]
+					for k := range row {
+						row[k] += out[(i-first)*vec.GramColumns+k]
+					}
 				}
 			}
 		})
@@ -190,20 +267,22 @@ func (k *normal) gram(bm []float64, cols int, s []float64) {
 }
 
 // gramSparse sets the lower triangle of m to A·D·Aᵀ.
-func (k *normal) gramSparse() {
+func (k *normal) gramSparse() { setSparseGram(k.m, k.n, k.a.Row, k.diag) }
+
+// setSparseGram sets the lower triangle of the n × n matrix m to the products of rows with weights diag.
+func setSparseGram(m []float64, n int, row func(i int) ([]int32, []float64), diag []float64) {
 	const tile = 16
-	n := k.n
 	parallel((n+tile-1)/tile, n > 64, func(t int) {
 		t = (n+tile-1)/tile - 1 - t
-		x := make([]float64, k.d)
+		x := make([]float64, len(diag))
 		for i := t * tile; i < min((t+1)*tile, n); i++ {
-			idx, val := k.a.Row(i)
+			idx, val := row(i)
 			for e, j := range idx {
-				x[j] = val[e] * k.diag[j]
+				x[j] = val[e] * diag[j]
 			}
 			for l := 0; l <= i; l++ {
-				jdx, other := k.a.Row(l)
-				k.m[i*n+l] = vec.SparseDot(other, jdx, x)
+				jdx, other := row(l)
+				m[i*n+l] = vec.SparseDot(other, jdx, x)
 			}
 			for _, j := range idx {
 				x[j] = 0
@@ -293,6 +372,14 @@ const mostRefinements = 4
 
 // solve sets z and x, and returns Δγ. A nil f is 0.
 func (k *normal) solve(z, x, f, r []float64) float64 {
+	if k.products != nil {
+		if f != nil {
+			k.setFew(f)
+		}
+		dg := k.solveFew(x, f, r)
+		k.stepFew(z, x, f)
+		return dg
+	}
 	k.rankOne(z, x, f, r)
 	dg := k.border(z, x, 0)
 	last, more := math.Inf(1), 0.0

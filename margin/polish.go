@@ -24,8 +24,8 @@ import (
 // factorisation that leaves out those that depend on earlier ones: what is left of them is small in the norm.
 type polisher struct {
 	*solver
-	target []float64 // in columns divided by their units
-	known  []bool    // nil: all
+	target func() []float64 // in columns divided by their units
+	known  []bool           // nil: all
 	unit   []float64
 	part   []int     // the rows with weights
 	hi, lo []float64 // their weights
@@ -40,7 +40,7 @@ type polisher struct {
 const mostPolish = 4e9
 
 // polish returns a polisher for the rows with positive weights y.
-func (s *solver) polish(y, target []float64, known []bool) *polisher {
+func (s *solver) polish(y []float64, target func() []float64, known []bool) *polisher {
 	k := &polisher{solver: s, target: target, known: known, unit: s.units()}
 	for i, v := range y {
 		if v > 0 {
@@ -103,19 +103,7 @@ func (k *polisher) choose() {
 	if n, d := float64(len(k.part)), float64(k.d); n*d*min(n, d) > mostPolish {
 		return
 	}
-	columns := make([][]float64, k.d)
-	sizes := make([]float64, k.d)
-	for l, i := range k.part {
-		idx, val := k.a.Row(i)
-		for e, x := range val {
-			j := column(idx, e)
-			if columns[j] == nil {
-				columns[j] = make([]float64, len(k.part))
-			}
-			columns[j][l] = x / k.unit[j] * k.current[l]
-			sizes[j] = max(sizes[j], math.Abs(x)*k.current[l])
-		}
-	}
+	sizes, columnOf := k.columns()
 	order := make([]int, k.d)
 	for j := range order {
 		order[j] = j
@@ -125,10 +113,13 @@ func (k *polisher) choose() {
 		if len(k.order) == len(k.part) {
 			return
 		}
-		if k.known != nil && !k.known[j] || columns[j] == nil {
+		if k.known != nil && !k.known[j] {
 			continue
 		}
-		c := columns[j]
+		c := columnOf(j)
+		if c == nil {
+			continue
+		}
 		before := mirror.Norm(c, 2)
 		row := make([]float64, len(k.base)+1)
 		for range 2 { // twice is enough for orthogonality
@@ -148,17 +139,64 @@ func (k *polisher) choose() {
 	}
 }
 
-// sums returns Aᵀ(hi + lo), with columns divided by their units, and bᵀ(hi + lo).
-func (k *polisher) sums() (v []twofold.Sum, total float64) {
-	v = make([]twofold.Sum, k.d)
-	var sum twofold.Sum
+// columns returns the sizes of the columns of the part, times the current weights, and a function that returns a column
+// divided by its unit; nil if it is empty.
+func (k *polisher) columns() (sizes []float64, columnOf func(j int) []float64) {
+	sizes = make([]float64, k.d)
+	if k.quick() && k.even == nil {
+		for l, i := range k.part {
+			vec.Raise(sizes, k.current[l], k.row(i))
+		}
+		return sizes, func(j int) []float64 {
+			c := make([]float64, len(k.part))
+			for l, i := range k.part {
+				c[l] = k.dense[i*k.d+j] * k.current[l]
+			}
+			return c
+		}
+	}
+	columns := make([][]float64, k.d)
 	for l, i := range k.part {
 		idx, val := k.a.Row(i)
 		for e, x := range val {
 			j := column(idx, e)
-			x /= k.unit[j]
-			v[j].AddProduct(x, k.hi[l])
-			v[j].AddProduct(x, k.lo[l])
+			if columns[j] == nil {
+				columns[j] = make([]float64, len(k.part))
+			}
+			columns[j][l] = x / k.unit[j] * k.current[l]
+			sizes[j] = max(sizes[j], math.Abs(x)*k.current[l])
+		}
+	}
+	return sizes, func(j int) []float64 { return columns[j] }
+}
+
+// sums returns Aᵀ(hi + lo), with columns divided by their units, and bᵀ(hi + lo).
+func (k *polisher) sums() (v *twofold.Vector, total float64) {
+	if k.quick() && k.even == nil {
+		total := func(a []float64) (sum twofold.Sum) {
+			for l, i := range k.part {
+				sum.AddProduct(k.b[i], a[l])
+			}
+			return sum
+		}
+		sum, low := total(k.hi), total(k.lo)
+		return k.combined(k.part, k.hi, k.lo), sum.Value() + low.Value()
+	}
+	v = twofold.NewVector(k.d)
+	var sum twofold.Sum
+	var scaled []float64
+	for l, i := range k.part {
+		idx, val := k.a.Row(i)
+		if k.even != nil {
+			scaled = append(scaled[:0], val...)
+			for e := range scaled {
+				scaled[e] /= k.unit[column(idx, e)]
+			}
+			val = scaled
+		}
+		v.Axpy(k.hi[l], idx, val)
+		if k.lo[l] != 0 {
+			v.Axpy(k.lo[l], idx, val)
 		}
 		sum.AddProduct(k.b[i], k.hi[l])
 		sum.AddProduct(k.b[i], k.lo[l])
@@ -167,10 +205,11 @@ func (k *polisher) sums() (v []twofold.Sum, total float64) {
 }
 
 // bound returns ‖Aᵀa‖_q/bᵀa.
-func (k *polisher) bound(v []twofold.Sum, total float64) float64 {
+func (k *polisher) bound(v *twofold.Vector, total float64) float64 {
 	x := make([]float64, k.d)
 	for j := range x {
-		x[j] = (math.Abs(v[j].Value()) + v[j].Error()) * k.unit[j]
+		s := v.At(j)
+		x[j] = (math.Abs(s.Value()) + s.Error()) * k.unit[j]
 	}
 	return mirror.Norm(x, k.q) / total
 }
@@ -206,12 +245,13 @@ func (k *polisher) run(gap float64) float64 {
 }
 
 // step solves for a change of the weights, relative to what they were at first: rowₖ·t = what the condition lacks.
-func (k *polisher) step(v []twofold.Sum) {
-	t := make([]float64, len(k.order))
+func (k *polisher) step(v *twofold.Vector) {
+	t, target := make([]float64, len(k.order)), k.target()
 	change := make([]float64, len(k.part))
 	for e, j := range k.order {
-		lack := twofold.Sum{Hi: -v[j].Hi, Lo: -v[j].Lo}
-		lack.Add(k.target[j])
+		s := v.At(j)
+		lack := twofold.Sum{Hi: -s.Hi, Lo: -s.Lo}
+		lack.Add(target[j])
 		row := k.lower[e]
 		t[e] = (lack.Value() - vec.Dot(row[:e], t[:e])) / row[e]
 		vec.Axpy(t[e], k.base[e], change)
@@ -237,7 +277,9 @@ func (k *polisher) step(v []twofold.Sum) {
 func (k *polisher) keep(upper, gap float64) {
 	lo := k.lo
 	k.lo = make([]float64, len(k.part))
-	if u := k.bound(k.sums()); u <= upper || (linear.Certificate{Lower: k.best.lower, Upper: u}).Gap() <= gap {
+	if slices.Equal(lo, k.lo) {
+		lo = nil
+	} else if u := k.bound(k.sums()); u <= upper || (linear.Certificate{Lower: k.best.lower, Upper: u}).Gap() <= gap {
 		upper, lo = u, nil
 	}
 	k.best.upper = upper

@@ -117,8 +117,10 @@ func (s *solver) primalStep() float64 {
 	for i, v := range s.s {
 		s.rhs[i] = -v
 	}
-	dg := s.solve(s.dw, s.dy, s.dv, s.rhs)
-	s.slackStep(dg)
+	if s.products != nil {
+		s.setFew(s.dv)
+	}
+	dg := s.primalSolve()
 	tp, td := stepTo(s.s, s.ds, 1), stepTo(s.y, s.dy, 1)
 	var after float64
 	for i := range s.y {
@@ -129,14 +131,21 @@ func (s *solver) primalStep() float64 {
 	for i := range s.rhs {
 		s.rhs[i] += (target - tp*td*s.dy[i]*s.ds[i]) / s.y[i]
 	}
-	dg = s.solve(s.dw, s.dy, s.dv, s.rhs)
-	s.slackStep(dg)
+	dg = s.primalSolve()
+	if s.products != nil {
+		s.stepFew(s.dw, s.dy, s.dv)
+	}
 	tp, td = stepTo(s.s, s.ds, 0.995), stepTo(s.y, s.dy, 0.995)
 	tp = s.primalSearch(tp)
 	vec.Axpy(tp, s.dw, s.w)
 	s.gamma += tp * dg
 	vec.Axpy(td, s.dy, s.y)
-	s.mul(s.m, s.w)
+	if s.products != nil {
+		vec.Axpy(tp, s.ds, s.m) // AΔw = Δs + bΔγ
+		vec.Axpy(tp*dg, s.b, s.m)
+	} else {
+		s.mul(s.m, s.w)
+	}
 	for i := range s.s {
 		s.s[i] = max(s.m[i]-s.gamma*s.b[i], 1e-3*s.s[i])
 	}
@@ -145,6 +154,20 @@ func (s *solver) primalStep() float64 {
 		s.y[i] = min(max(s.y[i], 1e-5*mu/v), 1e5*mu/v)
 	}
 	return tp
+}
+
+// primalSolve solves for Δa, Δγ and Δs, and for Δw if that costs nothing.
+func (s *solver) primalSolve() float64 {
+	if s.products == nil {
+		dg := s.solve(s.dw, s.dy, s.dv, s.rhs)
+		s.slackStep(dg)
+		return dg
+	}
+	dg := s.solveFew(s.dy, s.dv, s.rhs)
+	for i, v := range s.rhs { // AΔw + ΘΔa − bΔγ = rhs
+		s.ds[i] = v - s.theta[i]*s.dy[i]
+	}
+	return dg
 }
 
 // slackStep sets Δs = AΔw − bΔγ.
@@ -156,8 +179,12 @@ func (s *solver) slackStep(dg float64) {
 // primalSearch shortens the step t while Δwᵀ(∇½‖w + tΔw‖² − ∇½‖w‖²) > max(1.5t, ¾)·ΔwᵀHΔw, see dualSearch. The slopes
 // of secants in H may be smaller than those at w, which the first bound alone would not forgive.
 func (s *solver) primalSearch(t float64) float64 {
-	s.mulT(s.try, s.dy)
-	vec.Axpy(1, s.dv, s.try) // HΔw = AᵀΔa + rd
+	if s.products != nil {
+		copy(s.try, s.fd)
+	} else {
+		s.mulT(s.try, s.dy)
+		vec.Axpy(1, s.dv, s.try) // HΔw = AᵀΔa + rd
+	}
 	quad := vec.Dot(s.dw, s.try)
 	mirror.DualityMap(s.try, s.w, s.p)
 	before := vec.Dot(s.try, s.dw)

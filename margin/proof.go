@@ -10,6 +10,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/exact"
 	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/matrix"
 )
 
 // NotSeparableError proves that no w separates the data: the examples in Rows, with their labels and the Weights, all
@@ -19,15 +20,45 @@ import (
 //
 // in integers, without any rounding. So Σ aᵢ·yᵢ⟨xᵢ, w⟩ = 0 for every w, and not every term is positive (Gordan's
 // theorem: either such weights or a w with positive margins exist, never both). Verify checks it.
+//
+// Of a joint margin the rows are pairs of an example and another class, and no weights put the right class first on all
+// examples.
 type NotSeparableError struct {
 	Rows    []int // ascending
 	Weights []*big.Int
+
+	pairs *matrix.Pairs // the rows; nil: they are examples
+}
+
+// of says what the rows are.
+func (e *NotSeparableError) of(prob linear.Problem) *NotSeparableError {
+	e.pairs, _ = prob.X.(*matrix.Pairs)
+	return e
+}
+
+// Examples returns the examples that the proof needs, ascending: the rows, or, of pairs, the examples in them.
+func (e *NotSeparableError) Examples() []int {
+	if e.pairs == nil {
+		return e.Rows
+	}
+	var out []int
+	for _, row := range e.Rows {
+		i, _ := e.pairs.Pair(row)
+		out = append(out, i)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func (e *NotSeparableError) Error() string {
+	if e.pairs != nil && len(e.Rows) > 1 {
+		return fmt.Sprintf("the data are not separable: a positive combination of comparisons of the right class with "+
+			"another, on %d examples, is exactly 0, so no weights put the right class first on all of them; "+
+			"a constant feature (bias) or more features may help", len(e.Examples()))
+	}
 	if len(e.Rows) == 1 {
 		return fmt.Sprintf("the data are not separable: all values of example %d are 0, and so is its margin for every w; "+
-			"leave it out, or add a constant feature (bias)", e.Rows[0]+1)
+			"leave it out, or add a constant feature (bias)", e.Examples()[0]+1)
 	}
 	return fmt.Sprintf("the data are not separable: a positive combination of %d examples with their labels is "+
 		"exactly 0, "+

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/twofold"
+	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
@@ -19,17 +20,19 @@ import (
 // has the optimum γₚ/r. Such rows keep the pivots of the normal equations comparable whatever the
 // scales of the examples, and powers of two leave every digit of the data.
 type rows struct {
-	n, d   int
-	a      matrix.Matrix
-	dense  []float64 // a as one row-major block, nil where a is sparse
-	length []float64 // rᵢ
-	b      []float64
-	cols   []int     // the original column of each kept one
-	full   int       // columns of the original
-	index  []int     // the original row of each, nil meaning the same
-	whole  int       // rows of the original
-	even   *rows     // nil if the columns are of similar scales, see equilibrate
-	unit   []float64 // of an even problem: its column j is that of the other divided by unit[j], a power of two
+	n, d    int
+	a       matrix.Matrix
+	dense   []float64 // a as one row-major block, nil where a is sparse
+	length  []float64 // rᵢ
+	b       []float64
+	cols    []int         // the original column of each kept one
+	full    int           // columns of the original
+	largest []float64     // the largest magnitude in each column of the original that is kept; nil: not known
+	index   []int         // the original row of each, nil meaning the same
+	whole   int           // rows of the original
+	even    *rows         // nil if the columns are of similar scales, see equilibrate
+	unit    []float64     // of an even problem: its column j is that of the other divided by unit[j], a power of two
+	pairs   *matrix.Pairs // a, if its rows are pairs of an example and another class
 }
 
 // denseShare is the share of entries above which a sparse matrix is stored dense: the dense kernels do several
@@ -44,19 +47,26 @@ const (
 // newRows copies and scales the problem. A row that is zero is returned as the index zero ≥ 0: it alone proves that
 // there is no margin.
 func newRows(prob linear.Problem) (r *rows, zero int, err error) {
+	if m, ok := prob.X.(*matrix.Pairs); ok {
+		return newPairRows(m)
+	}
 	n, full := prob.Dims()
 	r = &rows{n: n, whole: n, full: full, length: make([]float64, n)}
 	for i := range n {
 		_, val := prob.X.Row(i)
-		r.length[i] = math.Ldexp(1, exponentOf(mirror.Norm(val, 2))-1)
-		if mirror.Norm(val, math.Inf(1)) == 0 {
+		size := length(val)
+		if size == 0 {
 			return nil, i, nil
 		}
+		r.length[i] = math.Ldexp(1, exponentOf(size)-1)
 	}
-	place, cols, nnz := columns(prob)
-	r.cols, r.d = cols, len(cols)
+	if r.fill(prob) {
+		return r, -1, nil
+	}
+	place, cols, most, nnz := columns(prob)
+	r.cols, r.d, r.largest = cols, len(cols), most
 	dense := float64(nnz) > denseShare*float64(n)*float64(r.d)
-	length, unit := equilibrate(prob, place, n, r.d)
+	length, unit := equilibrate(prob, place, most, n)
 	if unit != nil && checkLengths(r.length) != nil {
 		r.length = length // rows that have only large entries, or only small ones
 	}
@@ -73,6 +83,72 @@ func newRows(prob linear.Problem) (r *rows, zero int, err error) {
 	}
 	r.copyScaled(prob, place, dense)
 	return r, -1, nil
+}
+
+// fill copies a problem of which few entries are 0 at once, as copyScaled does, and reports whether it could: each
+// column must have entries, and all must be of similar sizes.
+func (r *rows) fill(prob linear.Problem) bool {
+	n, d := r.n, r.full
+	if checkLengths(r.length) != nil || float64(prob.X.NNZ()) < 0.7*float64(n)*float64(d) || !mostlyFilled(prob.X) {
+		return false
+	}
+	block := make([]float64, n*d)
+	const parts = 4
+	var of [parts][]float64
+	parallel(parts, n*d > 1<<15, func(k int) {
+		of[k] = make([]float64, d)
+		for i := k * n / parts; i < (k+1)*n/parts; i++ {
+			idx, val := prob.X.Row(i)
+			row, factor := block[i*d:(i+1)*d], math.Copysign(1, label(prob, i))/r.length[i] // a power of two
+			if twofold.Whole(idx, len(val), d) {
+				vec.Scale(row, factor, val)
+			} else {
+				for e, j := range idx {
+					row[j] = val[e] * factor
+				}
+			}
+			vec.Raise(of[k], r.length[i], row)
+		}
+	})
+	for _, part := range of[1:] {
+		vec.Raise(of[0], 1, part)
+	}
+	least, most := slices.Min(of[0]), slices.Max(of[0])
+	if !(least > 0) || most/least > 1<<(uneven-1) {
+		return false
+	}
+	r.d, r.dense, r.largest = d, block, of[0]
+	r.cols = make([]int, d)
+	for j := range r.cols {
+		r.cols[j] = j
+	}
+	r.a = matrix.NewDense(d, block)
+	r.weigh()
+	return true
+}
+
+// mostlyFilled reports whether few entries of a matrix are 0, by some rows of it.
+func mostlyFilled(x matrix.Matrix) bool {
+	n, _ := x.Dims()
+	zeros, all := 0, 0
+	for k := range 8 {
+		_, val := x.Row(k * n / 8)
+		for _, v := range val {
+			if v == 0 {
+				zeros++
+			}
+		}
+		all += len(val)
+	}
+	return float64(zeros) < 0.3*float64(all)
+}
+
+// length returns ‖x‖₂, which is 0 for x = 0 alone.
+func length(x []float64) float64 {
+	if s := vec.Dot(x, x); s > 1e-200 && s < 1e200 {
+		return math.Sqrt(s)
+	}
+	return mirror.Norm(x, 2)
 }
 
 // checkLengths refuses lengths of rows that cannot be computed with.
@@ -103,9 +179,26 @@ func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
 	if dense {
 		r.dense = make([]float64, r.n*r.d)
 	}
-	for i := range r.n {
+	several := 0
+	if dense {
+		several = r.n * r.d
+	}
+	each := func(i int) {
 		idx, val := prob.X.Row(i)
 		sign := math.Copysign(1, label(prob, i))
+		if dense && r.unit == nil && r.d == r.full && twofold.Whole(idx, len(val), r.d) {
+			vec.Scale(r.dense[i*r.d:(i+1)*r.d], sign/r.length[i], val) // a power of two
+			return
+		}
+		if dense && r.unit == nil && idx != nil {
+			row, factor := r.dense[i*r.d:(i+1)*r.d], sign/r.length[i]
+			for k, j := range idx {
+				if at := place[j]; at >= 0 {
+					row[at] = val[k] * factor
+				}
+			}
+			return
+		}
 		for k, v := range val {
 			if v == 0 {
 				continue
@@ -124,6 +217,7 @@ func (r *rows) copyScaled(prob linear.Problem, place []int32, dense bool) {
 			sparse.EndRow()
 		}
 	}
+	parallel(r.n, several > 1<<17, each)
 	if dense {
 		r.a = matrix.NewDense(r.d, r.dense)
 	} else {

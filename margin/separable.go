@@ -44,8 +44,22 @@ func (s *solver) separate() *NotSeparableError {
 			}
 		}
 	}
-	s.dual(decided)
-	cancel()
+	if s.pairwise == nil {
+		s.pairwise = s.newFew()
+	}
+	if f := s.pairwise; f != nil {
+		f.b = s.b
+		f.run(s, 1)
+		f.take(s)
+		if s.best.upper < cancelled || !decided() {
+			s.uniform()
+		}
+	}
+	if s.pairwise == nil || s.best.upper < cancelled || !decided() {
+		s.products = nil // a hard problem needs the last digits
+		s.dual(decided)
+		cancel()
+	}
 	if !decided() && s.ctx.Err() == nil && s.best.w != nil {
 		s.again()
 		s.patience = patience

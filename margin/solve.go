@@ -40,7 +40,8 @@ type Solution struct {
 	Method     string
 }
 
-// Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞, with labels ±1.
+// Solve maximises the ℓₚ margin of the problem, 1 ≤ p ≤ ∞, with labels ±1; or, of linear.Joint, the joint margin of
+// several classes. The rows, dual weights and support vectors are then pairs of an example and another class.
 //
 // Data that no w separates gives a *NotSeparableError with the proof, which is exact. If the gap asked for is not
 // reached, or ctx ends first, the best solution found comes with a *GapError; there is none, and the solution is nil,
@@ -58,12 +59,13 @@ func Solve(ctx context.Context, prob linear.Problem, p float64, set Settings) (*
 	case err != nil:
 		return nil, err
 	case zero >= 0:
-		return nil, &NotSeparableError{Rows: []int{zero}, Weights: []*big.Int{big.NewInt(1)}}
+		proof := &NotSeparableError{Rows: []int{zero}, Weights: []*big.Int{big.NewInt(1)}}
+		return nil, proof.of(prob)
 	}
 	s := newSolver(ctx, prob, r, p, set)
 	method, proof := s.run()
 	if proof != nil {
-		return nil, proof
+		return nil, proof.of(prob)
 	}
 	return s.solution(method)
 }
@@ -75,6 +77,8 @@ const (
 	// mostRows is the number up to which they are worth it in a working set for p = 1, where many rows touch the
 	// margin and w need not be unique.
 	mostRows = 3000
+	// fewSteps bounds the steps on the products of few rows, which take 10 to 25.
+	fewSteps = 60
 	// cancelled is the length of v = Aᵀa, for rows of length 1, below which w = ∇½‖v‖² may not be accurate enough:
 	// v is right to 1e-16, w to 1e-16/‖v‖, and the margin, which is as small as v, to 1e-16/‖v‖².
 	cancelled = 1e-2
@@ -94,6 +98,17 @@ func (s *solver) run() (string, *NotSeparableError) {
 			return name, proof
 		}
 		return s.runAsIs(name)
+	}
+	if s.p == 2 {
+		if f := s.newFew(); f != nil {
+			f.run(s, s.gap/2)
+			if f.take(s); s.best.upper > cancelled && s.reached() {
+				return "interior point on the dual", nil
+			}
+			s.setP(2)
+			s.uniform()
+			s.pairwise = f
+		}
 	}
 	if proof := s.separate(); proof != nil || !(s.best.lower > 0) {
 		return "", proof
@@ -264,7 +279,7 @@ func (s *solver) tighten() {
 			return
 		}
 		target, known := s.stationary(a)
-		k := s.polish(a, target, known)
+		k := s.polish(a, func() []float64 { return target }, known)
 		if upper := k.run(s.gap); upper < s.best.upper {
 			k.keep(upper, s.gap)
 		}
@@ -301,9 +316,15 @@ func (s *solver) solution(method string) (*Solution, error) {
 	s.prune(gap)
 	s.pruneWeights(gap)
 	out.Dual, out.Fine = s.rows.dual(s.best.a, s.best.fine)
-	out.W = s.rows.primal(s.best.w)
-	toMarginOne(s.prob, out.W)
-	out.Certificate = linear.Certify(s.prob, s.p, out.W, parts(out.Dual, out.Fine)...)
+	if s.quick() {
+		least := toMarginOne(s.rows.leastMargin, s.best.w)
+		out.W = s.rows.primal(s.best.w)
+		out.Certificate = s.rows.certify(s.p, s.best.w, least, parts(out.Dual, out.Fine)...)
+	} else {
+		out.W = s.rows.primal(s.best.w)
+		toMarginOne(s.prob.LeastMargin, out.W)
+		out.Certificate = linear.Certify(s.prob, s.p, out.W, parts(out.Dual, out.Fine)...)
+	}
 	if !(out.Lower > 0) {
 		return nil, s.short(math.Inf(1))
 	}
@@ -345,14 +366,16 @@ func (s *solver) short(gap float64) *GapError {
 }
 
 // toMarginOne scales w to the margin 1, as far as rounding allows. A w without a positive margin stays as it is.
-func toMarginOne(prob linear.Problem, w []float64) {
+// It returns the margin.
+func toMarginOne(least func(w []float64) float64, w []float64) (m float64) {
 	for range 4 {
-		m := prob.LeastMargin(w)
+		m = least(w)
 		if !(m > 0) || math.Abs(m-1) < 4e-16 || math.IsInf(m, 1) {
-			return
+			return m
 		}
 		for j := range w {
 			w[j] /= m
 		}
 	}
+	return least(w)
 }

@@ -22,6 +22,7 @@ type solver struct {
 	tell        func(Iteration)
 	patience    int
 	nested      bool // solves a part of the rows
+	pairwise    *few // nil: not made
 
 	invert vec.Power // q − 1
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/linear"
@@ -20,18 +21,8 @@ import (
 func (s *solver) prune(gap float64) {
 	s.mul(s.m, s.best.w)
 	least := s.least(s.m)
-	all := &polisher{solver: s, unit: s.units(), part: make([]int, s.n), hi: s.best.a, lo: s.best.fine}
-	for i := range all.part {
-		all.part[i] = i
-	}
-	if all.lo == nil {
-		all.lo = make([]float64, s.n)
-	}
-	sums, total := all.sums()
-	before := make([]float64, s.d)
-	for j := range before {
-		before[j] = sums[j].Value()
-	}
+	total := vec.Dot(s.b, s.best.a)
+	before := sync.OnceValue(s.bestSums)
 	tried := s.n
 	for _, weaker := range []float64{1, 1e-3, 1e-6, 1e-9} {
 		y := make([]float64, s.n)
@@ -49,7 +40,7 @@ func (s *solver) prune(gap float64) {
 		kept := s.keepOnly(y, before, nil, gap)
 		if !kept || !s.reached() {
 			target, known := s.stationary(y)
-			kept = s.keepOnly(y, target, known, gap) || kept
+			kept = s.keepOnly(y, func() []float64 { return target }, known, gap) || kept
 		}
 		if kept {
 			return
@@ -57,9 +48,27 @@ func (s *solver) prune(gap float64) {
 	}
 }
 
+// bestSums returns Aᵀa for the best weights.
+func (s *solver) bestSums() []float64 {
+	all := &polisher{solver: s, unit: s.units(), part: make([]int, s.n), hi: s.best.a, lo: s.best.fine}
+	for i := range all.part {
+		all.part[i] = i
+	}
+	if all.lo == nil {
+		all.lo = make([]float64, s.n)
+	}
+	sums, _ := all.sums()
+	out := make([]float64, s.d)
+	for j := range out {
+		s := sums.At(j)
+		out[j] = s.Value()
+	}
+	return out
+}
+
 // keepOnly makes the weights y, fitted to a target, the best ones if the gap allows it; or, if others than they are 0
 // already, if they are better.
-func (s *solver) keepOnly(y, target []float64, known []bool, gap float64) bool {
+func (s *solver) keepOnly(y []float64, target func() []float64, known []bool, gap float64) bool {
 	k := s.polish(y, target, known)
 	upper := k.run(min(gap, s.gap))
 	worse := upper >= s.best.upper && s.sparse(y)
@@ -89,25 +98,45 @@ func (s *solver) pruneWeights(gap float64) {
 		return
 	}
 	most := make([]float64, s.d)
-	for i := range s.n {
-		idx, val := s.a.Row(i)
-		for k, v := range val {
-			j := column(idx, k)
-			most[j] = max(most[j], math.Abs(v*s.best.w[j])/s.b[i])
+	if s.largest != nil && s.unit == nil && s.index == nil && s.pairs == nil {
+		least := slices.Min(s.length)
+		for j, v := range s.largest {
+			most[j] = v / least
 		}
+	} else {
+		s.largestEntries(most)
 	}
-	order := make([]int, s.d)
-	for j := range order {
-		order[j] = j
+	for j, w := range s.best.w {
+		most[j] *= math.Abs(w)
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[i], most[j]) })
 	// upper/(lower − loss/‖w‖) − 1 ≤ gap
 	room := (s.best.lower - s.best.upper/(1+gap)) * mirror.Norm(s.best.w, s.p)
+	var order []int
+	for j, v := range most {
+		if v <= room {
+			order = append(order, j)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[i], most[j]) })
 	for _, j := range order {
 		if room -= most[j]; room < 0 {
 			return
 		}
 		s.best.w[j] = 0
+	}
+}
+
+// largestEntries sets most to the largest magnitude in each column, relative to the margin b of its row.
+func (s *solver) largestEntries(most []float64) {
+	for i := range s.n {
+		idx, val := s.a.Row(i)
+		share := 1 / s.b[i] // a power of two
+		for k, v := range val {
+			j := column(idx, k)
+			if v := math.Abs(v) * share; v > most[j] {
+				most[j] = v
+			}
+		}
 	}
 }
 

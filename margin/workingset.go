@@ -135,8 +135,17 @@ func (r *rows) only(part []int) *rows {
 	if r.even != nil {
 		out.even = r.even.only(part)
 	}
+	if r.pairs != nil {
+		out.pairs = matrix.Select(r.pairs, part).(*matrix.Pairs)
+	}
 	var sparse matrix.Builder
 	for _, i := range part {
+		out.length = append(out.length, r.length[i])
+		out.b = append(out.b, r.b[i])
+		out.index = append(out.index, r.at(i))
+		if r.pairs != nil {
+			continue
+		}
 		idx, val := r.a.Row(i)
 		if r.dense != nil {
 			out.dense = append(out.dense, val...)
@@ -146,13 +155,13 @@ func (r *rows) only(part []int) *rows {
 			}
 			sparse.EndRow()
 		}
-		out.length = append(out.length, r.length[i])
-		out.b = append(out.b, r.b[i])
-		out.index = append(out.index, r.at(i))
 	}
-	if r.dense != nil {
+	switch {
+	case r.pairs != nil:
+		out.a = out.pairs
+	case r.dense != nil:
 		out.a = matrix.NewDense(r.d, out.dense)
-	} else {
+	default:
 		out.a = sparse.Build(r.d)
 	}
 	return out

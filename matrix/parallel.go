@@ -171,10 +171,15 @@ func (t *team) addUp() {
 	t.pool.Each(t.parts, t.reduce)
 }
 
-// divide decides on the parts, and gives all but the first a vector to add into. A part has at least eight entries for
+// divide decides on the parts, and makes their sums. A part has at least eight entries for
 // each of the sums it makes: those are then little work, and little memory beside the matrix.
 func (t *team) divide() {
 	t.parts = min(max(t.m.NNZ()/(8*len(t.dst)), 2), maxSums)
+	t.makeSums()
+}
+
+// makeSums gives all parts but the first a vector to add into.
+func (t *team) makeSums() {
 	for len(t.sums) < t.parts-1 {
 		t.sums = append(t.sums, nil)
 	}

@@ -11,6 +11,8 @@ func Rows(m Matrix, f func(i int, idx []int32, val []float64)) {
 // rowsFrom is Rows for lo ≤ i < hi.
 func rowsFrom(m Matrix, lo, hi int, f func(i int, idx []int32, val []float64)) {
 	csr, sparse := m.(*CSR)
+	pairs, _ := m.(*Pairs)
+	var columns []int32
 	var buf []float64
 	for i := lo; i < hi; i++ {
 		if sparse {
@@ -20,6 +22,11 @@ func rowsFrom(m Matrix, lo, hi int, f func(i int, idx []int32, val []float64)) {
 			}
 			continue
 		}
+		if pairs != nil {
+			columns, buf = pairs.rowInto(columns[:0], buf[:0], i)
+			f(i, columns, buf)
+			continue
+		}
 		idx, val := m.Row(i)
 		f(i, idx, val)
 	}
@@ -27,6 +34,9 @@ func rowsFrom(m Matrix, lo, hi int, f func(i int, idx []int32, val []float64)) {
 
 // Select returns a copy of some rows, in the order given.
 func Select(m Matrix, rows []int) Matrix {
+	if pairs, ok := m.(*Pairs); ok {
+		return pairs.selected(rows)
+	}
 	_, d := m.Dims()
 	if _, ok := m.(*Dense); ok {
 		data := make([]float64, 0, len(rows)*d)
@@ -66,8 +76,11 @@ func Clone(m Matrix) Matrix {
 	return Select(m, rows)
 }
 
-// AppendConstant returns a copy with one more column, of ones.
+// AppendConstant returns a copy with one more column, of ones; of pairs, one for each class.
 func AppendConstant(m Matrix) Matrix {
+	if pairs, ok := m.(*Pairs); ok {
+		return pairs.Of(AppendConstant(pairs.x))
+	}
 	n, d := m.Dims()
 	if _, ok := m.(*Dense); ok {
 		data := make([]float64, 0, n*(d+1))
@@ -94,8 +107,11 @@ func AppendConstant(m Matrix) Matrix {
 }
 
 // ScaleColumns replaces every entry by (x − center[j])·factor[j], in place. A nil center is 0, and must be for a sparse
-// matrix, which would not stay sparse.
+// matrix, which would not stay sparse. Pairs are scaled by their examples.
 func ScaleColumns(m Matrix, center, factor []float64) {
+	if _, ok := m.(*Pairs); ok {
+		panic("matrix: ScaleColumns of pairs: scale the examples")
+	}
 	_, sparse := m.(*CSR)
 	n, d := m.Dims()
 	if sparse && center != nil || len(factor) != d || center != nil && len(center) != d {

@@ -206,3 +206,57 @@ func zeroTo(y float64) float64 {
 	}
 	return 0
 }
+
+// dot2 is Dot2 of the first elements, as four parts each of hi, lo and size, twice; it returns how many it took.
+func dot2(out, x, y []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 7
+	dot2AVX2(out, x[:n], y)
+	return n
+}
+
+// axpy2 is Axpy2 of the first elements; it returns how many it took.
+func axpy2(hi, lo, size []float64, a float64, x []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	axpy2AVX2(hi, lo, size, a, x[:n])
+	return n
+}
+
+func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int, wide bool) {
+	switch {
+	case wide && accelerated && hasAVX512:
+		gramAVX512(out[:], a, b, stride, columns)
+	case accelerated:
+		gramAVX2(out[:], a, b, stride, columns)
+	default:
+		gramGo(out, a, b, stride, columns)
+	}
+}
+
+// hasAVX512 says whether gram takes eight columns at a time.
+var hasAVX512 = hasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
+
+// raise is Raise of the first elements; it returns how many it took.
+func raise(dst []float64, a float64, x []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	raiseAVX2(dst, x[:n], a)
+	return n
+}
+
+// mul is Mul of the first elements; it returns how many it took.
+func mul(dst, x, y []float64) int {
+	if !accelerated {
+		return 0
+	}
+	n := len(x) &^ 3
+	mulAVX2(dst, x[:n], y)
+	return n
+}

@@ -40,3 +40,15 @@ func sqrtCubes(dst, x []float64, sign uint64) { sqrtCubeGo(dst, x, sign) }
 func roots(dst, x []float64, y float64, _, sign uint64) { powGo(dst, x, y, absBits, sign) }
 
 func pows(dst, x []float64, y float64, abs, sign uint64) { powGo(dst, x, y, abs, sign) }
+
+func dot2(out, x, y []float64) int { return 0 }
+
+func axpy2(hi, lo, size []float64, a float64, x []float64) int { return 0 }
+
+func gram(out *[GramRows * GramColumns]float64, a, b []float64, stride, columns int, wide bool) {
+	gramGo(out, a, b, stride, columns)
+}
+
+func raise(dst []float64, a float64, x []float64) int { return 0 }
+
+func mul(dst, x, y []float64) int { return 0 }

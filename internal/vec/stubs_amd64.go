@@ -99,6 +99,36 @@ func mulDenseAVX2(dst []float64, a []float64, x []float64)
 //go:noescape
 func addMulTDenseAVX2(y []float64, a []float64, c []float64)
 
+// dot2AVX2 sets out to four parts each of hi and lo, whose sum is Σ xᵢyᵢ in twice the precision, and of Σ |xᵢyᵢ|, twice; len(x) is a multiple of 8.
+//
+//go:noescape
+func dot2AVX2(out []float64, x []float64, y []float64)
+
+// axpy2AVX2 adds a·x to hi + lo in twice the precision, and |a·x| to size; len(x) is a multiple of 4.
+//
+//go:noescape
+func axpy2AVX2(hi []float64, lo []float64, size []float64, a float64, x []float64)
+
+// gramAVX2 sets out[4i+j] to the product of row i of three in a with row j of four in b, rows being stride apart; columns is a multiple of 4.
+//
+//go:noescape
+func gramAVX2(out []float64, a []float64, b []float64, stride int, columns int)
+
+// gramAVX512 sets out[4i+j] to the product of row i of three in a with row j of four in b, rows being stride apart; columns is a multiple of 8.
+//
+//go:noescape
+func gramAVX512(out []float64, a []float64, b []float64, stride int, columns int)
+
+// raiseAVX2 sets dst to the larger of dst and |a·x|; len(x) is a multiple of 4.
+//
+//go:noescape
+func raiseAVX2(dst []float64, x []float64, a float64)
+
+// mulAVX2 sets dst = x∘y; len(x) is a multiple of 4.
+//
+//go:noescape
+func mulAVX2(dst []float64, x []float64, y []float64)
+
 // expAVX2 sets dst = eˣ.
 //
 //go:noescape

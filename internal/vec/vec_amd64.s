@@ -1419,6 +1419,335 @@ done:
 	VZEROUPPER
 	RET
 
+// func dot2AVX2(out []float64, x []float64, y []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·dot2AVX2(SB), NOSPLIT, $0-72
+	MOVQ     x_base+24(FP), AX
+	MOVQ     x_len+32(FP), CX
+	MOVQ     y_base+48(FP), DX
+	VXORPD   Y0, Y0, Y0
+	VXORPD   Y1, Y1, Y1
+	VXORPD   Y2, Y2, Y2
+	VXORPD   Y3, Y3, Y3
+	VXORPD   Y4, Y4, Y4
+	VXORPD   Y5, Y5, Y5
+	VPCMPEQD Y6, Y6, Y6
+	VPSRLQ   $0x01, Y6, Y6
+
+loop:
+	SUBQ        $0x08, CX
+	JL          done
+	VMOVUPD     (AX), Y7
+	VMOVUPD     (DX), Y8
+	VMULPD      Y7, Y8, Y9
+	VMOVAPD     Y9, Y10
+	VFMSUB231PD Y7, Y8, Y10
+	VADDPD      Y9, Y0, Y7
+	VSUBPD      Y0, Y7, Y8
+	VSUBPD      Y8, Y7, Y11
+	VSUBPD      Y11, Y0, Y11
+	VSUBPD      Y8, Y9, Y8
+	VADDPD      Y8, Y11, Y11
+	VADDPD      Y10, Y11, Y11
+	VADDPD      Y11, Y1, Y1
+	VMOVAPD     Y7, Y0
+	VANDPD      Y6, Y9, Y9
+	VADDPD      Y9, Y2, Y2
+	VMOVUPD     32(AX), Y7
+	VMOVUPD     32(DX), Y8
+	VMULPD      Y7, Y8, Y9
+	VMOVAPD     Y9, Y10
+	VFMSUB231PD Y7, Y8, Y10
+	VADDPD      Y9, Y3, Y7
+	VSUBPD      Y3, Y7, Y8
+	VSUBPD      Y8, Y7, Y11
+	VSUBPD      Y11, Y3, Y11
+	VSUBPD      Y8, Y9, Y8
+	VADDPD      Y8, Y11, Y11
+	VADDPD      Y10, Y11, Y11
+	VADDPD      Y11, Y4, Y4
+	VMOVAPD     Y7, Y3
+	VANDPD      Y6, Y9, Y9
+	VADDPD      Y9, Y5, Y5
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
+	JMP         loop
+
+done:
+	MOVQ    out_base+0(FP), AX
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VMOVUPD Y4, 128(AX)
+	VMOVUPD Y5, 160(AX)
+	VZEROUPPER
+	RET
+
+// func axpy2AVX2(hi []float64, lo []float64, size []float64, a float64, x []float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·axpy2AVX2(SB), NOSPLIT, $0-104
+	MOVQ         x_base+80(FP), AX
+	MOVQ         x_len+88(FP), CX
+	MOVQ         hi_base+0(FP), DX
+	MOVQ         lo_base+24(FP), BX
+	MOVQ         size_base+48(FP), SI
+	VBROADCASTSD a+72(FP), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VPSRLQ       $0x01, Y1, Y1
+
+loop:
+	SUBQ        $0x04, CX
+	JL          done
+	VMOVUPD     (AX), Y2
+	VMOVUPD     (DX), Y3
+	VMOVUPD     (BX), Y4
+	VMOVUPD     (SI), Y5
+	VMULPD      Y2, Y0, Y6
+	VMOVAPD     Y6, Y7
+	VFMSUB231PD Y2, Y0, Y7
+	VADDPD      Y6, Y3, Y2
+	VSUBPD      Y3, Y2, Y8
+	VSUBPD      Y8, Y2, Y9
+	VSUBPD      Y9, Y3, Y9
+	VSUBPD      Y8, Y6, Y8
+	VADDPD      Y8, Y9, Y9
+	VADDPD      Y7, Y9, Y9
+	VADDPD      Y9, Y4, Y4
+	VMOVAPD     Y2, Y3
+	VANDPD      Y1, Y6, Y6
+	VADDPD      Y6, Y5, Y5
+	VMOVUPD     Y3, (DX)
+	VMOVUPD     Y4, (BX)
+	VMOVUPD     Y5, (SI)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, BX
+	ADDQ        $0x20, SI
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func gramAVX2(out []float64, a []float64, b []float64, stride int, columns int)
+// Requires: AVX, FMA3
+TEXT ·gramAVX2(SB), NOSPLIT, $0-88
+	MOVQ   a_base+24(FP), AX
+	MOVQ   stride+72(FP), CX
+	SHLQ   $0x03, CX
+	MOVQ   b_base+48(FP), DX
+	LEAQ   (DX)(CX*2), BX
+	ADDQ   CX, BX
+	MOVQ   columns+80(FP), SI
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+
+loop:
+	SUBQ        $0x04, SI
+	JL          done
+	VMOVUPD     (AX), Y12
+	VMOVUPD     (AX)(CX*1), Y13
+	VMOVUPD     (AX)(CX*2), Y14
+	VMOVUPD     (DX), Y15
+	VFMADD231PD Y15, Y12, Y0
+	VFMADD231PD Y15, Y13, Y4
+	VFMADD231PD Y15, Y14, Y8
+	VMOVUPD     (DX)(CX*1), Y15
+	VFMADD231PD Y15, Y12, Y1
+	VFMADD231PD Y15, Y13, Y5
+	VFMADD231PD Y15, Y14, Y9
+	VMOVUPD     (DX)(CX*2), Y15
+	VFMADD231PD Y15, Y12, Y2
+	VFMADD231PD Y15, Y13, Y6
+	VFMADD231PD Y15, Y14, Y10
+	VMOVUPD     (BX), Y15
+	VFMADD231PD Y15, Y12, Y3
+	VFMADD231PD Y15, Y13, Y7
+	VFMADD231PD Y15, Y14, Y11
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, DX
+	ADDQ        $0x20, BX
+	JMP         loop
+
+done:
+	MOVQ       out_base+0(FP), AX
+	VHADDPD    Y1, Y0, Y0
+	VHADDPD    Y3, Y2, Y2
+	VPERM2F128 $0x21, Y2, Y0, Y1
+	VBLENDPD   $0x0c, Y2, Y0, Y0
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, (AX)
+	VHADDPD    Y5, Y4, Y4
+	VHADDPD    Y7, Y6, Y6
+	VPERM2F128 $0x21, Y6, Y4, Y1
+	VBLENDPD   $0x0c, Y6, Y4, Y0
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, 32(AX)
+	VHADDPD    Y9, Y8, Y8
+	VHADDPD    Y11, Y10, Y10
+	VPERM2F128 $0x21, Y10, Y8, Y1
+	VBLENDPD   $0x0c, Y10, Y8, Y0
+	VADDPD     Y1, Y0, Y0
+	VMOVUPD    Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gramAVX512(out []float64, a []float64, b []float64, stride int, columns int)
+// Requires: AVX, AVX512F
+TEXT ·gramAVX512(SB), NOSPLIT, $0-88
+	MOVQ   a_base+24(FP), AX
+	MOVQ   stride+72(FP), CX
+	SHLQ   $0x03, CX
+	MOVQ   b_base+48(FP), DX
+	LEAQ   (DX)(CX*2), BX
+	ADDQ   CX, BX
+	MOVQ   columns+80(FP), SI
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+
+loop:
+	SUBQ        $0x08, SI
+	JL          done
+	VMOVUPD     (AX), Z12
+	VMOVUPD     (AX)(CX*1), Z13
+	VMOVUPD     (AX)(CX*2), Z14
+	VMOVUPD     (DX), Z15
+	VFMADD231PD Z15, Z12, Z0
+	VFMADD231PD Z15, Z13, Z4
+	VFMADD231PD Z15, Z14, Z8
+	VMOVUPD     (DX)(CX*1), Z15
+	VFMADD231PD Z15, Z12, Z1
+	VFMADD231PD Z15, Z13, Z5
+	VFMADD231PD Z15, Z14, Z9
+	VMOVUPD     (DX)(CX*2), Z15
+	VFMADD231PD Z15, Z12, Z2
+	VFMADD231PD Z15, Z13, Z6
+	VFMADD231PD Z15, Z14, Z10
+	VMOVUPD     (BX), Z15
+	VFMADD231PD Z15, Z12, Z3
+	VFMADD231PD Z15, Z13, Z7
+	VFMADD231PD Z15, Z14, Z11
+	ADDQ        $0x40, AX
+	ADDQ        $0x40, DX
+	ADDQ        $0x40, BX
+	JMP         loop
+
+done:
+	MOVQ          out_base+0(FP), AX
+	VEXTRACTF64X4 $0x01, Z0, Y12
+	VADDPD        Y12, Y0, Y0
+	VEXTRACTF64X4 $0x01, Z1, Y12
+	VADDPD        Y12, Y1, Y1
+	VEXTRACTF64X4 $0x01, Z2, Y12
+	VADDPD        Y12, Y2, Y2
+	VEXTRACTF64X4 $0x01, Z3, Y12
+	VADDPD        Y12, Y3, Y3
+	VHADDPD       Y1, Y0, Y0
+	VHADDPD       Y3, Y2, Y2
+	VPERM2F128    $0x21, Y2, Y0, Y12
+	VBLENDPD      $0x0c, Y2, Y0, Y0
+	VADDPD        Y12, Y0, Y0
+	VMOVUPD       Y0, (AX)
+	VEXTRACTF64X4 $0x01, Z4, Y12
+	VADDPD        Y12, Y4, Y4
+	VEXTRACTF64X4 $0x01, Z5, Y12
+	VADDPD        Y12, Y5, Y5
+	VEXTRACTF64X4 $0x01, Z6, Y12
+	VADDPD        Y12, Y6, Y6
+	VEXTRACTF64X4 $0x01, Z7, Y12
+	VADDPD        Y12, Y7, Y7
+	VHADDPD       Y5, Y4, Y4
+	VHADDPD       Y7, Y6, Y6
+	VPERM2F128    $0x21, Y6, Y4, Y12
+	VBLENDPD      $0x0c, Y6, Y4, Y0
+	VADDPD        Y12, Y0, Y0
+	VMOVUPD       Y0, 32(AX)
+	VEXTRACTF64X4 $0x01, Z8, Y12
+	VADDPD        Y12, Y8, Y8
+	VEXTRACTF64X4 $0x01, Z9, Y12
+	VADDPD        Y12, Y9, Y9
+	VEXTRACTF64X4 $0x01, Z10, Y12
+	VADDPD        Y12, Y10, Y10
+	VEXTRACTF64X4 $0x01, Z11, Y12
+	VADDPD        Y12, Y11, Y11
+	VHADDPD       Y9, Y8, Y8
+	VHADDPD       Y11, Y10, Y10
+	VPERM2F128    $0x21, Y10, Y8, Y12
+	VBLENDPD      $0x0c, Y10, Y8, Y0
+	VADDPD        Y12, Y0, Y0
+	VMOVUPD       Y0, 64(AX)
+	VZEROUPPER
+	RET
+
+// func raiseAVX2(dst []float64, x []float64, a float64)
+// Requires: AVX, AVX2
+TEXT ·raiseAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst_base+0(FP), AX
+	MOVQ         x_base+24(FP), CX
+	MOVQ         x_len+32(FP), DX
+	VBROADCASTSD a+48(FP), Y0
+	VPCMPEQD     Y1, Y1, Y1
+	VPSRLQ       $0x01, Y1, Y1
+
+loop:
+	SUBQ    $0x04, DX
+	JL      done
+	VMULPD  (CX), Y0, Y2
+	VANDPD  Y1, Y2, Y2
+	VMAXPD  (AX), Y2, Y2
+	VMOVUPD Y2, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, AX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func mulAVX2(dst []float64, x []float64, y []float64)
+// Requires: AVX
+TEXT ·mulAVX2(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), AX
+	MOVQ x_base+24(FP), CX
+	MOVQ x_len+32(FP), DX
+	MOVQ y_base+48(FP), BX
+
+loop:
+	SUBQ    $0x04, DX
+	JL      done
+	VMOVUPD (CX), Y0
+	VMULPD  (BX), Y0, Y0
+	VMOVUPD Y0, (AX)
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, BX
+	ADDQ    $0x20, AX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func expAVX2(dst []float64, x []float64)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expAVX2(SB), NOSPLIT, $0-48

@@ -77,8 +77,9 @@ func (*Fit) Texts() settings.Texts {
 			"cv": "Number of folds of cross-validation. 0: 5 folds, or one fifth held out of more than 20 million " +
 				"entries; with --objective margin, none.",
 			"loss": lossHelp(),
-			"multiclass": "More than two classes: joint (one problem, softmax) or rest (each against the rest). auto: " +
-				"joint with the logistic loss, of a margin rest.",
+			"multiclass": "More than two classes: joint (one problem: the softmax, or the margin of the right class over " +
+				"every other) or rest (each against the rest). auto: joint with the logistic loss and for the largest margin, " +
+				"else rest.",
 			"class_weight": "balanced: every class weighs the same, whatever its number of examples.",
 			"no_intercept": "Fit no intercept.",
 			"method":       methodHelp(),

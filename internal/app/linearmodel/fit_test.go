@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/mirror"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -214,9 +217,52 @@ func TestAClassThatCannotBeSeparatedFromTheRestIsNamed(t *testing.T) {
 		return []string{"1,1", "1.5,1", "2,2", "2.2,2", "3,3",
 			"3.5,3"}[i]
 	})
-	r, _, _, err := fitted(t, Fit{Data: data, Bias: true})
+	r, _, _, err := fitted(t, Fit{Data: data, Bias: true, Multiclass: "rest"})
 	if err != nil || !strings.Contains(r.None, "no weights separate class 2 from the rest") || r.Separable == nil ||
 		*r.Separable {
+		t.Errorf("%q, %v, %v", r.None, r.Separable, err)
+	}
+}
+
+// One class can be in the middle if its score need only be above the others where its examples are.
+func TestSeveralClassesHaveAJointMargin(t *testing.T) {
+	data := table(t, "x,label", 6, func(i int) string {
+		return []string{"1,1", "1.5,1", "2,2", "2.2,2", "3,3", "3.5,3"}[i]
+	})
+	r, said, m, err := fitted(t, Fit{Data: data, Bias: true})
+	if err != nil || !r.Joint || r.Gap == nil || *r.Gap > 1e-3 || r.Margin == nil || *r.TrainAccuracy != 1 {
+		t.Fatalf("%+v, said %q, %v", r, said, err)
+	}
+	set, err := dataset.Open(t.Context(), data, dataset.Options{Bias: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prob, _ := linear.Joint(set.X, []int{0, 0, 1, 1, 2, 2}, 3)
+	var w []float64
+	for _, v := range m.Weights {
+		w = append(w, v...)
+	}
+	if lower := prob.LeastMargin(w) / mirror.Norm(w, 2); math.Abs(lower-*r.Margin) > 1e-9*lower {
+		t.Errorf("the model has the margin %v, reported %v", lower, *r.Margin)
+	}
+	if text := r.text(); !strings.Contains(text, "⟨w_y−w_k,x⟩") || !strings.Contains(text, "certified within") {
+		t.Error(text)
+	}
+	// and with folds
+	cv, _, _, err := fitted(t, Fit{Data: "wine", Scale: "std", Bias: true, P: []float64{1.5, 3}, CV: 3})
+	if err != nil || !cv.Joint || len(cv.CV) != 2 || cv.CV[0].Accuracy < 0.9 {
+		t.Errorf("%+v, %v", cv.CV, err)
+	}
+}
+
+// Both classes 1 and 2 are on both sides of the other: no scores are right, and the proof names examples.
+func TestClassesThatCannotBeSeparatedJointlyAreNamed(t *testing.T) {
+	data := table(t, "x,label", 6, func(i int) string {
+		return []string{"1,1", "1.5,2", "2,1", "2.2,2", "3,3", "3.5,3"}[i]
+	})
+	r, _, _, err := fitted(t, Fit{Data: data, Bias: true})
+	if err != nil || !strings.Contains(r.None, "no weights put the right class first on all examples") ||
+		r.Separable == nil || *r.Separable {
 		t.Errorf("%q, %v, %v", r.None, r.Separable, err)
 	}
 }

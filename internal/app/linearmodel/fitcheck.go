@@ -153,8 +153,9 @@ func (f *Fit) checkMargin() error {
 	switch method := f.method(); {
 	case len(f.Penalty) > 0:
 		return settings.Errorf("penalty", "--penalty goes with --objective auto or loss: the penalty of a margin is --lp")
-	case f.Multiclass == "joint":
-		return settings.Errorf("multiclass", "--multiclass joint goes with --objective auto or loss")
+	case f.Multiclass == "joint" && method != linear.MethodAccelerated:
+		return settings.Errorf("multiclass", "--multiclass joint of a margin goes with --method accelerated, not with %s: "+
+			"say --multiclass rest, or --objective loss", method)
 	case f.ClassWeight == "balanced":
 		return settings.Errorf("class_weight", "--class-weight goes with --objective auto or loss")
 	case f.NoIntercept:
@@ -229,8 +230,8 @@ func (f *Fit) settings(start []float64) fit.Settings {
 		return s
 	}
 	s := fit.Settings{P: f.P, Lambda: f.LP, Folds: f.CV, Loss: loss, Bias: f.Bias, Soft: f.Soft, Gap: f.Gap,
-		Steps: int(f.Steps),
-		Eta:   f.LR, Batch: f.Batch, Seed: f.Seed, Start: start, InPlace: true}
+		Rest: f.Multiclass == "rest", Steps: int(f.Steps),
+		Eta: f.LR, Batch: f.Batch, Seed: f.Seed, Start: start, InPlace: true}
 	if f.L2 > 0 {
 		s.Lambda = []float64{f.L2}
 	}

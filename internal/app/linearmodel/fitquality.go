@@ -49,8 +49,12 @@ func (r *FitResult) pathRows() [][2]string {
 	if r.Margin != nil && r.Gap != nil {
 		columns := map[string]string{"std": "standardised columns, ", "max": "scaled columns, "}[r.Scale]
 		intercept := map[bool]string{true: "free intercept, "}[r.Intercept]
-		rows = append(rows, [2]string{"margin", fmt.Sprintf("%.8g (%s%s‖w‖ₚ = 1), certified within %.3g %% of the best",
-			*r.Margin, columns, intercept, 100**r.Gap)})
+		norm := "‖w‖ₚ = 1"
+		if r.Joint {
+			norm = "the right class over every other, ‖W‖ₚ = 1"
+		}
+		rows = append(rows, [2]string{"margin", fmt.Sprintf("%.8g (%s%s%s), certified within %.3g %% of the best",
+			*r.Margin, columns, intercept, norm, 100**r.Gap)})
 	}
 	return append(rows, r.written()...)
 }

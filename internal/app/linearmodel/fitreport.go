@@ -78,7 +78,7 @@ func (w *fitting) summary() FitResult {
 	f := w.result
 	r := FitResult{P: f.Model.P, Method: f.Model.Method, LossName: f.Model.Loss, L2: w.L2, Soft: f.Attempt.Soft, N: n,
 		D: d, Seconds: f.Seconds, CV: f.CV, None: f.None, Separable: f.Separable, Label: w.set.Label, Steps: f.Steps,
-		LR: f.Eta, Penalty: f.Penalty, MarginEnd: f.End, Folds: f.Folds, HeldOut: f.HeldOut}
+		LR: f.Eta, Joint: f.Joint, Penalty: f.Penalty, MarginEnd: f.End, Folds: f.Folds, HeldOut: f.HeldOut}
 	if len(w.LP) > 0 || f.Penalty > 0 {
 		r.LP = f.Attempt.Lambda
 	}
@@ -300,11 +300,17 @@ func (r *FitResult) Rows() [][2]string {
 		rows = append(rows, [2]string{"excess", opt(r.Excess, "%.3g") + "   at most so far above the least possible"})
 	}
 	if r.Margin != nil {
-		what := "min y⟨x,w⟩ for ‖w‖ₚ = 1"
+		of, w := "y⟨x,w⟩", "‖w‖ₚ"
+		if r.Joint {
+			of, w = "⟨w_y−w_k,x⟩ over classes k other than y", "‖W‖ₚ"
+		}
+		what := fmt.Sprintf("min %s for %s = 1", of, w)
 		if r.Soft > 0 {
-			what = fmt.Sprintf("mean of the worst %.3g %% of y⟨x,w⟩ for ‖w‖ₚ = 1", 100*r.Soft)
+			what = fmt.Sprintf("mean of the worst %.3g %% of %s for %s = 1", 100*r.Soft, of, w)
 		}
 		switch {
+		case r.Joint && r.Gap != nil:
+			what += fmt.Sprintf("; certified within %.3g %% of the best", 100**r.Gap)
 		case r.Gap != nil && len(r.Classes) > 2:
 			what += fmt.Sprintf(", the smallest of %d classes against the rest; each certified within %.3g %% of its best",
 				len(r.Classes), 100**r.Gap)
@@ -312,7 +318,7 @@ func (r *FitResult) Rows() [][2]string {
 			what += fmt.Sprintf("; certified within %.3g %% of the best", 100**r.Gap)
 		}
 		rows = append(rows, [2]string{"margin", opt(r.Margin, "%.8g") + "   " + what}, [2]string{"norm", opt(r.Norm, "%.8g") +
-			"   ‖w‖ₚ at margin 1"})
+			"   " + w + " at margin 1"})
 	} else if r.TrainAccuracy != nil {
 		what := "no positive margin was found"
 		if r.Soft > 0 {

@@ -34,7 +34,9 @@ type FitResult struct {
 	Lower  *float64 `json:"lower"`
 	Upper  *float64 `json:"upper"`
 	Gap    *float64 `json:"gap"`
-	// proved either way, of each class against the rest; absent: not known
+	// of several classes: the margin is that of the right class over every other, in one problem
+	Joint bool `json:"joint,omitempty"`
+	// proved either way, of each class against the rest, or jointly; absent: not known
 	Separable *bool  `json:"separable,omitempty"`
 	None      string `json:"none,omitempty"` // why the margin is soft, or none was found
 	// weights above a thousandth of the largest, the mean over weight vectors

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/margin"
+	"github.com/bregman-ml/bregman/matrix"
 	"github.com/bregman-ml/bregman/mirror"
 )
 
@@ -28,7 +30,8 @@ type Margin struct {
 	Support bool      `json:"support"`
 	Bias    bool      `json:"bias"`
 	command.Table
-	Out string `placeholder:"FILE" json:"out,omitempty" role:"output"`
+	Intercept bool   `json:"intercept,omitempty" late:"false"`
+	Out       string `placeholder:"FILE" json:"out,omitempty" role:"output"`
 	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
@@ -39,12 +42,14 @@ func (*Margin) Texts() settings.Texts {
 	return settings.Texts{
 		About: "The exact maximum lp margin, with certificate.",
 		Help: map[string]string{
-			"data":       "Data of two classes, in any format fit reads, or a built-in set.",
-			"p":          "One or several p from 1 to Inf, e.g. 1.1,2,10.",
-			"gap":        "Certified relative gap to reach; 0 aims at 1e-10 and takes what rounding allows, up to 1e-8.",
+			"data": "Data of two or more classes, in any format fit reads, or a built-in set.",
+			"p":    "One or several p from 1 to Inf, e.g. 1.1,2,10.",
+			"gap": "Certified relative gap to reach; 0 aims at 1e-10 and takes what rounding allows, up to 1e-8; with " +
+				"--intercept, 1e-6.",
 			"support":    "List the support vectors.",
 			"bias":       "Add a constant feature, whose weight counts in the norm.",
-			"out":        "Write w, scaled to margin 1, as npy: one row per p.",
+			"intercept":  "Add an intercept, of several classes one each, which does not count in the norm.",
+			"out":        "Write w, scaled to margin 1, as npy: one row per p, of several classes one per p and class.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
 		},
 		Known: map[string][]string{"data": tables()},
@@ -56,9 +61,12 @@ func (*Margin) Help() string {
 	return `Examples:
   bregman margin --data r100 --p 1.1,2,10
   bregman margin --data train.svm --p 1.5 --support --out w.npy
+  bregman margin --data wine --p 1,2,Inf --intercept
 
-Solves min ‖w‖ₚ subject to y⟨x, w⟩ ≥ 1 for all examples. lower ≤ margin ≤ upper is proved by a primal and a dual
-solution. Data that no w separates is an error, proved in exact arithmetic; data that float64 cannot decide is another.`
+Solves min ‖w‖ₚ subject to y⟨x, w⟩ ≥ 1 for all examples; of several classes, min ‖W‖ₚ over all entries subject to
+⟨w_y − w_k, x⟩ ≥ 1 for the class y of every example and every other class k. lower ≤ margin ≤ upper is proved by a
+primal and a dual solution. Data that no w separates is an error, proved in exact arithmetic; data that float64 cannot
+decide is another.`
 }
 
 // MarginResult is one exact margin.
@@ -76,14 +84,18 @@ type MarginResult struct {
 	Seconds    float64         `json:"seconds"`
 	Nonzero    int             `json:"nonzero"` // weights that the certificate needs; the others are 0
 	Support    []SupportVector `json:"support"`
+	Classes    []string        `json:"classes,omitempty"`   // of a joint margin
+	Intercept  bool            `json:"intercept,omitempty"` // free, as --intercept asks
 }
 
-// SupportVector is an example at the margin.
+// SupportVector is an example at the margin; of a joint margin, an example and the class that its own is ahead of by no
+// more.
 type SupportVector struct {
-	Row    int     `json:"example"` // counted from 1, in the order of the file
-	Label  float64 `json:"label"`
-	Class  string  `json:"class,omitempty"` // the text of the label, if it has one
-	Weight float64 `json:"weight"`          // its share of the dual solution
+	Row     int     `json:"example"` // counted from 1, in the order of the file
+	Label   float64 `json:"label"`
+	Class   string  `json:"class,omitempty"`   // the text of the label, if it has one
+	Against string  `json:"against,omitempty"` // the other class, of a joint margin
+	Weight  float64 `json:"weight"`            // its share of the dual solution
 }
 
 // Check returns the first thing wrong with the settings.
@@ -102,7 +114,38 @@ func (m *Margin) Check() error {
 	if m.Out != "" && !strings.EqualFold(filepath.Ext(m.Out), ".npy") {
 		return settings.Errorf("out", "--out %s: weights are written as .npy", m.Out)
 	}
+	if m.Bias && m.Intercept {
+		return settings.Errorf("intercept", "--intercept and --bias: choose one: the weight of --bias counts in the norm")
+	}
 	return m.CheckTable()
+}
+
+// asProblem is the problem of the largest margin: of two classes, of absorbed labels, or the joint one of several
+// classes.
+func asProblem(set *dataset.Set, intercept bool) (prob linear.Problem, classes []float64, err error) {
+	n, _ := set.X.Dims()
+	x := set.X
+	classes = set.Classes()
+	if intercept {
+		x = matrix.AppendConstant(x)
+	}
+	if len(classes) > 2 && len(classes) <= max(20, n/4) { // more are targets
+		class := make([]int, n)
+		for i, y := range set.Y {
+			class[i], _ = slices.BinarySearch(classes, y)
+		}
+		prob, _ = linear.Joint(x, class, len(classes))
+		return prob, classes, nil
+	}
+	y, classes, err := set.Signs()
+	if err == nil && len(classes) == 1 {
+		y = nil
+		if intercept {
+			err = fmt.Errorf("%s: all labels are %s, so they count as absorbed, and --intercept makes no sense there",
+				set.Name, set.ClassName(set.Y[0]))
+		}
+	}
+	return linear.Problem{X: x, Y: y}, classes, err
 }
 
 // twoClasses loads data with labels of two classes, or absorbed ones.
@@ -137,30 +180,44 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 	if err := command.CheckOut(m.Out, command.Input{Name: "--data", Path: m.Data}); err != nil {
 		return nil, err
 	}
-	set, prob, err := twoClasses(ctx, env, m.Data, m.Options())
+	set, err := loadToLearn(ctx, env, m.Data, m.Options())
 	if err != nil {
 		return nil, err
+	}
+	prob, _, err := asProblem(set, m.Intercept)
+	if err != nil {
+		return nil, err
+	}
+	solve := margin.Solve
+	if m.Intercept {
+		solve = margin.SolveIntercept
 	}
 	out := &Margins{Data: set.Name, support: m.Support}
 	var weights [][]float64
 	var failed error
 	for _, p := range m.P {
 		start := time.Now()
-		s, err := margin.Solve(ctx, prob, p, margin.Settings{Gap: m.Gap})
+		s, err := solve(ctx, prob, p, margin.Settings{Gap: m.Gap})
 		var short *margin.GapError
-		if errors.As(err, &short) && s != nil && s.Lower > 0 {
+		if err != nil && ctx.Err() == nil && s != nil && s.Lower > 0 {
 			env.Say("p = %v: %v", p, err)
 			failed = errors.Join(failed, fmt.Errorf("p = %v is only certified to a relative gap of %.1e", p, s.Gap()))
 		} else if err != nil {
-			if short != nil && short.Scale != nil && short.Cause == nil {
+			if errors.As(err, &short) && short.Scale != nil && short.Cause == nil {
 				err = fmt.Errorf("not decided in float64: no positive margin was found (it is at most %.3g), and %s",
 					short.Upper, (&fit.UnevenError{Set: set, Scale: short.Scale}).Features()+": "+scaleFlags)
 			}
 			failed = errors.Join(failed, fmt.Errorf("%s: p = %v: %w", set.Name, p, err))
 			break
 		}
-		out.Results = append(out.Results, newMarginResult(set, prob, p, s, time.Since(start)))
-		weights = append(weights, s.W)
+		r := newMarginResult(set, prob, p, s, time.Since(start))
+		r.Intercept = m.Intercept
+		out.Results = append(out.Results, r)
+		if pairs, ok := prob.X.(*matrix.Pairs); ok {
+			weights = append(weights, pairs.Split(s.W)...)
+		} else {
+			weights = append(weights, s.W)
+		}
 	}
 	if len(out.Results) == 0 {
 		return nil, failed
@@ -179,12 +236,26 @@ func (m *Margin) Do(ctx context.Context, env *command.Env) (command.Result, erro
 
 func newMarginResult(set *dataset.Set, prob linear.Problem, p float64, s *margin.Solution,
 	took time.Duration) MarginResult {
-	n, d := prob.Dims()
+	n, d := set.X.Dims()
 	r := MarginResult{P: mirror.Exponent(p), N: n, D: d, Margin: s.Lower, Norm: 1 / s.Lower, Lower: s.Lower,
 		Upper: s.Upper, Gap: s.Gap(), Iterations: s.Iterations, Method: s.Method, Seconds: took.Seconds(),
 		Nonzero: len(s.Nonzero)}
-	for _, i := range s.Support {
-		v := SupportVector{Row: i + 1, Label: set.Y[i], Weight: s.Dual[i]}
+	pairs, joint := prob.X.(*matrix.Pairs)
+	classes := set.Classes()
+	if joint {
+		for _, y := range classes {
+			r.Classes = append(r.Classes, set.ClassName(y))
+		}
+	}
+	for _, row := range s.Support {
+		i, against := row, 0
+		if joint {
+			i, against = pairs.Pair(row)
+		}
+		v := SupportVector{Row: i + 1, Label: set.Y[i], Weight: s.Dual[row]}
+		if joint {
+			v.Against = set.ClassName(classes[against])
+		}
 		if set.Encoding != nil && len(set.Encoding.Classes) > 0 {
 			v.Class = set.ClassName(v.Label)
 		}
@@ -203,8 +274,15 @@ func (m *Margins) JSON() any {
 
 // Print shows a table, and the support vectors on request.
 func (m *Margins) Print(w io.Writer) {
-	t := render.Table{Title: fmt.Sprintf("%s: %s × %s", m.Data, render.Count(m.Results[0].N, "example"),
-		render.Count(m.Results[0].D, "feature")),
+	title := fmt.Sprintf("%s: %s × %s", m.Data, render.Count(m.Results[0].N, "example"),
+		render.Count(m.Results[0].D, "feature"))
+	if k := len(m.Results[0].Classes); k > 0 {
+		title += fmt.Sprintf(", %d classes, each ahead of every other", k)
+	}
+	if m.Results[0].Intercept {
+		title += ", free intercept"
+	}
+	t := render.Table{Title: title,
 		Header: []string{"p", "margin", "norm", "gap", "support", "nonzero", "iterations", "seconds", "method"}}
 	for _, r := range m.Results {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%v", r.P), render.Short(r.Margin, 12), render.Short(r.Norm, 12),
@@ -218,10 +296,15 @@ func (m *Margins) Print(w io.Writer) {
 	for _, r := range m.Results {
 		t := render.Table{Title: fmt.Sprintf("\nSupport vectors for p = %v", r.P), Header: []string{"example", "label",
 			"weight"}}
+		if len(r.Classes) > 0 {
+			t.Header = []string{"example", "label", "ahead of", "weight"}
+		}
 		for _, s := range r.Support {
-			label := cmp.Or(s.Class, fmt.Sprint(s.Label))
-			t.Rows = append(t.Rows, []render.Cell{render.Text("%d", s.Row), render.Text("%s", label),
-				render.Short(s.Weight, 6)})
+			row := []render.Cell{render.Text("%d", s.Row), render.Text("%s", cmp.Or(s.Class, fmt.Sprint(s.Label)))}
+			if s.Against != "" {
+				row = append(row, render.Text("%s", s.Against))
+			}
+			t.Rows = append(t.Rows, append(row, render.Short(s.Weight, 6)))
 		}
 		fmt.Fprint(w, t.Text())
 	}

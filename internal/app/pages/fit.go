@@ -120,9 +120,13 @@ func found(r *linearmodel.FitResult) string {
 		}
 		text += columns
 		if r.Lower != nil && r.Upper != nil && r.Gap != nil {
-			text += fmt.Sprintf(". Certificate: its margin, min y(⟨x, w⟩ + b) for ‖w‖ₚ = 1, is %.8g, and no w and b have "+
+			of := "min y(⟨x, w⟩ + b) for ‖w‖ₚ = 1"
+			if r.Joint {
+				of = "min ⟨w_y − w_k, x⟩ + b_y − b_k over the classes k other than y, for ‖W‖ₚ = 1"
+			}
+			text += fmt.Sprintf(". Certificate: its margin, %s, is %.8g, and no w and b have "+
 				"more than %.8g: a relative gap of %.2g, proved by a dual solution. It holds for this margin only, with its "+
-				"intercept and columns", *r.Lower, *r.Upper, *r.Gap)
+				"intercept and columns", of, *r.Lower, *r.Upper, *r.Gap)
 		}
 		return text + "."
 	}
@@ -164,6 +168,9 @@ func fitSettings(s *linearmodel.Fit, r *linearmodel.FitResult, info runlog.Info)
 		pathSettings(add, s, r)
 	} else {
 		marginSettings(add, s)
+		if r.Joint {
+			add("several classes", "one problem: the right class over every other")
+		}
 	}
 	add("scale", "%s", cmp.Or(s.Scale, "none"))
 	add("seed", "%d", s.Seed)

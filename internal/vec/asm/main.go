@@ -28,6 +28,12 @@ func main() {
 	addMulTCSR()
 	mulDense()
 	addMulTDense()
+	dot2()
+	axpy2()
+	gram(false)
+	gram(true)
+	raise()
+	multiply()
 
 	exponential(double, -746, 710, 10)
 	exponential(single, -104, 89, 5)
