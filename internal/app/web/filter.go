@@ -12,7 +12,7 @@ import (
 )
 
 // filter is a condition on runs: a word that is part of what describes them, tag:WORD, or KEY=VALUE, with < <= > >= for
-// numbers. The page has the same ones.
+// numbers.
 type filter struct {
 	key, op, value string
 	number         float64 // NaN if the value is none

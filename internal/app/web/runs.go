@@ -35,6 +35,7 @@ type RunsList struct {
 	Runs   string   `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	Inside bool     `json:"inside"`
 	Sort   string   `default:"started" placeholder:"KEY" json:"sort"`
+	command.Printed
 }
 
 // Texts are the words for its settings.

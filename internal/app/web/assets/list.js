@@ -2,8 +2,8 @@
 import { h, get, main, num, percent, plural, time, date, name, ps, status, query, say } from './page.js';
 
 const columns = [
-  ['run', r => name(r.id), 'name'], ['command', r => r.command, 'wide said'], ['data', r => r.data, 'wide'], ['p', r => r.p && r.p[0]], ['status', r => r.status],
-  ['loss', r => r.loss, 'n wide'], ['accuracy', r => r.accuracy, 'n'], ['margin', r => r.margin, 'n wide'], ['gap', r => r.gap, 'n wide'],
+  ['run', r => r.name || name(r.id), 'name'], ['command', r => r.command, 'wide said'], ['data', r => r.data, 'wide'], ['p', r => r.p && r.p[0]], ['status', r => r.status],
+  ['loss', r => r.loss, 'n wide'], ['accuracy', r => r.accuracy, 'n'], ['margin', r => r.margin, 'n wide margin'], ['gap', r => r.gap, 'n wide gap'],
   ['started', r => r.started || '', 'wide'], ['time', r => r.seconds, 'n wide'],
 ];
 const firstRows = 200;
@@ -43,7 +43,7 @@ export async function showList(params) {
   function matches(r) {
     if (r.inside && !state.inner && !state.q && !state.status) return false;
     if (state.status && r.status !== state.status) return false;
-    const text = `${r.id} ${r.command} ${r.data} ${r.model || ''} ${r.status} ${(r.p || []).map(p => 'p=' + p).join(' ')} seed=${r.seed} ${r.error || ''}`.toLowerCase();
+    const text = `${r.id} ${r.name || ''} ${(r.tags || []).map(t => 'tag:' + t).join(' ')} ${r.note || ''} ${r.command} ${r.data} ${r.model || ''} ${r.status} ${(r.p || []).map(p => 'p=' + p).join(' ')} seed=${r.seed} ${r.error || ''}`.toLowerCase();
     return state.q.toLowerCase().split(/\s+/).every(word => {
       if (/^p=[\d.]+$/.test(word)) return (r.p || []).some(p => 'p=' + p === word);
       return text.includes(word);
@@ -63,6 +63,7 @@ export async function showList(params) {
     });
     const some = all ? shown : shown.slice(0, firstRows);
     body.replaceChildren(...some.map(row));
+    for (const key of ['margin', 'gap']) body.parentElement.classList.toggle('no-' + key, shown.every(r => r[key] === null)); // a column of dashes says nothing
     if (!runs.length) body.replaceChildren(h('tr', {}, h('td', { colspan: 12, class: 'soft' }, 'No runs yet. Try: bregman fit --data r2 --p 3 --steps 1e6 --lr 1e-4')));
     more.hidden = some.length === shown.length;
     more.textContent = `Show all ${shown.length}`;
@@ -78,11 +79,12 @@ export async function showList(params) {
     box.checked = chosen.has(r.id);
     const running = r.status === 'running' && r.progress !== null;
     return h('tr', {}, h('td', {}, box),
-      h('th', { scope: 'row', class: 'name' }, r.inside ? h('span', { class: 'soft' }, name(r.inside).replace(/^\d{8}-\d{6}-(?=.)/, '') + ' › ') : null, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, ...stamped(name(r.id) === 'run' ? name(r.id.slice(0, -4)) : name(r.id)))),
+      h('th', { scope: 'row', class: 'name' }, r.inside ? h('span', { class: 'soft' }, name(r.inside).replace(/^\d{8}-\d{6}-(?=.)/, '') + ' › ') : null, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, ...(r.name ? [r.name] : stamped(name(r.id) === 'run' ? name(r.id.slice(0, -4)) : name(r.id)))),
+        (r.tags || []).map(t => h('span', { class: 'tag' }, t))),
       h('td', { class: 'wide said' }, r.command || '–'), h('td', { class: 'wide data', title: r.data || null }, (r.model ? r.model + ' on ' : '') + (r.data || '–')),
       h('td', {}, r.p && r.p.length === 1 ? h('span', { class: 'dot', color: r.color }) : null, ps(r.p)),
       h('td', { title: r.error || null }, status(r.status), running ? h('progress', { max: 1, value: r.progress, 'aria-label': 'Progress' }) : null),
-      h('td', { class: 'n wide' }, num(r.loss)), h('td', { class: 'n' }, percent(r.accuracy)), h('td', { class: 'n wide' }, num(r.margin)), h('td', { class: 'n wide' }, num(r.gap)),
+      h('td', { class: 'n wide' }, num(r.loss)), h('td', { class: 'n' }, percent(r.accuracy)), h('td', { class: 'n wide margin' }, num(r.margin)), h('td', { class: 'n wide gap' }, num(r.gap)),
       h('td', { class: 'wide' }, date(r.started)), h('td', { class: 'n wide' }, time(r.seconds)));
   }
 

@@ -22,14 +22,16 @@ export async function showRun(params) {
   document.title = name(id) + ' – bregman';
   const run = await get('/api/run' + query(of));
   const s = run.summary;
+  if (s.name) document.title = s.name + ' – bregman';
   const plain = s.command === 'fit' || s.command === 'train'; // their numbers are curves; of others the tables say most
   const scaled = s.command === 'fit' && run.result && /^accelerated/.test(run.result.method) && run.result.margin > 0;
   const state = h('span', { id: 'state' }, status(s.status));
   const numbers = h('dl', { class: 'numbers' });
   const charts = h('div', {}), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {}), results = h('div', {}), inner = h('div', {}, ...showInner(run));
   main().replaceChildren(...[
-    h('h1', {}, name(id)),
-    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`)),
+    h('h1', {}, s.name || name(id)), s.name ? h('p', { class: 'soft small' }, name(id)) : null,
+    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`), ...(s.tags || []).map(t => h('span', { class: 'tag' }, t))),
+    s.note ? h('p', { class: 'said', id: 'note' }, s.note) : null,
     ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
     numbers, scaled ? h('p', { class: 'soft small', id: 'of' }, 'Of the model: the weights at margin 1. The curves are of the weights as they grew.') : null, run.paper ? h('p', { class: 'soft small' }, run.paper) : null,
     h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
