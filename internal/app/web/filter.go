@@ -51,8 +51,8 @@ func parseFilter(text string) (filter, error) {
 
 // words are what a word is looked for in.
 func (s *summary) words() string {
-	return strings.ToLower(strings.Join(append([]string{s.ID, s.Name, s.Note, s.Command, s.Data, s.Model, s.Status, s.Error},
-		s.Tags...), "\n"))
+	texts := []string{s.ID, s.Name, s.Note, s.Command, s.Data, s.Model, s.Status, s.Error}
+	return strings.ToLower(strings.Join(append(texts, s.Tags...), "\n"))
 }
 
 // values are what a key of a run has: several of p, where one run has several.

@@ -20,7 +20,7 @@ import (
 
 // Runs is `bregman runs`: the list of runs in a terminal, and what people say of them.
 type Runs struct {
-	List RunsList `cmd:""`
+	List RunsList `cmd:"" default:"1"`
 	Name RunsName `cmd:""`
 	Tag  RunsTag  `cmd:""`
 	Note RunsNote `cmd:""`
@@ -280,7 +280,7 @@ type RunsName struct {
 // Texts are the words for its settings.
 func (*RunsName) Texts() settings.Texts {
 	return settings.Texts{About: "Give a run another name; its folder keeps its own.",
-		Help: map[string]string{"run": "A run folder.", "name": "What to call it; '' for its folder's name."}}
+		Help: map[string]string{"run": "A run folder.", "name": "What to call it; an empty text for its folder's name."}}
 }
 
 // Check returns the first thing wrong with the settings.
@@ -305,7 +305,8 @@ type RunsNote struct {
 // Texts are the words for its settings.
 func (*RunsNote) Texts() settings.Texts {
 	return settings.Texts{About: "Write a note on a run.",
-		Help: map[string]string{"run": "A run folder.", "note": "The note, instead of the one there is; '' for none."}}
+		Help: map[string]string{"run": "A run folder.",
+			"note": "The note, instead of the one there is; an empty text for none."}}
 }
 
 // Check returns the first thing wrong with the settings.

@@ -68,7 +68,8 @@ func TestRunsAreFilteredAndSorted(t *testing.T) {
 		{"p>=3 lr<0.25", []string{p3}}, {"lr=0.2", []string{p3}}, {"--lr=0.2", []string{p3}}, {"tag:paper", []string{p2}},
 		{"tag!=paper", []string{p3, p10}}, {"sgd", []string{p2}}, {"PRINTED", []string{p2}}, {"nowhere", nil},
 		{"accuracy>0.805", []string{p3, p10}}, {"status=running", []string{p10}}, {"model=CNN", []string{p2, p3, p10}},
-		{"name=plain*", nil}, {"schedule=cosine p10", []string{p10}}, {"depth>3", nil}, {"epochs<=20 seed=1 p=2", []string{p2}},
+		{"name=plain*", nil}, {"schedule=cosine p10", []string{p10}}, {"depth>3", nil},
+		{"epochs<=20 seed=1 p=2", []string{p2}},
 	} {
 		got := listed(t, &RunsList{Runs: root, Sort: "started", Filter: strings.Fields(c.filter)})
 		at := 0
