@@ -20,7 +20,7 @@ import (
 
 // Runs is `bregman runs`: the list of runs in a terminal, and what people say of them.
 type Runs struct {
-	List RunsList `cmd:"" default:"1"`
+	List RunsList `cmd:"" default:"withargs"`
 	Name RunsName `cmd:""`
 	Tag  RunsTag  `cmd:""`
 	Note RunsNote `cmd:""`
