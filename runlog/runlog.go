@@ -5,6 +5,17 @@
 //	  metrics.jsonl   one JSON object a line, appended as it happens
 //	  tables/ figures/ report.html …
 //
+// Any program may write one, and "bregman serve" shows it while it grows:
+//
+//	run, err := runlog.Create("runs", "my-loop", runlog.Info{Command: "my-program", Settings: map[string]any{"rate": 0.1}})
+//	for step := 1; err == nil && step <= 1000; step++ {
+//		err = run.Append(map[string]any{"step": step, "loss": loss})
+//	}
+//	err = run.Finish(err, false)
+//
+// A line is a point of a curve: "step" or "epoch" is what it is drawn over, other numbers are drawn, and a "name" keeps
+// curves apart. Package looplog does it for the training loops of GoMLX.
+//
 // Every file but metrics.jsonl is complete or absent: it is written beside its place and renamed into it. Only the
 // run.json of a run that ends on a full disk is written in place. One process at a time writes a folder: it holds a
 // lock on the file .lock there.
