@@ -7,7 +7,7 @@
 //
 // Any program may write one, and "bregman serve" shows it while it grows:
 //
-//	run, err := runlog.Create("runs", "my-loop", runlog.Info{Command: "my-program", Settings: map[string]any{"rate": 0.1}})
+//	run, err := runlog.Create("runs", "my-loop", runlog.Info{Command: "my-program", Settings: settings})
 //	for step := 1; err == nil && step <= 1000; step++ {
 //		err = run.Append(map[string]any{"step": step, "loss": loss})
 //	}
