@@ -120,7 +120,7 @@ func (s *solver) primalStep() float64 {
 	if s.products != nil {
 		s.setFew(s.dv)
 	}
-	dg := s.primalSolve()
+	s.primalSolve()
 	tp, td := stepTo(s.s, s.ds, 1), stepTo(s.y, s.dy, 1)
 	var after float64
 	for i := range s.y {
@@ -131,7 +131,7 @@ func (s *solver) primalStep() float64 {
 	for i := range s.rhs {
 		s.rhs[i] += (target - tp*td*s.dy[i]*s.ds[i]) / s.y[i]
 	}
-	dg = s.primalSolve()
+	dg := s.primalSolve()
 	if s.products != nil {
 		s.stepFew(s.dw, s.dy, s.dv)
 	}

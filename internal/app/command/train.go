@@ -64,6 +64,7 @@ type Train struct {
 	Resume     string `placeholder:"RUN" json:"-"`
 	DryRun     bool   `json:"-"`
 	Runs       string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	Labels
 	Printed
 }
 
@@ -240,6 +241,9 @@ const randomFlips = "random"
 
 // Check returns the first thing wrong with the settings.
 func (t *Train) Check() error {
+	if err := t.CheckLabels(); err != nil {
+		return err
+	}
 	for i, p := range t.P {
 		if err := mirror.CheckP(p); err != nil {
 			return settings.At("p", err)

@@ -170,6 +170,9 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 		return r, err
 	}
 	r.Run, run.Say = run.Dir, w.env.Say
+	if err := w.PutLabels(run, w.which(p, seed)); err != nil {
+		run.Lost("about.json", err)
+	}
 	if search != nil {
 		if err := run.WriteJSON(RateFile, search); err != nil {
 			run.Lost(RateFile, err)
@@ -180,6 +183,18 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 		return w.session.Run(ctx, plan, run, o)
 	})
 	return r, w.finished(run, err, ctx.Err() != nil)
+}
+
+// which tells a run from the others of the command.
+func (w *Trainer) which(p float64, seed uint64) string {
+	var out string
+	if len(w.P) > 1 {
+		out += fmt.Sprintf(", p = %v", p)
+	}
+	if w.Trials > 1 {
+		out += fmt.Sprintf(", seed %d", seed)
+	}
+	return out
 }
 
 // describeError adds p and the seed to the error of a run. If the run diverged, it also names other reasons than the

@@ -41,6 +41,7 @@ type Fit struct {
 	Out         string          `placeholder:"FILE" json:"out,omitempty" role:"output"`
 	Resume      string          `required:"" xor:"source" placeholder:"RUN" json:"-"`
 	Runs        string          `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Labels
 	command.Printed
 
 	command.Table
@@ -307,6 +308,9 @@ func (w *fitting) open(old *stoppedFit) (err error) {
 	}
 	if w.run != nil {
 		w.run.Say = w.env.Say
+		if err := w.PutLabels(w.run, ""); err != nil {
+			w.run.Lost("about.json", err)
+		}
 	}
 	return err
 }

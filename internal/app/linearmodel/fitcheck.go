@@ -67,6 +67,9 @@ func (f *Fit) marginDefaults() {
 
 // Check returns the first thing wrong with the settings.
 func (f *Fit) Check() error {
+	if err := f.CheckLabels(); err != nil {
+		return err
+	}
 	switch {
 	case f.Resume != "" && f.Data == "":
 		return nil // its settings are in its folder

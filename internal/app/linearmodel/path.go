@@ -27,6 +27,7 @@ type Path struct {
 	Bias bool      `json:"bias"`
 	command.Table
 	Runs string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Labels
 	command.Printed
 
 	ZeroBased bool `json:"zero_based,omitempty" late:"false"`
@@ -72,6 +73,9 @@ max-margin direction: for losses with an exponential tail they agree in the limi
 
 // Check returns the first thing wrong with the settings.
 func (s *Path) Check() error {
+	if err := s.CheckLabels(); err != nil {
+		return err
+	}
 	if len(s.P) == 0 {
 		return settings.Errorf("p", "--p: name at least one p")
 	}
@@ -163,6 +167,9 @@ func (s *Path) Do(ctx context.Context, env *command.Env) (command.Result, error)
 			return nil, err
 		}
 		run.Say = env.Say
+		if err := s.PutLabels(run, ""); err != nil {
+			run.Lost("about.json", err)
+		}
 	}
 	out := &Paths{Data: set.Name, Loss: s.Loss}
 	for _, p := range s.P {

@@ -26,6 +26,7 @@ type Linear struct {
 	Reading string `default:"deviation" json:"reading" late:"deviation"`
 
 	Runs string `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
+	command.Labels
 	command.Printed
 }
 
@@ -59,6 +60,9 @@ paper's numbers beside ours.`
 
 // Check returns the first thing wrong with the settings.
 func (l *Linear) Check() error {
+	if err := l.CheckLabels(); err != nil {
+		return err
+	}
 	switch {
 	case l.Steps < 1000:
 		return settings.Errorf("steps", "--steps %d: the experiments need at least 1000", l.Steps)
@@ -123,6 +127,9 @@ func (l *Linear) Do(ctx context.Context, env *command.Env) (command.Result, erro
 		return nil, err
 	}
 	r.run.Say = env.Say
+	if err := l.PutLabels(r.run, ""); err != nil {
+		r.run.Lost("about.json", err)
+	}
 	err = r.run.Finish(r.complete(ctx, env), ctx.Err() != nil)
 	if err != nil {
 		return nil, err

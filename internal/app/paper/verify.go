@@ -21,6 +21,7 @@ type Verify struct {
 	Runs  string    `default:"runs" placeholder:"DIR" json:"runs" role:"place"`
 	// Breakers also breaks the algorithm on purpose.
 	Breakers bool `json:"breakers"`
+	command.Labels
 	command.Printed
 }
 
@@ -55,6 +56,9 @@ statement is false as printed for some p, with the counterexample. Lines that th
 
 // Check returns the first thing wrong with the settings.
 func (v *Verify) Check() error {
+	if err := v.CheckLabels(); err != nil {
+		return err
+	}
 	if len(v.P) == 0 {
 		return settings.Errorf("p", "--p: name at least one geometry")
 	}
@@ -95,6 +99,9 @@ func (v *Verify) Do(ctx context.Context, env *command.Env) (command.Result, erro
 			return nil, err
 		}
 		run.Say = env.Say
+		if err := v.PutLabels(run, ""); err != nil {
+			run.Lost("about.json", err)
+		}
 	}
 	out, err := v.statements(ctx, env, run)
 	if run != nil {
