@@ -31,8 +31,8 @@ func (l Labels) CheckLabels() error {
 	return nil
 }
 
-// PutLabels puts them on a run. One that is resumed keeps what it has where there is nothing new. Several runs of a command
-// are told apart by what follows the name.
+// PutLabels puts them on a run. One that is resumed keeps what it has where there is nothing new. Several runs of a
+// command are told apart by what follows the name.
 func (l Labels) PutLabels(run *runlog.Run, which string) error {
 	if run == nil || l.Name == "" && len(l.Tag) == 0 && l.Note == "" {
 		return nil

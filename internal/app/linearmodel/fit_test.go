@@ -332,6 +332,9 @@ func TestAnInterruptWhilePenaltiesAreTriedIsNoFailure(t *testing.T) {
 		}
 		info, err := runlog.ReadInfo(dirs[0])
 		_, model := os.Stat(filepath.Join(dirs[0], "model.json"))
+		if model == nil && strings.Contains(out.String(), "is chosen") { // in the fit that follows, which leaves its model
+			continue
+		}
 		if err != nil || info.Status != runlog.Interrupted || model == nil {
 			t.Errorf("%v, status %q, model %v: %s", err, info.Status, model, out.String())
 		}
