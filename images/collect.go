@@ -222,9 +222,8 @@ func collectFolder(dir string, classes []string) (*Collection, error) {
 			if err != nil {
 				return err
 			}
-			first, _, _ := strings.Cut(filepath.ToSlash(below), "/")
 			c.files = append(c.files, picture{path: filepath.Join(dir, below)})
-			c.labels = append(c.labels, slices.Index(classes, first))
+			c.labels = append(c.labels, classOfPath(filepath.ToSlash(below), classes))
 		}
 		return nil
 	})
@@ -238,4 +237,9 @@ func collectFolder(dir string, classes []string) (*Collection, error) {
 		c.Classes = nil
 	}
 	return c, nil
+}
+
+// classOfPath is the class whose name the path begins with, or −1. A name may have slashes, as T-shirt/top has.
+func classOfPath(path string, classes []string) int {
+	return slices.IndexFunc(classes, func(class string) bool { return strings.HasPrefix(path, class+"/") })
 }

@@ -41,8 +41,8 @@ type SizeError struct {
 
 // Error is one line.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s: %d × %d pixels, the network was trained on %d × %d (height × width)", e.Name, e.Height,
-		e.Width, e.WantedHeight, e.WantedWidth)
+	return fmt.Sprintf("%s: %d×%d pixels (width × height), the network was trained on %d×%d", e.Name, e.Width, e.Height,
+		e.WantedWidth, e.WantedHeight)
 }
 
 // Pixels reads picture i, of this size, row after row, channels last, into dst. With resize a picture of another size

@@ -119,7 +119,7 @@ func TestPicturesOfAnotherSizeAreRefusedOrResized(t *testing.T) {
 	r, dst := c.NewReader(), make([]byte, 4*4*3)
 	var bad *SizeError
 	if err := r.Pixels(0, dst, 4, 4, 3, false); !errors.As(err, &bad) || bad.Height != 8 || bad.Width != 12 ||
-		!strings.Contains(err.Error(), path+": 8 × 12 pixels, the network was trained on 4 × 4") {
+		!strings.Contains(err.Error(), path+": 12×8 pixels (width × height), the network was trained on 4×4") {
 		t.Error(err)
 	}
 	if err := r.Pixels(0, dst, 4, 4, 3, true); err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,13 @@ func (p *PredictPictures) Do(ctx context.Context, env *Env) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	dataDir := p.DataDir
+	if there, err := os.Stat(run.settings.DataDir); dataDir == "" && err == nil && there.IsDir() {
+		dataDir = run.settings.DataDir
+	}
 	var all []*images.Collection
 	for _, path := range p.Pictures {
-		c, err := images.Collect(path, p.DataDir, run.preparation.Classes)
+		c, err := images.Collect(path, dataDir, run.preparation.Classes)
 		if err != nil {
 			return nil, err
 		}
@@ -417,7 +422,7 @@ func (a *Answers) Print(w io.Writer) {
 		row := []render.Cell{render.Text("%s", p.name)}
 		name := a.class(p.top[0])
 		if labelled {
-			row = append(row, render.Text("%s", a.class(a.labels[i])))
+			row = append(row, render.Text("%s", cmp.Or(a.class(a.labels[i]), "–")))
 			if a.labels[i] >= 0 && a.labels[i] != p.top[0] {
 				name = "✗ " + name
 			}
