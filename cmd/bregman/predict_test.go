@@ -31,7 +31,8 @@ func TestARunFolderPredicts(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(run, "tables", "result.json"))), &stored); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, code := bregman(t, dir, "predict", "--run", run, "--data", "pictures:test", "--engine", "cpu", "--json")
+	stdout, stderr, code := bregman(t, dir, "predict", "--run", run, "--data", "pictures:test", "--engine", "cpu",
+		"--json")
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || got.Accuracy != stored.TestAccuracy {
 		t.Errorf("exit %d, %v, accuracy %v, the run has %v, %s", code, err, got.Accuracy, stored.TestAccuracy, stderr)
 	}

@@ -100,9 +100,11 @@ func addAnswers(d *render.Document, f opened) error {
 		}
 		d.AddTables(each)
 	}
+	if err := d.AddFigure("classes", "Right answers by class, the worst first.", classFigure(&a, worst)); err != nil {
+		return err
+	}
 	addWrong(d, &a)
-	return d.AddFigure("classes", "Right answers by class, the worst first.",
-		classFigure(&a, worst[:min(len(worst), mostShown)]))
+	return nil
 }
 
 // eachClass has a row for each class.
@@ -130,8 +132,16 @@ func confusedTable(a *command.TestAnswers, pairs [][3]int) render.Table {
 	return t
 }
 
-// classFigure shows right answers by class.
+// classFigure shows right answers by class: bars, or of many classes a curve.
 func classFigure(a *command.TestAnswers, classes []classAnswers) render.Figure {
+	if len(classes) > mostShown {
+		var s render.Series
+		for k, c := range classes {
+			s.X, s.Y = append(s.X, float64(k+1)), append(s.Y, 100*c.share())
+		}
+		return render.Figure{Title: "Right answers by class", X: "class, the worst first", Y: "%",
+			Series: []render.Series{s}}
+	}
 	fig := render.Figure{Title: "Right answers by class", X: "%"}
 	for _, c := range classes {
 		fig.Bars = append(fig.Bars, render.Bar{Name: a.Classes[c.class], Value: 100 * c.share()})
