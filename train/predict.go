@@ -101,7 +101,7 @@ func (p *Predictor) compile(weights *Init) error {
 	if err := p.x.engine.Compile(func() error { _, err := p.exec.Compile(inputs...); return err }); err != nil {
 		return err
 	}
-	return p.x.setInit(weights)
+	return p.x.setInitBut(weights, "")
 }
 
 // Close frees what the predictor holds on the engine.
