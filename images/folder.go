@@ -32,40 +32,45 @@ const mostBytes = 32 << 30
 // loadFolder reads pictures from train/CLASS and test/CLASS, or from CLASS alone. Colour that is transparent is
 // laid over black.
 func loadFolder(dir string) (*Set, error) {
-	train, test := filepath.Join(dir, "train"), filepath.Join(dir, "test")
-	switch {
-	case isFolder(train) && isFolder(test):
-		classes, first, err := classFolders(train, nil)
-		if err != nil {
-			return nil, err
-		}
-		if len(classes) == 1 {
-			return nil, oneClass(train, classes[0])
-		}
-		_, second, err := classFolders(test, classes)
-		if err != nil {
-			return nil, err
-		}
-		return loadPictures(dir, classes, first, second)
-	case isFolder(train) != isFolder(test):
-		return nil, fail(dir, "only one of train and test is there: add the other, or put the class folders straight "+
-			"into this one; \"bregman data pack\" takes val, too")
-	}
-	classes, all, err := classFolders(dir, nil)
+	classes, train, test, err := folderPictures(dir)
 	if err != nil {
 		return nil, err
 	}
+	return loadPictures(dir, classes, train, test)
+}
+
+// folderPictures lists the pictures of a folder in the order of its set.
+func folderPictures(dir string) (classes []string, first, second []picture, err error) {
+	train, test := filepath.Join(dir, "train"), filepath.Join(dir, "test")
+	switch {
+	case isFolder(train) && isFolder(test):
+		if classes, first, err = classFolders(train, nil); err != nil {
+			return nil, nil, nil, err
+		}
+		if len(classes) == 1 {
+			return nil, nil, nil, oneClass(train, classes[0])
+		}
+		_, second, err = classFolders(test, classes)
+		return classes, first, second, err
+	case isFolder(train) != isFolder(test):
+		return nil, nil, nil, fail(dir, "only one of train and test is there: add the other, or put the class folders "+
+			"straight into this one; \"bregman data pack\" takes val, too")
+	}
+	classes, all, err := classFolders(dir, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	if len(classes) == 1 {
-		return nil, oneClass(dir, classes[0])
+		return nil, nil, nil, oneClass(dir, classes[0])
 	}
 	// By path, and not by class: sets that were loaded before keep their order.
 	slices.SortStableFunc(all, func(a, b picture) int { return cmp.Compare(a.path, b.path) })
-	first, second := holdOut(all, func(p picture) int { return int(p.label) },
+	first, second = holdOut(all, func(p picture) int { return int(p.label) },
 		func(p picture) string { return filepath.Base(p.path) })
 	if len(second) == 0 {
-		return nil, fail(dir, "one image per class leaves none to test with: add images")
+		return nil, nil, nil, fail(dir, "one image per class leaves none to test with: add images")
 	}
-	return loadPictures(dir, classes, first, second)
+	return classes, first, second, nil
 }
 
 func oneClass(dir, class string) error {

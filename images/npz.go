@@ -85,7 +85,11 @@ func channelsFirst(d []int) bool {
 
 // split reads the images and labels of train or test, and returns the shape of an image.
 func (z npz) split(part string) (s Split, shape npy.Shape, err error) {
-	X, y := "X_"+part, "y_"+part
+	return z.labelled("X_"+part, "y_"+part)
+}
+
+// labelled reads images and their labels, and returns the shape of an image. Without a name of labels there are none.
+func (z npz) labelled(X, y string) (s Split, shape npy.Shape, err error) {
 	err = z.array(X, func(a *npy.Array) error {
 		switch d := a.Shape; {
 		case a.Kind != "u1":
@@ -102,8 +106,8 @@ func (z npz) split(part string) (s Split, shape npy.Shape, err error) {
 		s.Images, err = z.pixels(X, a)
 		return err
 	})
-	if err != nil {
-		return s, nil, err
+	if err != nil || y == "" {
+		return s, shape, err
 	}
 	err = z.array(y, func(a *npy.Array) error {
 		size := shape.Count()

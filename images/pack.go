@@ -241,7 +241,7 @@ func (r *PackReader) Read(e PackEntry, dst []byte) error {
 // rounded to even ones, outwards, so that luma and chroma stay together. What lies outside the picture is left as it
 // is in dst. It panics if the part does not fit.
 func (r *PackReader) ReadCrop(e PackEntry, crop image.Rectangle, dst Planes, at image.Point) error {
-	crop = image.Rect(crop.Min.X&^1, crop.Min.Y&^1, (crop.Max.X+1)&^1, (crop.Max.Y+1)&^1).Intersect(e.rect())
+	crop = evenly(crop).Intersect(e.rect())
 	from, err := r.planes(e, crop)
 	if err != nil {
 		return err
@@ -250,6 +250,11 @@ func (r *PackReader) ReadCrop(e PackEntry, crop image.Rectangle, dst Planes, at 
 	dst.copyFrom(from, crop, image.Pt(at.X&^1, at.Y&^1))
 	r.DecodeTime += time.Since(begin)
 	return nil
+}
+
+// evenly rounds a rectangle to even coordinates, outwards.
+func evenly(r image.Rectangle) image.Rectangle {
+	return image.Rect(r.Min.X&^1, r.Min.Y&^1, (r.Max.X+1)&^1, (r.Max.Y+1)&^1)
 }
 
 func (e PackEntry) rect() image.Rectangle { return image.Rect(0, 0, int(e.Width), int(e.Height)) }

@@ -128,7 +128,7 @@ func TestTheLimitIsWhatStepsWaitFor(t *testing.T) {
 func TestAmongTheFirstFive(t *testing.T) {
 	logits := []float32{9, 8, 7, 6, 5, 4, 3}
 	for label, want := range []bool{true, true, true, true, true, false, false} {
-		if among(logits, label, 5) != want {
+		if Among(logits, label, 5) != want {
 			t.Errorf("label %d: %v", label, !want)
 		}
 	}

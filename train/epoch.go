@@ -80,7 +80,7 @@ func (x *Session) Start(r Plan) error {
 		}
 		var err error
 		x.start, err = x.Weights()
-		x.lastRow = nil
+		x.lastRow, x.answers = nil, nil
 		return err
 	})
 }
@@ -102,6 +102,7 @@ func (x *Session) clearStatistics() error {
 // still be busy with the last Engine.InFlight of them.
 func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(steps int)) (Epoch, error) {
 	out := Epoch{Epoch: epoch + 1}
+	x.answers = nil
 	err := engine.Try(func() error {
 		stream, err := x.setPlan(r.Seed, epoch+1)
 		if err != nil {
@@ -282,6 +283,10 @@ func (x *Session) evaluate(ctx context.Context, on sample, flip bool, each func(
 	if each == nil {
 		each = func(int) {}
 	}
+	var answers *TestAnswers
+	if x.answers = nil; on.exec == x.eval && !flip {
+		answers = &TestAnswers{Class: make([]int, 0, n), Probability: make([]float64, 0, n)}
+	}
 	stream := x.feed.scan(on.from, on.examples, b)
 	defer stream.close()
 	handOver := func(int) ([]*tensors.Tensor, error) {
@@ -313,10 +318,16 @@ func (x *Session) evaluate(ctx context.Context, on sample, flip bool, each func(
 		begin := min(first, n-b)
 		for i := first; i < min(first+b, n); i++ {
 			row, label := logits[(i-begin)*classes:(i-begin+1)*classes], x.split(on.from).Label(on.index(i))
-			loss, right := exampleLoss(row, label)
+			loss, best, probability := exampleLoss(row, label)
 			s.Loss += loss
-			s.Accuracy += right
-			if classes > fewClasses && among(row, label, 5) {
+			if best == label {
+				s.Accuracy++
+			}
+			if answers != nil {
+				answers.Class = append(answers.Class, best)
+				answers.Probability = append(answers.Probability, probability)
+			}
+			if classes > fewClasses && Among(row, label, 5) {
 				s.Top5++
 			}
 			margins = append(margins, outputMargin(row, label))
@@ -329,14 +340,17 @@ func (x *Session) evaluate(ctx context.Context, on sample, flip bool, each func(
 		err = x.diverged(s.Loss, map[part]string{testPart: "on the test images",
 			trainPart: "on the images that are held back"}[on.from])
 	}
+	if err == nil {
+		x.answers = answers
+	}
 	return s, margins, err
 }
 
 // fewClasses is up to how many classes nobody asks whether the right one is among the first five.
 const fewClasses = 10
 
-// among reports whether the label's answer is among the largest k.
-func among(logits []float32, label, k int) bool {
+// Among reports whether the label's answer is among the largest k.
+func Among(logits []float32, label, k int) bool {
 	larger := 0
 	for _, v := range logits {
 		if v > logits[label] {
@@ -346,20 +360,24 @@ func among(logits []float32, label, k int) bool {
 	return larger < k
 }
 
-// exampleLoss returns the cross entropy of one example's answers, and 1 if the label's is the largest.
-func exampleLoss(logits []float32, label int) (loss, right float64) {
-	top, best := math.Inf(-1), 0
-	for k, v := range logits {
-		if float64(v) > top {
-			top, best = float64(v), k
-		}
-	}
+// exampleLoss returns the cross entropy of one example's answers, the class of the largest one and its probability.
+func exampleLoss(logits []float32, label int) (loss float64, best int, probability float64) {
+	best = topAnswer(logits)
+	top := float64(logits[best])
 	var sum float64
 	for _, v := range logits {
 		sum += math.Exp(float64(v) - top)
 	}
-	if best == label {
-		right = 1
+	return math.Log(sum) + top - float64(logits[label]), best, 1 / sum
+}
+
+// topAnswer is the place of the first of the largest answers.
+func topAnswer(logits []float32) int {
+	best, top := 0, math.Inf(-1)
+	for k, v := range logits {
+		if float64(v) > top {
+			best, top = k, float64(v)
+		}
 	}
-	return math.Log(sum) + top - float64(logits[label]), right
+	return best
 }

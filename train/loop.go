@@ -14,13 +14,14 @@ import (
 // Result is the result of a run.
 type Result struct {
 	Records []Record
-	Test    Score   // after the last epoch
-	Flip    Score   // answers averaged with those to the mirror image
-	Shifted Score   // averaged over shifted images and their mirror images; zero without Settings.Shifts
-	Rate    float64 // images a second in training alone, the median over epochs
-	Seconds float64 // over all legs of a run that was resumed
-	Warning string  // what a reader must know before the numbers
-	Study   *Study  // nil: not asked for
+	Test    Score       // after the last epoch
+	Flip    Score       // answers averaged with those to the mirror image
+	Shifted Score       // averaged over shifted images and their mirror images; zero without Settings.Shifts
+	Rate    float64     // images a second in training alone, the median over epochs
+	Seconds float64     // over all legs of a run that was resumed
+	Warning string      // what a reader must know before the numbers
+	Study   *Study      // nil: not asked for
+	Answers TestAnswers // of the trained network to the test images
 
 	Checked int // epochs that were trained twice
 	Differ  int // those whose weights were not the same
@@ -119,11 +120,12 @@ func (x *Session) epoch(ctx context.Context, p Plan, epoch int, progress func(st
 func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Result, o Observer) (Result, error) {
 	var err error
 	out.Test = out.Last().Score
-	if len(x.held) > 0 {
+	if len(x.held) > 0 || x.answers == nil { // else the last epoch has been tested, with these weights
 		if out.Test, err = x.Evaluate(ctx, false); err != nil {
 			return out, err
 		}
 	}
+	out.Answers = *x.answers
 	if out.Flip, err = x.Evaluate(ctx, true); err != nil {
 		return out, err
 	}

@@ -65,10 +65,11 @@ type Session struct {
 	pruner   *model.Exec // nil without Settings.Prune
 	engine   *engine.Engine
 	dtype    dtypes.DType
-	start    []Layer   // the weights that the run began with; nil: not known
-	began    string    // their hash
-	next     drawn     // the plan of the next epoch, if it is drawn already
-	lastRow  []float32 // of the log of steps, by the last step of the epoch before
+	start    []Layer      // the weights that the run began with; nil: not known
+	began    string       // their hash
+	next     drawn        // the plan of the next epoch, if it is drawn already
+	lastRow  []float32    // of the log of steps, by the last step of the epoch before
+	answers  *TestAnswers // to the test images, of the last evaluation if it was of these; they belong to its weights
 
 	heldBy     uint64    // the seed that chose what is held back
 	kept, held []int     // training images that the run sees, nil for all, and those that are held back

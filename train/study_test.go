@@ -340,6 +340,35 @@ func TestWeightsOfPyTorchAreReadInTheirLayout(t *testing.T) {
 		t.Error("the weights did not come back")
 	}
 
+	// Of another number of classes all but the last layer is taken, which starts as it would without the file.
+	other := safetensors.File{Tensors: slices.Clone(f.Tensors)}
+	n := len(other.Tensors)
+	other.Tensors[n-2] = safetensors.FromFloat32s("module.linear.weight", []int{7, 64}, make([]float32, 7*64))
+	other.Tensors[n-1] = safetensors.FromFloat32s("module.linear.bias", []int{7}, make([]float32, 7))
+	put(other)
+	if r.Init, err = ReadInit(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Start(r); err != nil {
+		t.Fatal(err)
+	}
+	got, _ = x.Weights()
+	fresh := r
+	fresh.Init = nil
+	if err := x.Start(fresh); err != nil {
+		t.Fatal(err)
+	}
+	drawn, _ := x.Weights()
+	if text := x.NewHead(r.Init); !strings.HasSuffix(text, " is for 7 classes, and there are 10: the last layer, linear, "+
+		"starts from random weights") {
+		t.Error(text)
+	}
+	for k := range got {
+		if last := k == len(got)-1; slices.Equal(got[k].Values, drawn[k].Values) != last {
+			t.Errorf("layer %s starts from the file: %v", got[k].Name, last)
+		}
+	}
+
 	// What does not fit is refused in one line.
 	for name, change := range map[string]func(f *safetensors.File){
 		"no conv2.weight": func(f *safetensors.File) {

@@ -37,14 +37,47 @@ func ReadInit(path string) (*Init, error) {
 	return in, nil
 }
 
-// CheckInit returns an error if the weights do not fit the session's network.
+// CheckInit returns an error if the weights do not fit the session's network. Those of another number of classes fit:
+// the last layer is then drawn from the seed. See NewHead.
 func (x *Session) CheckInit(in *Init) error {
-	_, err := x.initValues(in)
+	_, err := x.initValues(in, x.newHead(in))
 	return err
 }
 
-func (x *Session) setInit(in *Init) error {
-	values, err := x.initValues(in)
+// NewHead says that the weights are for another number of classes, so that the last layer does not start from them; it
+// is "" otherwise.
+func (x *Session) NewHead(in *Init) string {
+	head := x.newHead(in)
+	if head == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is for %d classes, and there are %d: the last layer, %s, starts from random weights", in.path,
+		in.tensor[head+".weight"].Shape[0], len(x.set.Classes), head)
+}
+
+// newHead is the name of the last layer, if the file's differs from it in the number of classes alone, or "".
+func (x *Session) newHead(in *Init) string {
+	layers := x.layerVars()
+	if len(layers) == 0 {
+		return ""
+	}
+	last := layers[len(layers)-1]
+	head, want := layerName(last), torchShape(last.Shape().Dimensions)
+	has := in.tensor[head+".weight"].Shape
+	if len(has) != len(want) || want[0] != len(x.set.Classes) || has[0] == want[0] || !slices.Equal(has[1:], want[1:]) {
+		return ""
+	}
+	if bias, ok := in.tensor[head+".bias"]; ok && !slices.Equal(bias.Shape, has[:1]) {
+		return ""
+	}
+	return head
+}
+
+func (x *Session) setInit(in *Init) error { return x.setInitBut(in, x.newHead(in)) }
+
+// setInitBut sets all weights but those of a layer, if there is a name of one.
+func (x *Session) setInitBut(in *Init, head string) error {
+	values, err := x.initValues(in, head)
 	if err != nil {
 		return err
 	}
@@ -57,14 +90,18 @@ func (x *Session) setInit(in *Init) error {
 }
 
 // initValues turns a file's tensors into values of the network's variables. The file must have each of them and, but
-// for PyTorch's counters of batches, no others.
-func (x *Session) initValues(in *Init) (map[string]*tensors.Tensor, error) {
+// for PyTorch's counters of batches, no others. Those of the layer head, if there is one, are left out.
+func (x *Session) initValues(in *Init, head string) (map[string]*tensors.Tensor, error) {
 	out := map[string]*tensors.Tensor{}
+	ofHead := func(name string) bool { return head != "" && strings.HasPrefix(name, head+".") }
 	for v := range x.modelScope().IterVariables() {
 		if !stored(v, false) {
 			continue
 		}
 		name := torchName(strings.TrimPrefix(v.Path(), "/"))
+		if ofHead(name) {
+			continue
+		}
 		st, ok := in.tensor[name]
 		if !ok {
 			return nil, fmt.Errorf("%s has no %s: it is not of the network %s, or its layers have other names", in.path, name,
@@ -90,7 +127,7 @@ func (x *Session) initValues(in *Init) (map[string]*tensors.Tensor, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.tensor)) {
 		if _, ok := out["/"+modelScope+"/"+strings.ReplaceAll(name, ".", "/")]; !ok &&
-			!strings.HasSuffix(name, ".num_batches_tracked") {
+			!ofHead(name) && !strings.HasSuffix(name, ".num_batches_tracked") {
 			return nil, fmt.Errorf("%s has %s, which the network %s does not have", in.path, name, x.net.Name)
 		}
 	}

@@ -451,9 +451,10 @@ func TestCheckpointsWithOtherTypesOrShapesAreRefused(t *testing.T) {
 }
 
 func TestFlipAveragingIsAnAverage(t *testing.T) {
-	loss, right := exampleLoss([]float32{1, 3, 2}, 1)
-	if want := math.Log(math.Exp(-2) + 1 + math.Exp(-1)); right != 1 || math.Abs(loss-want) > 1e-12 {
-		t.Errorf("loss %v, want %v, right %v", loss, want, right)
+	loss, best, probability := exampleLoss([]float32{1, 3, 2}, 1)
+	if want := math.Log(math.Exp(-2) + 1 + math.Exp(-1)); best != 1 || math.Abs(loss-want) > 1e-12 ||
+		math.Abs(probability-math.Exp(-want)) > 1e-12 {
+		t.Errorf("loss %v, want %v, class %d of probability %v", loss, want, best, probability)
 	}
 }
 

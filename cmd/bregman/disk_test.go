@@ -95,7 +95,7 @@ func TestAFullDiskCostsCheckpointsNotTheTraining(t *testing.T) {
 	}
 	dir := t.TempDir()
 	pictures(t, dir)
-	const args = "train --model cnn --data pictures --p 2 --epochs 2 --batch 12 --lr 0.5 --engine cpu"
+	const args = "train --model cnn --data pictures --p 2 --epochs 2 --batch 12 --lr 0.5 --engine cpu --no-study"
 	if _, stderr, code := bregman(t, dir, append(strings.Fields(args), "--runs", "roomy")...); code != 0 {
 		t.Fatal(stderr)
 	}

@@ -98,11 +98,13 @@ var (
 )
 
 // newFiles are those that came after both sets: the statements of reproduce cifar10, the largest margins of a path, for
-// its page, the claims and rates of reproduce linear, what a fit says of features and classes, and a study's levels
-// with recomputed statistics or with a scale per channel; its roundings have a figure of their own.
+// its page, the claims and rates of reproduce linear, what a fit says of features and classes, a study's levels with
+// recomputed statistics or with a scale per channel; its roundings have a figure of their own; what predict needs to
+// know of a network's pictures, and the answers to its test images.
 var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)|` +
 	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)|-reproduce-cifar10/tables/[^/]*statements|` +
-	`/figures/(cnn_)?rounding\.|/(tables|figures)/(cnn_)?(rounding_channels|\w+_recomputed)`)
+	`/figures/(cnn_)?rounding\.|/(tables|figures)/(cnn_)?(rounding_channels|\w+_recomputed)|` +
+	`/preprocessing\.json$|/tables/answers\.json$|/(tables|figures)/(confusion|confused|classes)\.`)
 
 // newLines are lines of metrics that came after both sets: the descents for the rates.
 var newLines = regexp.MustCompile(`"experiment":"rates"`)

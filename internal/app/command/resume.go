@@ -50,18 +50,25 @@ func (s *stoppedTrain) read() error {
 	if info.Status == runlog.Done {
 		return errors.New("this run is done")
 	}
-	settings.Earlier(&s.recorded) // of what an older program did not write
+	var err error
+	s.recorded, err = recordedTrain(info)
+	return err
+}
+
+// recordedTrain are the settings of a run, with the defaults of what an older program did not write.
+func recordedTrain(info runlog.Info) (t Train, err error) {
+	settings.Earlier(&t)
 	data, err := json.Marshal(info.Settings)
 	if err == nil {
-		err = json.Unmarshal(data, &s.recorded)
+		err = json.Unmarshal(data, &t)
 	}
-	if err == nil && len(s.recorded.P) != 1 {
-		err = fmt.Errorf("%d values of p: a run has one", len(s.recorded.P))
+	if err == nil && len(t.P) != 1 {
+		err = fmt.Errorf("%d values of p: a run has one", len(t.P))
 	}
 	if err != nil {
-		return fmt.Errorf("its settings: %w", err)
+		return t, fmt.Errorf("its settings: %w", err)
 	}
-	return nil
+	return t, nil
 }
 
 // checkData returns an error if the images are not those that the run began with.

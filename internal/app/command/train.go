@@ -100,7 +100,8 @@ func (*Train) Texts() settings.Texts {
 			"unit": "What weights are measured in: one, as in the paper, or init, the root mean square that each " +
 				"layer begins with. One learning rate then means much the same for every p, and biases and batch norm " +
 				"move by gradient descent.",
-			"init":       "Start from the weights in this safetensors file, in the names and layouts of PyTorch.",
+			"init": "Start from the weights in this safetensors file, in the names and layouts of PyTorch. With another " +
+				"number of classes the last layer starts from random weights.",
 			"no_augment": "No flips, shifts and cut-outs; of packed pictures no random crops and flips.",
 			"flips": "Flip training images at random, or alternating: every second epoch. By default " +
 				byNetwork(func(r nets.Recipe) any { return cmp.Or(r.Flips, randomFlips) }) + ".",
@@ -502,6 +503,9 @@ func (w *Trainer) compile(ctx context.Context) error {
 	if w.init != nil {
 		if err := w.session.CheckInit(w.init); err != nil {
 			return fmt.Errorf("--init: %w", err)
+		}
+		if text := w.session.NewHead(w.init); text != "" {
+			w.env.Say("--init %s", text)
 		}
 	}
 	if w.DryRun { // it shows first what does not fit

@@ -423,6 +423,14 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 			return err
 		}
 	}
+	if err := w.storePreparation(run); err != nil {
+		return err
+	}
+	if len(out.Answers.Class) > 0 {
+		if err := w.store(run, AnswersFile, newTestAnswers(w.set, out.Answers)); err != nil {
+			return err
+		}
+	}
 	stored := *r
 	stored.Run = "" // the folder may be moved
 	return w.store(run, ResultFile, stored)

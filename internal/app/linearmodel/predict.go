@@ -13,42 +13,57 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/fit"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/linear"
+	"github.com/bregman-ml/bregman/runlog"
 )
 
-// Predict is `bregman predict`: apply a model to data.
+// Predict is `bregman predict`: apply a model to data, or a network to pictures.
 type Predict struct {
-	Model         string `required:"" placeholder:"FILE" json:"model"`
-	Data          string `required:"" placeholder:"FILE" json:"data"`
-	Label         string `placeholder:"COLUMN" json:"label,omitempty"`
-	ZeroBased     bool   `json:"zero_based,omitempty"`
-	Bias          bool   `json:"bias"`
-	Unlabeled     bool   `json:"unlabeled"`
-	Scores        bool   `json:"scores"`
-	Probabilities bool   `json:"probabilities"`
-	Out           string `default:"-" placeholder:"FILE" json:"out" role:"output"`
+	Run           string   `required:"" xor:"model" placeholder:"RUN" json:"run,omitempty"`
+	Model         string   `required:"" xor:"model" placeholder:"FILE" json:"model"`
+	Data          string   `placeholder:"DATA" json:"data"`
+	Pictures      []string `arg:"" optional:"" name:"picture" json:"-"`
+	Label         string   `placeholder:"COLUMN" json:"label,omitempty"`
+	ZeroBased     bool     `json:"zero_based,omitempty"`
+	Bias          bool     `json:"bias"`
+	Unlabeled     bool     `json:"unlabeled"`
+	Scores        bool     `json:"scores"`
+	Probabilities bool     `json:"probabilities"`
+	Resize        bool     `json:"resize,omitempty"`
+	Engine        string   `default:"auto" json:"engine,omitempty" role:"place"`
+	DataDir       string   `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
+	Out           string   `default:"-" placeholder:"FILE" json:"out" role:"output"`
 	command.Printed
 }
 
 // Texts are the words for its settings.
 func (*Predict) Texts() settings.Texts {
 	return settings.Texts{
-		About: "Apply a model to data.",
+		About: "Apply a model to data, or a trained network to pictures.",
 		Help: map[string]string{
-			"model":      "Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).",
-			"data":       "Data to label, in any format fit reads.",
+			"run":   "Run folder of train, which predicts pictures, or of fit, which predicts a table.",
+			"model": "Model that fit wrote: JSON, or npy weights (labels are then -1 and 1, the sign of the score).",
+			"data": "Data to label, in any format fit reads. For a network pictures: a folder, a picture, an npz or packed " +
+				"file, or a set and its part, such as cifar10:test.",
+			"picture":    "Pictures, or folders of them, instead of --data.",
 			"label":      "CSV column with the labels; default the one that the model was trained on, if it is there.",
 			"zero_based": "npy weights only: svmlight columns count from 0; a JSON model stores this.",
 			"bias":       "npy weights only: the last weight belongs to a constant feature; a JSON model stores this.",
 			"unlabeled":  "The labels in the data mean nothing: predict only.",
-			"scores":     "Print the scores beside the labels.",
+			"scores":     "Print the scores beside the labels, of a table.",
 			"probabilities": "Write a CSV: a header, then for each example its label and the probability of each " +
-				"class.",
-			"out":  "Where the labels go, one a line; - is standard output.",
+				"class. Of pictures: add these columns to the CSV or JSON.",
+			"resize": "Networks: resize pictures of another size than those of training until they cover it, and take " +
+				"their centre.",
+			"engine":   "Networks: " + command.EngineHelp(),
+			"data_dir": "Where the images are; default $BREGMAN_DATA or the user's cache folder.",
+			"out": "Where the labels go, one a line; - is standard output. Of pictures: a CSV, and - is a table on " +
+				"standard output.",
 			"json": "Print one JSON object: how good the predictions are, and the labels unless --out names a file.",
 		},
 	}
@@ -59,19 +74,64 @@ func (*Predict) Help() string {
 	return `Examples:
   bregman predict --model model.json --data test.csv --out labels.txt
   bregman predict --model model.json --data new.csv --probabilities --out new-labels.csv
+  bregman predict --run runs/20261119-101500-train-cnn-p3-s1 --data fashion-sample:test
+  bregman predict --run RUN holiday.jpg pictures/*.png
+  bregman predict --run RUN --data pictures --resize --out answers.csv
 
-Prints one label a line. If the data have labels, it says on standard error how good the predictions are. The model
-knows the columns of a CSV, its labels and what was done with both: other columns are ignored, and the labels may be
-missing. For svmlight, npy and npz data without labels say --unlabeled; svmlight lines then still start with some
-number.`
+A table: prints one label a line. If the data have labels, it says on standard error how good the predictions are. The
+model knows the columns of a CSV, its labels and what was done with both: other columns are ignored, and the labels may
+be missing. For svmlight, npy and npz data without labels say --unlabeled; svmlight lines then still start with some
+number.
+
+Pictures: prints for each the network's answer, its probability and the next four; --out writes all as CSV. Pictures in
+a folder with the name of a class are labelled, as are those of a set: then it says how many answers are right. Classes,
+normalisation, size and crop are those of the run. Pictures that cannot be read are listed, the others are predicted,
+and the exit code is 1.`
 }
 
 // Check returns the first thing wrong with the settings.
 func (p *Predict) Check() error {
-	if p.Scores && p.Probabilities {
+	switch {
+	case p.Scores && p.Probabilities:
 		return settings.Errorf("scores", "--scores and --probabilities: choose one")
+	case p.Data == "" && len(p.Pictures) == 0:
+		return settings.Errorf("data", "--data: name the data to predict")
+	case p.Data != "" && len(p.Pictures) > 0:
+		return settings.Errorf("data", "--data %s and %s: name all pictures without --data", p.Data, p.Pictures[0])
 	}
-	return nil
+	return settings.At("engine", engine.CheckName(p.Engine))
+}
+
+// ofRun returns the command on pictures, if the run is of train; of a run of fit it takes the model.
+func (p *Predict) ofRun() (*command.PredictPictures, error) {
+	info, err := runlog.ReadInfo(p.Run)
+	if err != nil {
+		return nil, fmt.Errorf("--run: %w", command.NoRun(p.Run, err))
+	}
+	switch info.Command {
+	case "fit":
+		p.Model = filepath.Join(p.Run, "model.json")
+		return nil, nil
+	case "train":
+	default:
+		return nil, fmt.Errorf("--run %s: a run of %q has no model: predict takes those of train and fit", p.Run,
+			info.Command)
+	}
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{{"label", p.Label != ""}, {"zero-based", p.ZeroBased}, {"bias", p.Bias}, {"scores", p.Scores}} {
+		if f.given {
+			return nil, &command.UsageError{Err: fmt.Errorf("--%s: it is for tables, and %s is the run of a network: leave it "+
+				"out", f.flag, p.Run)}
+		}
+	}
+	pictures := p.Pictures
+	if p.Data != "" {
+		pictures = []string{p.Data}
+	}
+	return &command.PredictPictures{Run: p.Run, Pictures: pictures, DataDir: p.DataDir, Engine: p.Engine,
+		Resize: p.Resize, Unlabeled: p.Unlabeled, Probabilities: p.Probabilities, Out: p.Out, JSON: p.JSON}, nil
 }
 
 // Predictions are the result of predict.
@@ -89,6 +149,19 @@ var _ command.Result = (*Predictions)(nil)
 
 // Do predicts.
 func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, error) {
+	if p.Run != "" {
+		pictures, err := p.ofRun()
+		if err != nil {
+			return nil, err
+		}
+		if pictures != nil {
+			return pictures.Do(ctx, env)
+		}
+	}
+	if len(p.Pictures) > 0 || p.Resize {
+		return nil, &command.UsageError{Err: errors.New("pictures need --run RUN, the folder of a network's run; a table " +
+			"is named by --data")}
+	}
 	if err := command.CheckOut(p.Out, command.Input{Name: "--model", Path: p.Model},
 		command.Input{Name: "--data", Path: p.Data}); err != nil {
 		return nil, err
@@ -263,11 +336,12 @@ func (p *Predict) load() (fit.Model, error) {
 		return fit.Model{Weights: w, Classes: []float64{-1, 1}, Bias: p.Bias, ZeroBased: p.ZeroBased}, nil
 	}
 	if st, err := os.Stat(p.Model); err == nil && st.IsDir() {
-		return fit.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes", p.Model)
+		return fit.Model{}, fmt.Errorf("%s is a folder: name the model.json that fit writes, or say --run for a run folder",
+			p.Model)
 	}
 	if strings.EqualFold(filepath.Ext(p.Model), ".safetensors") {
-		return fit.Model{}, fmt.Errorf("%s holds the weights of a network: predict applies the models that fit writes",
-			p.Model)
+		return fit.Model{}, fmt.Errorf("%s holds the weights of a network: say --run and the run folder of train that it "+
+			"is in", p.Model)
 	}
 	data, err := os.ReadFile(p.Model)
 	if errors.Is(err, os.ErrNotExist) {

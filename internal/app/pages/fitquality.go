@@ -47,14 +47,16 @@ func addQuality(doc *render.Document, r *linearmodel.FitResult) error {
 		names := classNames(r, len(q.Classes.Confusion))
 		file := map[string]string{"held out": "held_out", "test": "test"}[q.name]
 		each := render.Named{Name: "classes_" + file, Table: classTable(q, names)}
+		title := "Predictions, " + q.name
+		confusion := render.Named{Name: "confusion_" + file, Table: confusionTable(title, q.Classes.Confusion, names)}
 		if len(names) <= mostInTable {
-			doc.AddTables(render.Named{Name: "confusion_" + file, Table: confusionTable(q, names)}, each)
+			doc.AddTables(confusion, each)
 			continue
 		}
-		doc.SaveTable("confusion_"+file, confusionTable(q, names))
+		doc.SaveTable(confusion.Name, confusion.Table)
 		caption := fmt.Sprintf("Predictions, %s: the darker a square, the larger its share of the examples of its true "+
 			"class.", q.name)
-		if err := doc.AddFigure("confusion_"+file, caption, confusionFigure(q, names)); err != nil {
+		if err := doc.AddFigure("confusion_"+file, caption, confusionFigure(title, q.Classes.Confusion, names)); err != nil {
 			return err
 		}
 		doc.AddTables(each)
@@ -135,13 +137,13 @@ func qualityTable(r *linearmodel.FitResult, all []judged) render.Table {
 }
 
 // confusionTable counts predictions; the shade is the share of the true class.
-func confusionTable(q judged, names []string) render.Table {
-	t := render.Table{Title: "Predictions, " + q.name, Header: []string{"true class"},
+func confusionTable(title string, counts [][]int, names []string) render.Table {
+	t := render.Table{Title: title, Header: []string{"true class"},
 		Note: "Rows: true class. Columns: prediction."}
 	for _, n := range names {
 		t.Header = append(t.Header, "as "+n)
 	}
-	for i, row := range q.Classes.Confusion {
+	for i, row := range counts {
 		cells := []render.Cell{render.Text("%s", names[i])}
 		for j, share := range shares(row) {
 			cells = append(cells, render.Cell{Text: fmt.Sprint(row[j]), Value: float64(row[j]), Shade: math.Sqrt(share)})
@@ -165,15 +167,15 @@ func shares(row []int) []float64 {
 }
 
 // confusionFigure is the confusion matrix of many classes.
-func confusionFigure(q judged, names []string) render.Figure {
+func confusionFigure(title string, counts [][]int, names []string) render.Figure {
 	h := &render.Heat{Rows: names, Columns: names}
-	for _, row := range q.Classes.Confusion {
+	for _, row := range counts {
 		h.Values = append(h.Values, shares(row))
 		for j, share := range h.Values[len(h.Values)-1] {
 			h.Values[len(h.Values)-1][j] = math.Sqrt(share)
 		}
 	}
-	return render.Figure{Title: "Predictions, " + q.name, X: "answer", Y: "true class", Heat: h}
+	return render.Figure{Title: title, X: "answer", Y: "true class", Heat: h}
 }
 
 // mostClasses is how many classes have a row of their own.

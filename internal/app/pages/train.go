@@ -53,6 +53,9 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 	}
 	doc.Section("Result")
 	doc.Tables(table)
+	if err := addAnswers(doc, f); err != nil {
+		return err
+	}
 	if err := addEpochs(doc, r.P, records); err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package render
 
 import (
+	"bytes"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"image/color"
@@ -101,6 +103,32 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 	fmt.Fprintf(&p.body, `%s</div><figcaption>%s</figcaption></figure>`, p.bothModes(panels.String()),
 		html.EscapeString(caption))
 	return nil
+}
+
+// Picture is a small image with a text below it.
+type Picture struct {
+	Title string // shown when the pointer is on it
+	Lines []string
+	Data  []byte // a PNG or a JPEG
+}
+
+// Pictures adds small images in rows, under one caption.
+func (p *Page) Pictures(caption string, pictures ...Picture) {
+	fmt.Fprintf(&p.body, `<figure class="pictures"><figcaption>%s</figcaption><ul>`, html.EscapeString(caption))
+	for _, one := range pictures {
+		kind := "jpeg"
+		if bytes.HasPrefix(one.Data, []byte("\x89PNG")) {
+			kind = "png"
+		}
+		text := strings.Join(one.Lines, ", ")
+		fmt.Fprintf(&p.body, `<li title="%s"><img alt="%s" src="data:image/%s;base64,%s">`, html.EscapeString(one.Title),
+			html.EscapeString(text), kind, base64.StdEncoding.EncodeToString(one.Data))
+		for _, line := range one.Lines {
+			fmt.Fprintf(&p.body, "<span>%s</span>", html.EscapeString(line))
+		}
+		p.body.WriteString("</li>")
+	}
+	p.body.WriteString("</ul></figure>")
 }
 
 var hexColor = regexp.MustCompile(`(fill|stroke):#([0-9A-Fa-f]{6})`)
