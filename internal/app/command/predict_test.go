@@ -199,7 +199,7 @@ func TestBrokenPicturesAreListedAndTheOthersPredicted(t *testing.T) {
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) != 8 || strings.Join(rows[0], " ") !=
-		"picture label probability label_2 probability_2 true_label right error P(dark) P(light)" {
+		"picture label probability label_2 probability_2 true_label correct error P(dark) P(light)" {
 		t.Errorf("%v, %q", err, rows)
 	}
 	if resized, _, err := predicted(t, PredictPictures{Run: dir, Pictures: []string{folder + "/dark", folder + "/c.png"},
@@ -279,7 +279,7 @@ func TestJSONHasEveryAnswer(t *testing.T) {
 		Pictures []struct {
 			Picture, Label, True_label string
 			Probability                float64
-			Right                      *bool
+			Correct                    *bool
 			Top5                       []struct{ Label string }
 		}
 	}
@@ -290,7 +290,7 @@ func TestJSONHasEveryAnswer(t *testing.T) {
 		t.Fatalf("%s", data)
 	}
 	for _, p := range got.Pictures {
-		if p.Label == "" || p.Right == nil || *p.Right != (p.Label == p.True_label) || len(p.Top5) != 2 ||
+		if p.Label == "" || p.Correct == nil || *p.Correct != (p.Label == p.True_label) || len(p.Top5) != 2 ||
 			!(p.Probability >= 0.5) || !strings.Contains(p.Picture, p.True_label+"/") {
 			t.Errorf("%+v", p)
 		}
@@ -316,8 +316,9 @@ func TestPredictingAnArchiveOfArrays(t *testing.T) {
 	}
 	sameAsRun(t, a, r)
 	_, said, err := predicted(t, PredictPictures{Run: dir, Pictures: []string{"fashion-sample"}})
+	const size = "fashion-sample, picture 0: 28×28 pixels (width × height), the network was trained on 12×12"
 	if err == nil || !strings.Contains(err.Error(), "1100 pictures of 1100 could not be predicted: --resize") ||
-		!strings.Contains(said, "fashion-sample, picture 0: 28×28 pixels (width × height), the network was trained on 12×12") ||
+		!strings.Contains(said, size) ||
 		!strings.Contains(said, "the run has no class T-shirt/top, trouser") {
 		t.Errorf("%v, %s", err, said)
 	}
