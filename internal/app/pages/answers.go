@@ -96,7 +96,7 @@ func addAnswers(d *render.Document, f opened) error {
 		} else {
 			d.SaveTable(matrix.Name, matrix.Table)
 			if err := d.AddFigure(matrix.Name, "Predictions on the images of each class: the stronger the colour of a square, "+
-				"the larger its share.", confusionFigure("Predictions on the test images", a.Matrix(), a.Classes)); err != nil {
+				"the larger its share.", confusionFigure(title, a.Matrix(), a.Classes)); err != nil {
 				return err
 			}
 		}
