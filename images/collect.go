@@ -61,6 +61,14 @@ func (c *Collection) PictureName(i int) string {
 	return strconv.Itoa(i)
 }
 
+// describe names picture i in errors.
+func (c *Collection) describe(i int) string {
+	if c.set == nil || c.set.Pack != nil {
+		return c.PictureName(i)
+	}
+	return fmt.Sprintf("%s, picture %d", c.Name, i)
+}
+
 // Close closes the file of a packed set.
 func (c *Collection) Close() error {
 	if c.set == nil {

@@ -54,7 +54,7 @@ func (r *PictureReader) Pixels(i int, dst []byte, height, width, channels int, r
 		return nil
 	}
 	if channels != 1 && channels != 3 {
-		return fail(c.PictureName(i), "the network was trained on %d channels, pictures have one or three", channels)
+		return fail(c.describe(i), "the network was trained on %d channels, pictures have one or three", channels)
 	}
 	img, err := r.image(i)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *PictureReader) Pixels(i int, dst []byte, height, width, channels int, r
 	size := img.Bounds().Size()
 	same := size == image.Pt(width, height)
 	if !same && !resize {
-		return &SizeError{Name: c.PictureName(i), Height: size.Y, Width: size.X, WantedHeight: height, WantedWidth: width}
+		return &SizeError{Name: c.describe(i), Height: size.Y, Width: size.X, WantedHeight: height, WantedWidth: width}
 	}
 	if same {
 		drawPixels(dst, img, channels)
@@ -93,6 +93,10 @@ func (r *PictureReader) image(i int) (image.Image, error) {
 	h, b, err := r.look(path)
 	if err != nil {
 		return nil, err
+	}
+	if h.Height*h.Width > largePixels {
+		large.Lock()
+		defer large.Unlock()
 	}
 	read := jpeg.Decode
 	if h.Found&foundPNG != 0 {
@@ -151,7 +155,7 @@ func (r *PictureReader) Planes(i, size int, side string) (height, width int,
 		}, nil
 	}
 	var p planes
-	name := r.c.PictureName(i)
+	name := r.c.describe(i)
 	if r.c.set != nil {
 		img, err := r.image(i)
 		if err != nil {

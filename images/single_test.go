@@ -173,3 +173,33 @@ func FuzzCollectNPZ(f *testing.F) {
 		}
 	})
 }
+
+// A file is refused in one line that starts with its name, or fills what the network sees of it.
+func FuzzPictureFile(f *testing.F) {
+	f.Add(colours(f, 3, 5))
+	f.Add(colours(f, 40, 2))
+	f.Add(colours(f, 3, 5)[:60])
+	f.Add([]byte("\xff\xd8\xff"))
+	path := filepath.Join(f.TempDir(), "f")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file(t, path, data)
+		r := (&Collection{files: []picture{{path: path}}, labels: []int{-1}}).NewReader()
+		said := func(err error) bool {
+			if err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), path+": ")) {
+				t.Errorf("error %q is not one line that starts with the file", err)
+			}
+			return err != nil
+		}
+		said(r.Pixels(0, make([]byte, 7*7*3), 7, 7, 3, true))
+		said(r.Pixels(0, make([]byte, 7*7), 7, 7, 1, false))
+		h, w, copyTo, err := r.Planes(0, 16, ShortSide)
+		if said(err) {
+			return
+		}
+		if h < 1 || w < 1 || min(h, w) > 16 {
+			t.Errorf("%d × %d", h, w)
+		}
+		room := NewPlanes(make([]byte, (h+1)&^1*((w+1)&^1)*3/2), (h+1)&^1, (w+1)&^1)
+		said(copyTo(image.Rect(0, 0, w, h), room, image.Point{}))
+	})
+}

@@ -358,7 +358,7 @@ func (a *Answers) csv() []byte {
 	for k := 2; k <= top; k++ {
 		t.Header = append(t.Header, fmt.Sprintf("label_%d", k), fmt.Sprintf("probability_%d", k))
 	}
-	t.Header = append(t.Header, "true_label", "right", "error")
+	t.Header = append(t.Header, "true_label", "correct", "error")
 	if a.settings.Probabilities {
 		for _, name := range classes {
 			t.Header = append(t.Header, "P("+name+")")
@@ -408,7 +408,7 @@ func (a *Answers) Print(w io.Writer) {
 	if labelled {
 		t.Header = append(t.Header, "true")
 	}
-	t.Header = append(t.Header, "answer", "%", "then")
+	t.Header = append(t.Header, "prediction", "%", "then")
 	t.Left = len(t.Header)
 	left := 0
 	for i, p := range a.pictures {
@@ -454,12 +454,12 @@ func (a *Answers) summary() string {
 		}
 		text += fmt.Sprintf("accuracy %.2f %%: %d of %d%s", 100*a.accuracy(a.right), a.right, a.labelled, of)
 		if len(a.run.preparation.Classes) > topClasses {
-			text += fmt.Sprintf("; among the first five %.2f %%", 100*a.accuracy(a.rightOf5))
+			text += fmt.Sprintf("; in the top five %.2f %%", 100*a.accuracy(a.rightOf5))
 		}
 		text += "\n"
 	}
 	if a.Path != "" {
-		text += "answers  " + a.Path + "\n"
+		text += "written to " + a.Path + "\n"
 	}
 	return text
 }
@@ -488,7 +488,7 @@ func (a *Answers) JSON() any {
 		guess
 		Top           []guess   `json:"top5"`
 		True          string    `json:"true_label,omitempty"`
-		Right         *bool     `json:"right,omitempty"`
+		Right         *bool     `json:"correct,omitempty"`
 		Probabilities []float64 `json:"probabilities,omitempty"`
 	}
 	type problem struct {

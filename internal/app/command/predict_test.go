@@ -1,6 +1,7 @@
 package command
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/csv"
@@ -198,7 +199,7 @@ func TestBrokenPicturesAreListedAndTheOthersPredicted(t *testing.T) {
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) != 8 || strings.Join(rows[0], " ") !=
-		"picture label probability label_2 probability_2 true_label right error P(dark) P(light)" {
+		"picture label probability label_2 probability_2 true_label correct error P(dark) P(light)" {
 		t.Errorf("%v, %q", err, rows)
 	}
 	if resized, _, err := predicted(t, PredictPictures{Run: dir, Pictures: []string{folder + "/dark", folder + "/c.png"},
@@ -278,7 +279,7 @@ func TestJSONHasEveryAnswer(t *testing.T) {
 		Pictures []struct {
 			Picture, Label, True_label string
 			Probability                float64
-			Right                      *bool
+			Correct                    *bool
 			Top5                       []struct{ Label string }
 		}
 	}
@@ -289,7 +290,7 @@ func TestJSONHasEveryAnswer(t *testing.T) {
 		t.Fatalf("%s", data)
 	}
 	for _, p := range got.Pictures {
-		if p.Label == "" || p.Right == nil || *p.Right != (p.Label == p.True_label) || len(p.Top5) != 2 ||
+		if p.Label == "" || p.Correct == nil || *p.Correct != (p.Label == p.True_label) || len(p.Top5) != 2 ||
 			!(p.Probability >= 0.5) || !strings.Contains(p.Picture, p.True_label+"/") {
 			t.Errorf("%+v", p)
 		}
@@ -299,5 +300,51 @@ func TestJSONHasEveryAnswer(t *testing.T) {
 	want := fmt.Sprintf("accuracy %.2f %%: %d of 8\n", 100*r.TestAccuracy, a.right)
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in %q", want, out.String())
+	}
+}
+
+// An archive has its labels as numbers; those of another size are named by their number.
+func TestPredictingAnArchiveOfArrays(t *testing.T) {
+	s := tiny(t)
+	set := must(images.Load(s.Data, ""))
+	s.Data = filepath.Join(t.TempDir(), "pictures.npz")
+	writeNPZ(t, s.Data, set)
+	dir, r := trainedTiny(t, s)
+	a, _, err := predicted(t, PredictPictures{Run: dir, Pictures: []string{s.Data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameAsRun(t, a, r)
+	_, said, err := predicted(t, PredictPictures{Run: dir, Pictures: []string{"fashion-sample"}})
+	const size = "fashion-sample, picture 0: 28×28 pixels (width × height), the network was trained on 12×12"
+	if err == nil || !strings.Contains(err.Error(), "1100 pictures of 1100 could not be predicted: --resize") ||
+		!strings.Contains(said, size) ||
+		!strings.Contains(said, "the run has no class T-shirt/top, trouser") {
+		t.Errorf("%v, %s", err, said)
+	}
+}
+
+// writeNPZ writes a set as an archive of NumPy arrays.
+func writeNPZ(t *testing.T, path string, set *images.Set) {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	add := func(name, shape string, data []byte) {
+		w, err := z.Create(name + ".npy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%s), }", shape)
+		header += strings.Repeat(" ", 63-(len(header)+10)%64) + "\n"
+		if _, err := fmt.Fprintf(w, "\x93NUMPY\x01\x00%c%c%s%s", len(header)%256, len(header)/256, header, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, part := range map[string]images.Split{"train": set.Train, "test": set.Test} {
+		add("X_"+name, fmt.Sprintf("%d, %d, %d, %d", part.Len(), set.Height, set.Width, set.Channels), part.Images)
+		add("y_"+name, fmt.Sprintf("%d,", part.Len()), part.Labels)
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -656,7 +656,8 @@ func (t *Trained) Print(w io.Writer) {
 		}
 	}
 	if slices.ContainsFunc(t.Runs, func(r TrainResult) bool { return r.Error == "" }) {
-		fmt.Fprintln(w, "The figures are in the report.html of each run; \"bregman report RUN…\" compares several.")
+		fmt.Fprintln(w, "The figures are in the report.html of each run. \"bregman report RUN…\" compares several; "+
+			"\"bregman predict --run RUN\" predicts pictures.")
 	}
 }
 

@@ -76,15 +76,15 @@ func (*Predict) Help() string {
   bregman predict --model model.json --data new.csv --probabilities --out new-labels.csv
   bregman predict --run runs/20261119-101500-train-cnn-p3-s1 --data fashion-sample:test
   bregman predict --run RUN holiday.jpg pictures/*.png
-  bregman predict --run RUN --data pictures --resize --out answers.csv
+  bregman predict --run RUN --data pictures --resize --out predictions.csv
 
 A table: prints one label a line. If the data have labels, it says on standard error how good the predictions are. The
 model knows the columns of a CSV, its labels and what was done with both: other columns are ignored, and the labels may
 be missing. For svmlight, npy and npz data without labels say --unlabeled; svmlight lines then still start with some
 number.
 
-Pictures: prints for each the network's answer, its probability and the next four; --out writes all as CSV. Pictures in
-a folder with the name of a class are labelled, as are those of a set: then it says how many answers are right. Classes,
+Pictures: prints for each the predicted class, its probability and the next four; --out writes all as CSV. Pictures in a
+folder with the name of a class are labelled, as are those of a set: then the accuracy is printed. Classes,
 normalisation, size and crop are those of the run. Pictures that cannot be read are listed, the others are predicted,
 and the exit code is 1.`
 }

@@ -67,7 +67,7 @@ func addAnswers(d *render.Document, f opened) error {
 	}
 	d.Section("Test images, class by class")
 	pairs := confused(&a)
-	text := fmt.Sprintf("%s of %s test images are answered right: %.2f %%.", render.Thousands(right),
+	text := fmt.Sprintf("%s of %s test images are classified correctly: %.2f %%.", render.Thousands(right),
 		render.Thousands(a.Images), 100*float64(right)/float64(a.Images))
 	if len(pairs) > 0 {
 		top := pairs[0]
@@ -81,26 +81,28 @@ func addAnswers(d *render.Document, f opened) error {
 	each := render.Named{Name: "classes", Table: eachClass(&a, worst[:min(len(worst), mostShown)])}
 	if len(a.Classes) > mostWhole {
 		d.SaveCSV("confusion", confusedTable(&a, a.Counts)) // without its zeros
-		each.Table.Title = fmt.Sprintf("The %d of %d classes with the least right answers", len(each.Table.Rows),
+		each.Table.Title = fmt.Sprintf("The %d of %d classes with the lowest accuracy", len(each.Table.Rows),
 			len(classes))
 		table := confusedTable(&a, pairs[:min(len(pairs), mostShown)])
 		table.Title = "The most confused pairs"
 		d.AddTables(render.Named{Name: "confused", Table: table}, each)
 	} else {
-		matrix := render.Named{Name: "confusion", Table: confusionTable("Answers to the test images", a.Matrix(), a.Classes)}
-		matrix.Table.Note = "Rows: true class. Columns: answer. The darker, the larger the share of the true class."
+		const title = "Predictions on the test images"
+		matrix := render.Named{Name: "confusion", Table: confusionTable(title, a.Matrix(), a.Classes)}
+		matrix.Table.Note = "Rows: true class. Columns: prediction. The stronger the colour, the larger the share of the " +
+			"true class."
 		if len(a.Classes) <= mostInTable {
 			d.AddTables(matrix)
 		} else {
 			d.SaveTable(matrix.Name, matrix.Table)
-			if err := d.AddFigure(matrix.Name, "Answers to the images of each class: the darker a square, the larger its "+
-				"share.", confusionFigure("Answers to the test images", a.Matrix(), a.Classes)); err != nil {
+			if err := d.AddFigure(matrix.Name, "Predictions on the images of each class: the stronger the colour of a square, "+
+				"the larger its share.", confusionFigure(title, a.Matrix(), a.Classes)); err != nil {
 				return err
 			}
 		}
 		d.AddTables(each)
 	}
-	if err := d.AddFigure("classes", "Right answers by class, the worst first.", classFigure(&a, worst)); err != nil {
+	if err := d.AddFigure("classes", "Accuracy by class, the lowest first.", classFigure(&a, worst)); err != nil {
 		return err
 	}
 	addWrong(d, &a)
@@ -109,8 +111,8 @@ func addAnswers(d *render.Document, f opened) error {
 
 // eachClass has a row for each class.
 func eachClass(a *command.TestAnswers, classes []classAnswers) render.Table {
-	t := render.Table{Title: "Each class, the worst first", Left: 2,
-		Header: []string{"class", "most often taken for", "times", "images", "right, %"}}
+	t := render.Table{Title: "Each class, the lowest accuracy first", Left: 2,
+		Header: []string{"class", "most often taken for", "times", "images", "accuracy, %"}}
 	for _, c := range classes {
 		row := []render.Cell{render.Text("%s", a.Classes[c.class]), render.Text("–"), render.Text("–"),
 			render.Number(float64(c.images), 0), render.Number(100*c.share(), 1)}
@@ -124,7 +126,7 @@ func eachClass(a *command.TestAnswers, classes []classAnswers) render.Table {
 
 // confusedTable has a row for each pair of a true class and an answer.
 func confusedTable(a *command.TestAnswers, pairs [][3]int) render.Table {
-	t := render.Table{Header: []string{"true class", "answer", "images"}, Left: 2}
+	t := render.Table{Header: []string{"true class", "prediction", "images"}, Left: 2}
 	for _, c := range pairs {
 		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", a.Classes[c[0]]), render.Text("%s", a.Classes[c[1]]),
 			render.Number(float64(c[2]), 0)})
@@ -132,17 +134,17 @@ func confusedTable(a *command.TestAnswers, pairs [][3]int) render.Table {
 	return t
 }
 
-// classFigure shows right answers by class: bars, or of many classes a curve.
+// classFigure shows the accuracy by class: bars, or of many classes a curve.
 func classFigure(a *command.TestAnswers, classes []classAnswers) render.Figure {
 	if len(classes) > mostShown {
 		var s render.Series
 		for k, c := range classes {
 			s.X, s.Y = append(s.X, float64(k+1)), append(s.Y, 100*c.share())
 		}
-		return render.Figure{Title: "Right answers by class", X: "class, the worst first", Y: "%",
+		return render.Figure{Title: "Accuracy by class", X: "class, the lowest first", Y: "%",
 			Series: []render.Series{s}}
 	}
-	fig := render.Figure{Title: "Right answers by class", X: "%"}
+	fig := render.Figure{Title: "Accuracy by class", X: "%"}
 	for _, c := range classes {
 		fig.Bars = append(fig.Bars, render.Bar{Name: a.Classes[c.class], Value: 100 * c.share()})
 	}
@@ -157,9 +159,9 @@ func addWrong(d *render.Document, a *command.TestAnswers) {
 			continue
 		}
 		pictures = append(pictures, render.Picture{Title: "test image " + w.Picture, Data: w.Image, Lines: []string{
-			fmt.Sprintf("%s, %.1f %%", a.Classes[w.Answer], 100*w.Probability), "is " + a.Classes[w.Class]}})
+			fmt.Sprintf("%s, %.1f\u00a0%%", a.Classes[w.Answer], 100*w.Probability), "is " + a.Classes[w.Class]}})
 	}
 	if len(pictures) > 0 {
-		d.Pictures("The most confident wrong answers: the answer with its probability, and the true class.", pictures...)
+		d.Pictures("The most confident errors: the prediction with its probability, and the true class.", pictures...)
 	}
 }

@@ -79,7 +79,7 @@ func TestAPageShowsTheConfusionMatrixOrItsWorstPairs(t *testing.T) {
 				right += c[2]
 			}
 		}
-		if want := fmt.Sprintf("%s of %s test images are answered right: %.2f %%", render.Thousands(right),
+		if want := fmt.Sprintf("%s of %s test images are classified correctly: %.2f %%", render.Thousands(right),
 			render.Thousands(a.Images), 100*float64(right)/float64(a.Images)); !strings.Contains(page, want) {
 			t.Errorf("%d classes: no %q", n, want)
 		}
@@ -113,7 +113,7 @@ func TestAPageShowsTheConfusionMatrixOrItsWorstPairs(t *testing.T) {
 			t.Errorf("%d classes: pairs %v", n, got)
 		}
 		if !strings.Contains(page, `src="data:image/png;base64,`) || strings.Contains(page, "class <") ||
-			!strings.Contains(page, "98.7 %") || files["figures/classes.svg"] == nil {
+			!strings.Contains(page, "98.7\u00a0%") || files["figures/classes.svg"] == nil {
 			t.Errorf("%d classes: the wrong pictures or the figure are missing", n)
 		}
 		if size := len(page); size > 400_000 {
