@@ -294,7 +294,7 @@ const (
 // unchanged.
 func (s *newtonState) step(ctx context.Context) {
 	s.exhausted = false
-	before := s.now
+	before, sketch := s.now, s.sketch
 	if s.t > 0 && s.now != s.goal && s.excess <= newtonStage*s.value {
 		s.advance()
 	}
@@ -305,7 +305,7 @@ func (s *newtonState) step(ctx context.Context) {
 	}
 	s.solve(ctx, forcing)
 	if ctx.Err() != nil {
-		s.now = before
+		s.now, s.sketch = before, sketch
 		s.gradient(vec.Dot(s.v[:s.m], s.w[:s.m]))
 		return
 	}
@@ -442,14 +442,6 @@ func (s *newtonState) invert() {
 	}
 }
 
-// plain is curvature for a p of 2 on the way to another.
-func (s *newtonState) plain() {
-	for j := range s.diagonal[:s.m] {
-		s.diagonal[j] = s.now.lambda
-	}
-	s.invert()
-}
-
 // solve finds s with ‖∇²f·s + ∇f‖ ≤ forcing·‖∇f‖ by conjugate gradients. If p is not 2, the norm is that of the inverse
 // diagonal. It ends early if the context does.
 func (s *newtonState) solve(ctx context.Context, forcing float64) {
@@ -474,16 +466,13 @@ func (s *newtonState) solve(ctx context.Context, forcing float64) {
 	rr := precondition()
 	copy(s.h, s.hd)
 	stop := forcing * forcing * rr
+	after := s.after
+	if s.sketch != nil && s.goal.p > 2 {
+		after = 0 // once needed, always: p rises and penalties fall
+	}
 	for k := 0; k < newtonInner && rr > stop && rr > 0 && ctx.Err() == nil; k++ {
-		if k == s.after {
-			if s.sketch == nil {
-				s.sketch = newSketch(s.loss)
-			}
-			if p == 2 {
-				s.plain()
-			}
-			s.sketch.build(s.diagonal, s.inverse)
-			s.sketches++
+		if k == after {
+			s.precondition()
 			sketched = true
 			copy(s.h, s.r)
 			vec.Scale(s.r, -1, s.g)
@@ -537,6 +526,22 @@ func (s *newtonState) solve(ctx context.Context, forcing float64) {
 	}
 }
 
+// precondition makes the sketch for w.
+func (s *newtonState) precondition() {
+	if s.sketch == nil {
+		s.sketch = newSketch(s.loss)
+	}
+	if s.now.p == 2 {
+		for j := range s.diagonal[:s.m] {
+			s.diagonal[j] = s.now.lambda
+		}
+		s.invert()
+	}
+	s.sketch.update(s.loss)
+	s.sketch.factor(s.diagonal, s.inverse)
+	s.sketches++
+}
+
 // times sets dst = x·y coordinate by coordinate.
 func times(dst, x, y []float64) {
 	for j, v := range x {
@@ -558,8 +563,11 @@ func (s *newtonState) g0() bool {
 // newtonEntries are the entries of a checkpoint, which checkpoint fills in and restore reads.
 var newtonEntries = entries{scalars: []string{"p", "lambda", "lower"}, vectors: []string{"weights", "scores"}}
 
+// sketchVector is the entry for the curvatures of a sketch, if there is one.
+const sketchVector = "sketch"
+
 func (s *newtonState) checkpoint() Checkpoint {
-	return Checkpoint{
+	c := Checkpoint{
 		Method: string(MethodNewton),
 		Step:   s.t,
 		Scalars: map[string]float64{
@@ -572,6 +580,10 @@ func (s *newtonState) checkpoint() Checkpoint {
 			"scores":  slices.Clone(s.score),
 		},
 	}
+	if s.sketch != nil {
+		c.Vectors[sketchVector] = slices.Concat(s.sketch.curved...)
+	}
+	return c
 }
 
 func (s *newtonState) restore(c Checkpoint) error {
@@ -582,6 +594,15 @@ func (s *newtonState) restore(c Checkpoint) error {
 	if len(c.Vectors["weights"]) != s.d || len(c.Vectors["scores"]) != s.n ||
 		mirror.CheckP(s.now.p) != nil || !(s.now.lambda > 0) || math.IsNaN(s.dual) {
 		return errOtherData
+	}
+	if v, ok := c.Vectors[sketchVector]; ok {
+		if len(v) != s.n {
+			return errOtherData
+		}
+		s.sketch = newSketch(s.loss)
+		for k := range s.sketch.curved {
+			s.sketch.gather(k, s.loss.shape().part(v, k))
+		}
 	}
 	copy(s.w, c.Vectors["weights"])
 	copy(s.score, c.Vectors["scores"])

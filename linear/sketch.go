@@ -3,6 +3,7 @@ package linear
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,22 +16,24 @@ import (
 //	M = Σ cᵢ/πᵢ·xᵢxᵢᵀ + D,   D = λ(p−1)·diag(ω^(p−2)),
 //
 // one for each vector of scores. Example i is in the sample with probability πᵢ ∝ cᵢ‖xᵢ‖², at most 1, where cᵢ is the
-// curvature of its loss and the norm is that of the inverse diagonal of the system. Four examples a weight make M the
-// system within a factor of about (1 ± ½)², whatever its condition: conjugate gradients need some ten steps, where
-// with the diagonal alone correlated features cost hundreds. If the sample is all examples M is exact for one vector of
+// curvature of its loss and the norm is that of the inverse diagonal of Σ cᵢxᵢxᵢᵀ. Four examples a weight make M the
+// system within a factor of about (1 ± ½)², whatever its condition: conjugate gradients need some ten steps, where with
+// the diagonal alone correlated features cost hundreds. If the sample is all examples M is exact for one vector of
 // scores. A bad sample costs time, never accuracy: the system is solved with all examples.
+//
+// The sum is kept for later steps, with another D, until the curvatures have changed.
 //
 // The softmax does not change when all its scores shift, so that along (u, u, …) the system is D alone, far below M.
 // Another term makes up for this: a preconditioner of the shifts, (Σₖ Dₖ)⁻¹, is added to M⁻¹ (additive Schwarz).
 //
-// Reference: Pilanci & Wainwright 2017, Newton sketch; Toselli & Widlund 2005, Domain decomposition methods, chapter 2.
+// References: Pilanci & Wainwright 2017, Newton sketch; Toselli & Widlund 2005, Domain decomposition methods, chapter 2.
 type sketch struct {
-	loss   meanLoss
 	l      *layout
-	factor [][]float64 // d × d Cholesky factors, of the system scaled to diagonal 1
+	curved [][]float64 // the curvatures that the sums were made for
+	system [][]float64 // d × d: the sum above the diagonal, the factor of M scaled to diagonal 1 below and on it
+	middle [][]float64 // the diagonal of the sum
 	scale  []float64   // that scaling: the root of the inverse diagonal
 	coarse []float64   // (Σₖ Dₖ)⁻¹ of the penalised weights; nil: scores may not shift
-	own    []float64
 	sums   []float64
 	square []float64
 }
@@ -38,33 +41,34 @@ type sketch struct {
 const (
 	sketchRows    = 4       // examples a weight in the sample
 	sketchEntries = 1 << 24 // the most entries of the factors: 128 MB
+	sketchFresh   = 0.3     // the change of the curvatures, relative to their sum, that a sum outlives
 	sketchRidge   = 1e-12   // added to the diagonal, of 1
 	sketchLost    = 0.5     // a feature of which the sample has less than this is given its diagonal
 	coarseLeast   = 1e-9    // Σₖ Dₖ is raised to this share of the diagonal
-	// coreFactor is how many times as many operations a second a factor takes as a product with a matrix, which waits
+	// sketchSpeed is how many times as many operations a second a sketch takes as a product with a matrix, which waits
 	// for the memory.
-	coreFactor = 4
+	sketchSpeed = 4
 )
 
-// sketchAfter is after how many conjugate gradients with the diagonal a sketch pays: half as many as it costs itself. It is
-// newtonInner, never, if the sketch is too large.
+// sketchAfter is after how many conjugate gradients with the diagonal the first sketch is made: half as many as it
+// costs. It is newtonInner, never, if the sketch is too large.
 func sketchAfter(loss meanLoss) int {
 	l := loss.shape()
 	n, d, k := float64(l.n), float64(l.d), float64(l.k)
-	nnz := float64(l.x.NNZ())
 	if k*d*d > sketchEntries || l.n < 2 {
 		return newtonInner
 	}
 	cost := min(n, sketchRows*d)*d*d + d*d*d/3
-	return min(newtonInner, 3+int(cost/(4*nnz*coreFactor)))
+	return min(newtonInner, 3+int(cost/(4*float64(l.x.NNZ())*sketchSpeed)))
 }
 
 func newSketch(loss meanLoss) *sketch {
 	l := loss.shape()
-	s := &sketch{loss: loss, l: l, scale: make([]float64, l.k*l.d), own: make([]float64, l.d),
-		square: make([]float64, l.d)}
+	s := &sketch{l: l, scale: make([]float64, l.k*l.d), square: make([]float64, l.d)}
 	for range l.k {
-		s.factor = append(s.factor, make([]float64, l.d*l.d))
+		s.curved = append(s.curved, make([]float64, l.n))
+		s.system = append(s.system, make([]float64, l.d*l.d))
+		s.middle = append(s.middle, make([]float64, l.d))
 	}
 	if loss.shifts() {
 		_, m, _ := l.dims()
@@ -74,59 +78,83 @@ func newSketch(loss meanLoss) *sketch {
 	return s
 }
 
-// build factors the system with the given diagonal D and the inverse of its whole diagonal.
-func (s *sketch) build(diagonal, inverse []float64) {
+// update makes the sums anew for the curvatures of the loss, if they have changed.
+func (s *sketch) update(loss meanLoss) {
+	for k, last := range s.curved {
+		now := loss.bent(k)
+		var size, change float64
+		for i, c := range now {
+			size += c
+			change += math.Abs(c - last[i])
+		}
+		if !(change <= sketchFresh*size) {
+			s.gather(k, now)
+		}
+	}
+}
+
+// gather makes the k-th sum. It depends on the curvatures alone.
+func (s *sketch) gather(k int, curvature []float64) {
+	copy(s.curved[k], curvature)
+	d, system := s.l.d, s.system[k]
+	rows, weight := s.sample(curvature)
+	for j := range d {
+		clear(system[j*d : j*d+j+1])
+	}
+	matrix.AddGramT(system, s.l.x, rows, weight)
+	for j := range d {
+		for i, v := range system[j*d : j*d+j] {
+			system[i*d+j] = v
+		}
+		s.middle[k][j] = system[j*d+j]
+	}
+}
+
+// factor factors the system with the given diagonal D and the inverse of its whole diagonal.
+func (s *sketch) factor(diagonal, inverse []float64) {
 	for j, v := range inverse {
 		s.scale[j] = math.Sqrt(v)
 	}
-	_, m, _ := s.l.dims()
 	if s.coarse != nil {
-		each := len(s.coarse)
-		clear(s.coarse)
-		for j, v := range diagonal[:m] {
-			s.coarse[j%each] += v
-		}
-		for j, v := range s.coarse {
-			least := 0.0
-			for k := range s.l.k {
-				if i := inverse[k*each+j]; i > 0 {
-					least += coarseLeast / i
-				}
-			}
-			if s.coarse[j] = 0; max(v, least) > 0 {
-				s.coarse[j] = 1 / max(v, least)
-			}
-		}
+		s.shifts(diagonal, inverse)
 	}
 	d := s.l.d
-	for k, f := range s.factor {
-		scale := append([]float64(nil), s.l.vector(s.scale, k)...)
-		diagonal := append([]float64(nil), s.l.vector(diagonal, k)...)
-		rows, weight := s.sample(s.loss.bent(k), scale)
-		clear(f)
-		matrix.AddGramT(f, s.l.x, rows, weight)
-		for j := range d {
-			row := f[j*d : j*d+j+1]
-			if scale[j] == 0 {
-				clear(row)
-				row[j] = 1
-				continue
+	for k, system := range s.system {
+		scale := slices.Clone(s.l.vector(s.scale, k))
+		own := s.l.vector(diagonal, k)
+		for j, a := range scale {
+			row := system[j*d : j*d+j+1]
+			for i := range row[:j] {
+				row[i] = a * scale[i] * system[i*d+j]
 			}
-			for i := range row {
-				row[i] *= scale[j] * scale[i]
-			}
-			row[j] += scale[j] * scale[j] * diagonal[j]
-			if row[j] < sketchLost {
+			if row[j] = a * a * (s.middle[k][j] + own[j]); !(a > 0 && row[j] > sketchLost) {
 				row[j] = 1
 			}
 			row[j] += sketchRidge
 		}
-		cholesky(f, d)
+		cholesky(system, d)
+	}
+}
+
+// shifts sets up the preconditioner of the shifts.
+func (s *sketch) shifts(diagonal, inverse []float64) {
+	each := len(s.coarse)
+	for j := range s.coarse {
+		var sum, least float64
+		for k := range s.l.k {
+			sum += diagonal[k*each+j]
+			if a := inverse[k*each+j]; a > 0 {
+				least += coarseLeast / a
+			}
+		}
+		if s.coarse[j] = 0; max(sum, least) > 0 {
+			s.coarse[j] = 1 / max(sum, least)
+		}
 	}
 }
 
 // sample chooses examples, with the curvatures they stand for.
-func (s *sketch) sample(curvature, scale []float64) (rows []int, weight []float64) {
+func (s *sketch) sample(curvature []float64) (rows []int, weight []float64) {
 	n := s.l.n
 	wanted := sketchRows * s.l.d
 	if n <= wanted {
@@ -137,8 +165,12 @@ func (s *sketch) sample(curvature, scale []float64) (rows []int, weight []float6
 		}
 		return rows, weight
 	}
-	for j, v := range scale {
-		s.square[j] = v * v
+	clear(s.square)
+	matrix.AddSquaresT(s.square, s.l.x, curvature)
+	for j, v := range s.square {
+		if v > 0 {
+			s.square[j] = 1 / v
+		}
 	}
 	size := make([]float64, n)
 	var sum float64
@@ -176,8 +208,8 @@ func (s *sketch) solve(dst, r []float64) {
 	for j, v := range r {
 		dst[j] = v * s.scale[j]
 	}
-	for k, f := range s.factor {
-		choleskySolve(f, s.l.d, s.l.vector(dst, k))
+	for k, system := range s.system {
+		choleskySolve(system, s.l.d, s.l.vector(dst, k))
 		s.l.put(dst, k)
 	}
 	for j, v := range s.scale {

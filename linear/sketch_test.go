@@ -127,7 +127,8 @@ func TestASketchOfAllExamplesIsTheSystem(t *testing.T) {
 	s := path.newton
 	s.curvature()
 	k := newSketch(path.loss)
-	k.build(s.diagonal, s.inverse)
+	k.update(path.loss)
+	k.factor(s.diagonal, s.inverse)
 	r, z, back := make([]float64, s.d), make([]float64, s.d), make([]float64, s.d)
 	for j := range r {
 		r[j] = math.Sin(float64(j))
