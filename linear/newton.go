@@ -287,7 +287,7 @@ const (
 	newtonArmijo  = 1e-4
 	newtonInner   = 250
 	newtonStage   = 0.1
-	newtonLeft    = 0.02 // or, on the way to a p above 2, if a step promises to lower the objective by less than this
+	newtonLeft    = 0.02 // or with a sketch, for p > 2, once a step promises to lower the objective by less
 )
 
 // step makes one Newton step, for the next p if this one is done. If the context ends meanwhile, the state is
@@ -325,7 +325,7 @@ func (s *newtonState) step(ctx context.Context) {
 		if s.exhausted = s.now == s.goal; !s.exhausted {
 			s.advance()
 		}
-	} else if s.goal.p > 2 && s.now != s.goal && promised <= newtonLeft*s.value {
+	} else if s.sketch != nil && s.goal.p > 2 && s.now != s.goal && promised <= newtonLeft*s.value {
 		s.advance()
 	}
 	s.t++
