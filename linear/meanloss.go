@@ -32,6 +32,12 @@ type meanLoss interface {
 	squares(dst []float64)
 	// newton solves ∇²·step = v in the intercepts alone.
 	newton(step, v []float64)
+	// bent returns the second derivative of the mean loss by each score of the k-th vector, valid until the next call.
+	bent(k int) []float64
+	// shifts reports whether the loss stays the same when all vectors of scores shift together.
+	shifts() bool
+	// shape is how the weights lie.
+	shape() *layout
 	// sizes are the largest ‖xᵢ‖₂, and of a regression |yᵢ|: the scale at which scores are rounded.
 	sizes() (row, y float64)
 }
@@ -79,6 +85,8 @@ func (l *layout) vector(w []float64, k int) []float64 {
 	l.own[m] = w[l.k*m+k]
 	return l.own
 }
+
+func (l *layout) shape() *layout { return l }
 
 // put is the reverse of vector, if that has copied.
 func (l *layout) put(w []float64, k int) {
@@ -249,6 +257,10 @@ func (s *separate) apply(dst, x []float64) {
 	}
 }
 
+func (s *separate) bent(k int) []float64 { return s.part(s.curv, k) }
+
+func (s *separate) shifts() bool { return false }
+
 func (s *separate) squares(dst []float64) {
 	for k := range s.k {
 		own := s.vector(dst, k)
@@ -387,14 +399,21 @@ func (s *softmaxLoss) apply(dst, x []float64) {
 
 func (s *softmaxLoss) squares(dst []float64) {
 	for k := range s.k {
-		for i, p := range s.part(s.prob, k) {
-			s.top[i] = s.share[i] * p * (1 - p)
-		}
+		c := s.bent(k)
 		own := s.vector(dst, k)
-		matrix.AddSquaresT(own, s.x, s.top)
+		matrix.AddSquaresT(own, s.x, c)
 		s.put(dst, k)
 	}
 }
+
+func (s *softmaxLoss) bent(k int) []float64 {
+	for i, p := range s.part(s.prob, k) {
+		s.top[i] = s.share[i] * p * (1 - p)
+	}
+	return s.top
+}
+
+func (s *softmaxLoss) shifts() bool { return true }
 
 // newton solves a K × K system, which is singular: a shift of all scores changes nothing. The step has mean 0.
 func (s *softmaxLoss) newton(step, v []float64) {
