@@ -26,11 +26,12 @@ import (
 // The softmax does not change when all its scores shift, so that along (u, u, …) the system is D alone, far below M.
 // Another term makes up for this: a preconditioner of the shifts, (Σₖ Dₖ)⁻¹, is added to M⁻¹ (additive Schwarz).
 //
-// References: Pilanci & Wainwright 2017, Newton sketch; Toselli & Widlund 2005, Domain decomposition methods, chapter 2.
+// References: Pilanci & Wainwright 2017, Newton sketch; Toselli & Widlund 2005, Domain decomposition methods, on
+// additive Schwarz.
 type sketch struct {
 	l      *layout
 	curved [][]float64 // the curvatures that the sums were made for
-	system [][]float64 // d × d: the sum above the diagonal, the factor of M scaled to diagonal 1 below and on it
+	system [][]float64 // d × d: the sum above the diagonal, the factor of M, scaled to diagonal 1, below and on it
 	middle [][]float64 // the diagonal of the sum
 	scale  []float64   // that scaling: the root of the inverse diagonal
 	coarse []float64   // (Σₖ Dₖ)⁻¹ of the penalised weights; nil: scores may not shift
