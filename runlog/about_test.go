@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever is in about.json, reading it is an error or gives what Check allows, and nothing is changed on a broken file.
+// Whatever is in about.json, reading it is an error or gives what Check allows, and a broken file stays as it is.
 func FuzzAbout(f *testing.F) {
 	f.Add([]byte(`{"name":"a","tags":["b","c"],"note":"d"}`))
 	f.Add([]byte(`{"tags":["a b"]}`))
