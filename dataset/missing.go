@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -42,8 +43,11 @@ func MissingNames() []string {
 
 func (m Missing) known() bool { return m == "" || slices.Contains(MissingNames(), string(m)) }
 
-// isMissing reports whether a field stands for a missing value.
+// isMissing reports whether a field stands for a missing value. One of several lines is read as one line.
 func isMissing(tok []byte) bool {
+	if bytes.ContainsAny(tok, "\r\n") {
+		tok = []byte(valid(string(tok)))
+	}
 	if len(tok) > 4 {
 		return false
 	}
