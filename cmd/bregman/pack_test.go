@@ -128,7 +128,8 @@ func TestAKilledPackingContinues(t *testing.T) {
 		t.Fatalf("exit %d, %v, %s%s", code, err, stdout, stderr)
 	}
 	t.Logf("%v without a kill; %d kills hit; %+v", took, hit, result)
-	if hit < 2 || result.Continued == 0 && !result.Complete || result.Train+result.Test != 2400 {
+	// If a run came to its end before its kill, the machine is faster than it was: later runs met its file, not a journal.
+	if hit < 2 || hit == 4 && result.Continued == 0 && !result.Complete || result.Train+result.Test != 2400 {
 		t.Errorf("%d kills hit; %+v", hit, result)
 	}
 	if result.Continued > 0 && !strings.Contains(stderr, "continuing after ") {
