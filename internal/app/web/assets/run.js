@@ -184,8 +184,7 @@ class Curves {
       }
     }
     if (fresh || most > refetch) { // a metric that is new, or so many points that the server should thin them
-      clearTimeout(this.soon);
-      this.soon = setTimeout(() => this.load().catch(() => {}), this.curves.length ? 100 : 1000);
+      if (!this.soon) this.soon = setTimeout(() => { this.soon = null; this.load().catch(() => {}); }, this.curves.length ? 100 : 1000); // lines that come often must not put it off
       return;
     }
     this.draw();
