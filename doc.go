@@ -14,6 +14,7 @@
 //   - train: a training run of a network: data on the device, the loop, evaluation, checkpoints
 //   - looplog: the loop of GoMLX's trainer in a run folder, for programs of others
 //   - runlog: run folders, written as a run goes and read back
+//   - docs: the documentation, as files in the program
 //
 // The folder examples has small programs that use it from modules of their own. The command line is cmd/bregman.
 package bregman

@@ -24,15 +24,16 @@ var house = [][]string{
 	{"cmd/bregman"},
 
 	{"internal/app/web"},
-	{"internal/app/paper"},
+	{"internal/app/paper", "internal/app/tour"},
 	{"internal/app/sweep"},
 	{"internal/app/pages"},
 	{"internal/app/trials"},
 	{"internal/app/record"},
 	{"internal/app/kinds", "internal/app/bench"},
 	{"internal/app/linearmodel"},
-	{"internal/app/command"},
-	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers"},
+	{"internal/app/command", "internal/app/filter"},
+	{"internal/app/settings", "internal/app/render", "internal/app/paper/numbers",
+		"internal/app/markdown"},
 
 	{"train", "looplog"},
 	{"fit"},
@@ -48,7 +49,7 @@ var house = [][]string{
 	{"mirror", "matrix", "measure"},
 	{"internal/product", "internal/twofold"},
 	{"internal/vec", "internal/pool", "internal/exact", "internal/npy", "internal/safetensors",
-		"internal/tfevents", "internal/parquet", "internal/filelock"},
+		"internal/tfevents", "internal/parquet", "internal/filelock", "docs"},
 }
 
 // light packages never pull in the tensor framework.

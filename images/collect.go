@@ -239,7 +239,7 @@ func collectFolder(dir string, classes []string) (*Collection, error) {
 		return nil, failed(dir, "read", err)
 	}
 	if len(c.files) == 0 {
-		return nil, fail(dir, "no pictures: want png or jpeg files, in it or in folders in it")
+		return nil, fail(dir, "no pictures: want png, jpeg, gif or webp files, in it or in folders in it")
 	}
 	if !slices.ContainsFunc(c.labels, func(k int) bool { return k >= 0 }) {
 		c.Classes = nil

@@ -35,12 +35,14 @@ const (
 	foundMislabelled // content and extension differ, as a PNG named .JPEG
 	foundTrailing    // bytes after the end
 	foundAlpha       // transparency, dropped
+	foundGIF
+	foundWebP
 )
 
 // foundNames are in the order of the bits.
 var foundNames = [...]string{"JPEG", "PNG", "grey", "4:4:4", "4:2:2", "4:2:0", "4:4:0", "other sampling",
 	"progressive", "CMYK", "RGB JPEG", "EXIF orientation", "rotated by EXIF (ignored)", "ICC profile (ignored)",
-	"extension of another format", "bytes after the end", "transparency (dropped)"}
+	"extension of another format", "bytes after the end", "transparency (dropped)", "GIF", "WebP"}
 
 // names are stable, for counts.
 func (f found) names() []string {
@@ -89,15 +91,24 @@ func (d *sourceDecoder) look(name string, b []byte) (h sourceHeader, err error) 
 		err = h.lookJPEG(b)
 	case hasPrefix(b, pngStart):
 		err = h.lookPNG(b)
+	case hasPrefix(b, "GIF87a") || hasPrefix(b, "GIF89a"):
+		err = h.lookGIF(b)
+	case hasPrefix(b, "RIFF") && len(b) >= 12 && string(b[8:12]) == "WEBP":
+		err = h.lookWebP(b)
 	default:
 		err = errors.New(otherFormat(b))
 	}
 	if err != nil {
 		return sourceHeader{}, err
 	}
-	if ext := strings.ToLower(filepath.Ext(name)); h.Found&foundPNG != 0 {
+	switch ext := strings.ToLower(filepath.Ext(name)); {
+	case h.Found&foundPNG != 0:
 		h.mark(ext != "" && ext != ".png", foundMislabelled)
-	} else {
+	case h.Found&foundGIF != 0:
+		h.mark(ext != "" && ext != ".gif", foundMislabelled)
+	case h.Found&foundWebP != 0:
+		h.mark(ext != "" && ext != ".webp", foundMislabelled)
+	default:
 		h.mark(ext != "" && ext != ".jpg" && ext != ".jpeg" && ext != ".jpe" && ext != ".jfif", foundMislabelled)
 	}
 	return h, nil
@@ -189,6 +200,13 @@ func (d *sourceDecoder) planes(h sourceHeader, b []byte) (p planes, err error) {
 			p = planes{}
 		}
 	}()
+	if h.Found&(foundGIF|foundWebP) != 0 {
+		img, err := decodeWhole(h, b)
+		if err != nil {
+			return planes{}, err
+		}
+		return d.convert(img, false)
+	}
 	if h.Found&foundPNG != 0 {
 		d.r.Reset(b)
 		img, err := png.Decode(&d.r)
@@ -357,8 +375,7 @@ func hasPrefix(b []byte, start string) bool {
 
 // otherFormats are recognised by their first bytes; a dot stands for any byte.
 var otherFormats = []struct{ start, name string }{
-	{"GIF8", "a GIF picture"},
-	{"RIFF....WEBP", "a WebP picture"},
+	{"GIF8", "a GIF picture of an unknown version"},
 	{"BM....\x00\x00\x00\x00", "a BMP picture"},
 	{"II*\x00", "a TIFF picture"},
 	{"MM\x00*", "a TIFF picture"},
@@ -381,7 +398,7 @@ var otherFormats = []struct{ start, name string }{
 	{"\x28\xb5\x2f\xfd", "a Zstandard file"},
 }
 
-// otherFormat says what a file is that is not a JPEG or PNG, and what to do.
+// otherFormat says what a file is that is not a JPEG, PNG, GIF or WebP, and what to do.
 func otherFormat(b []byte) string {
 	for _, f := range otherFormats {
 		if len(b) < len(f.start) {
@@ -393,7 +410,7 @@ func otherFormat(b []byte) string {
 		}
 		switch {
 		case !same:
-		case strings.HasSuffix(f.name, "picture") || strings.HasSuffix(f.name, "document"):
+		case strings.Contains(f.name, " picture") || strings.HasSuffix(f.name, "document"):
 			return f.name + ", which is not supported: convert it to PNG or JPEG"
 		default:
 			return f.name + ", not a picture: unpack it"
@@ -413,7 +430,7 @@ func otherFormat(b []byte) string {
 	case len(bytes.Trim(b, "\x00")) == 0:
 		return "a file of zero bytes only: fetch it again"
 	}
-	return fmt.Sprintf("not a JPEG or PNG picture: it starts with the bytes % x", b[:min(len(b), 8)])
+	return fmt.Sprintf("not a JPEG, PNG, GIF or WebP picture: it starts with the bytes % x", b[:min(len(b), 8)])
 }
 
 // isText reports whether the start of a file is UTF-8 without control characters. The last character may be cut.

@@ -5,13 +5,12 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
-	"image/draw"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,12 +30,12 @@ const mostBytes = 32 << 30
 
 // loadFolder reads pictures from train/CLASS and test/CLASS, or from CLASS alone. Colour that is transparent is
 // laid over black.
-func loadFolder(dir string) (*Set, error) {
+func loadFolder(dir string, o Options) (*Set, error) {
 	classes, train, test, err := folderPictures(dir)
 	if err != nil {
 		return nil, err
 	}
-	return loadPictures(dir, classes, train, test)
+	return loadPictures(dir, classes, train, test, o)
 }
 
 // folderPictures lists the pictures of a folder in the order of its set.
@@ -111,26 +110,18 @@ func classFolders(dir string, classes []string) ([]string, []picture, error) {
 		}
 		before := len(pictures)
 		for _, f := range files {
-			if isPicture(f.Name()) {
+			if namesPicture(f.Name()) && !strings.HasPrefix(f.Name(), ".") { // other systems leave such files there
 				pictures = append(pictures, picture{filepath.Join(sub, f.Name()), uint8(label)})
 			}
 		}
 		if len(pictures) == before {
-			return nil, nil, fail(sub, "no png or jpeg images: add some or remove the folder")
+			return nil, nil, fail(sub, "no png, jpeg, gif or webp images: add some or remove the folder")
 		}
 	}
 	if len(pictures) == 0 {
-		return nil, nil, fail(dir, "no images: want one subfolder of png or jpeg files per class")
+		return nil, nil, fail(dir, "no images: want one subfolder of png, jpeg, gif or webp files per class")
 	}
 	return classes, pictures, nil
-}
-
-func isPicture(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png", ".jpg", ".jpeg":
-		return !strings.HasPrefix(name, ".") // other systems leave such files beside the images
-	}
-	return false
 }
 
 func some(names []string) string {
@@ -181,46 +172,68 @@ func holdOut[P any](all []P, class func(P) int, name func(P) string) (train, tes
 	return train, test
 }
 
-// loadPictures looks at all headers first, so that there is room of the right size to decode into.
-func loadPictures(dir string, classes []string, train, test []picture) (*Set, error) {
+// loadPictures looks at all headers first, so that there is room of the right size to decode into. It finds every
+// picture that cannot be read before it says so.
+func loadPictures(dir string, classes []string, train, test []picture, o Options) (*Set, error) {
 	all := slices.Concat(train, test)
-	configs := make([]image.Config, len(all))
-	err := each(len(all), func(i int) (err error) {
-		configs[i], err = config(all[i].path)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	first := configs[0]
-	s := &Set{Name: dir, Height: first.Height, Width: first.Width, Channels: 1, Classes: classes}
-	for i, c := range configs {
-		if c.Width != s.Width || c.Height != s.Height {
-			return nil, fail(all[i].path, "%d×%d pixels, but %s has %d×%d: scale all images to one size, or pack "+
-				"them: bregman data pack", c.Width, c.Height,
-				all[0].path, s.Width, s.Height)
+	configs, broken := make([]image.Config, len(all)), make([]error, len(all))
+	_ = each(len(all), func(i int) error {
+		if configs[i], broken[i] = config(all[i].path); broken[i] == nil && o.Size > 0 {
+			if err := new(sourceHeader).size(configs[i].Height, configs[i].Width, false); err != nil {
+				broken[i] = fail(all[i].path, "%v", err)
+			}
 		}
+		return nil
+	})
+	s := &Set{Name: dir, Channels: 1, Classes: classes, Resized: o.Size > 0, Height: o.Size, Width: o.Size}
+	mixed := false
+	for i, c := range configs {
+		if broken[i] != nil {
+			continue
+		}
+		if o.Size == 0 && s.Width == 0 {
+			s.Height, s.Width = c.Height, c.Width
+		}
+		mixed = mixed || c.Width != s.Width || c.Height != s.Height
 		if c.ColorModel != color.GrayModel && c.ColorModel != color.Gray16Model {
 			s.Channels = 3
 		}
+	}
+	if mixed && o.Size == 0 {
+		return nil, sizesError(dir, all, configs)
 	}
 	if need := float64(s.Width) * float64(s.Height) * float64(s.Channels) * float64(len(all)); need > mostBytes {
 		return nil, fail(dir, "%d images of %d×%d pixels need %.0f GB of memory: scale them down", len(all), s.Width,
 			s.Height, need/1e9)
 	}
 	size := s.size()
-	pixels, labels := make([]byte, len(all)*size), make([]uint8, len(all))
-	err = each(len(all), func(i int) error {
-		labels[i] = all[i].label
-		return decode(pixels[i*size:(i+1)*size], all[i].path, s)
+	pixels := make([]byte, len(all)*size)
+	_ = each(len(all), func(i int) error {
+		if broken[i] == nil {
+			broken[i] = decode(pixels[i*size:(i+1)*size], all[i].path, s)
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, err
+	wrong := slices.DeleteFunc(slices.Clone(broken), func(err error) bool { return err == nil })
+	if len(wrong) > 0 && !o.SkipBroken {
+		return nil, &BrokenError{dir, wrong, len(all)}
 	}
-	n := len(train)
-	s.Train = Split{Images: pixels[: n*size : n*size], Labels: labels[:n:n]}
-	s.Test = Split{Images: pixels[n*size:], Labels: labels[n:]}
+	s.Broken = wrong
+	s.Train = readable(all[:len(train)], pixels[:len(train)*size:len(train)*size], broken[:len(train)])
+	s.Test = readable(all[len(train):], pixels[len(train)*size:], broken[len(train):])
 	return s, nil
+}
+
+// readable is the part of the set that could be read. The pixels are moved together in place.
+func readable(all []picture, pixels []byte, broken []error) Split {
+	size, out := len(pixels)/max(1, len(all)), Split{Images: pixels[:0], Labels: make([]uint8, 0, len(all))}
+	for i, p := range all {
+		if broken[i] == nil {
+			out.Images = append(out.Images, pixels[i*size:(i+1)*size]...)
+			out.Labels = append(out.Labels, p.label)
+		}
+	}
+	return out
 }
 
 // each does n things, several at once, and returns the error of the first of them, by number, that fails: every
@@ -247,6 +260,7 @@ func each(n int, do func(i int) error) error {
 	return nil
 }
 
+// config reads the header of a picture.
 func config(path string) (image.Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -254,18 +268,34 @@ func config(path string) (image.Config, error) {
 	}
 	defer f.Close()
 	r := bufio.NewReader(f)
-	read := jpeg.DecodeConfig
-	if isPNG(r) {
-		read = png.DecodeConfig
+	var c image.Config
+	switch formatOf(r) {
+	case "png":
+		c, err = png.DecodeConfig(r)
+	case "jpeg":
+		c, err = jpeg.DecodeConfig(r)
+	default:
+		h, _, err := lookAt(path, r)
+		return image.Config{ColorModel: color.RGBAModel, Width: h.Width, Height: h.Height}, err
 	}
-	c, err := read(r)
 	if err != nil {
-		return c, notImage(path, err)
+		return image.Config{}, notImage(path, err)
 	}
 	if c.Width < 1 || c.Height < 1 {
-		return c, fail(path, "an image of %d×%d pixels: remove it", c.Width, c.Height)
+		return image.Config{}, fail(path, "an image of %d×%d pixels: remove it", c.Width, c.Height)
 	}
 	return c, nil
+}
+
+// lookAt reads a file that is neither a PNG nor a JPEG, and its header if it is another picture.
+func lookAt(path string, r io.Reader) (h sourceHeader, b []byte, err error) {
+	if b, err = io.ReadAll(io.LimitReader(r, mostPicture)); err != nil {
+		return h, nil, failed(path, "read", err)
+	}
+	if h, err = new(sourceDecoder).look(path, b); err != nil {
+		return h, nil, fail(path, "%s", cause(err))
+	}
+	return h, b, nil
 }
 
 const (
@@ -273,19 +303,22 @@ const (
 	jpegStart = "\xff\xd8"
 )
 
-// isPNG reports whether a file starts as PNG files do. The registry of package image is not asked: what is in it
+// formatOf is png, jpeg or other, by how a file starts. The registry of package image is not asked: what is in it
 // depends on what else a program imports.
-func isPNG(r *bufio.Reader) bool {
-	start, err := r.Peek(len(pngStart))
-	return err == nil && string(start) == pngStart
+func formatOf(r *bufio.Reader) string {
+	start, _ := r.Peek(len(pngStart))
+	switch {
+	case string(start) == pngStart:
+		return "png"
+	case hasPrefix(start, jpegStart):
+		return "jpeg"
+	}
+	return "other"
 }
 
 func notImage(path string, err error) error {
-	why := cause(err)
-	if bad := jpeg.FormatError(""); errors.As(err, &bad) && strings.Contains(why, "missing SOI") {
-		why = "it starts like neither"
-	}
-	return &Error{path, fmt.Sprintf("cannot be read as a png or jpeg image (%s): save it again or remove it", why), err}
+	return &Error{path, fmt.Sprintf("cannot be read as a png or jpeg image (%s): save it again or remove it", cause(err)),
+		err}
 }
 
 // decode reads one picture into its place in the set.
@@ -296,27 +329,38 @@ func decode(dst []byte, path string, s *Set) error {
 	}
 	defer f.Close()
 	r := bufio.NewReader(f)
-	read := jpeg.Decode
-	if isPNG(r) {
-		read = png.Decode
+	var img image.Image
+	switch formatOf(r) {
+	case "png":
+		img, err = png.Decode(r)
+	case "jpeg":
+		img, err = jpeg.Decode(r)
+	default:
+		h, b, err := lookAt(path, r)
+		if err == nil {
+			if img, err = decodeWhole(h, b); err != nil {
+				err = fail(path, "%s", cause(err))
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
-	img, err := read(r)
 	if err != nil {
 		return notImage(path, err)
 	}
-	size := image.Rect(0, 0, s.Width, s.Height)
-	if img.Bounds().Size() != size.Max {
+	size := img.Bounds().Size()
+	switch {
+	case size == image.Pt(s.Width, s.Height):
+		drawPixels(dst, img, s.Channels)
+	case !s.Resized:
 		return fail(path, "the image changed while it was read: try again")
-	}
-	if s.Channels == 1 {
-		grey := &image.Gray{Pix: dst, Stride: s.Width, Rect: size}
-		draw.Draw(grey, size, img, img.Bounds().Min, draw.Src)
-		return nil
-	}
-	rgba := image.NewRGBA(size)
-	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
-	for i := range s.Width * s.Height {
-		copy(dst[3*i:3*i+3], rgba.Pix[4*i:])
+	case size.X < 1 || size.Y < 1:
+		return fail(path, "an image of %d×%d pixels: remove it", size.X, size.Y)
+	default:
+		whole := make([]byte, size.X*size.Y*s.Channels)
+		drawPixels(whole, img, s.Channels)
+		cover(dst, s.Height, s.Width, whole, size.Y, size.X, s.Channels)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package images
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"image"
@@ -10,6 +11,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -97,11 +99,13 @@ func TestBadFoldersAreExplained(t *testing.T) {
 		files map[string][]byte
 		words []string
 	}{
-		"empty":       {nil, []string{"no images", "one subfolder"}},
-		"no folders":  {map[string][]byte{"1.png": small}, []string{"no images", "one subfolder"}},
-		"empty class": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/x.txt": nil}, []string{"b: no png or jpeg"}},
+		"empty":      {nil, []string{"no images", "one subfolder"}},
+		"no folders": {map[string][]byte{"1.png": small}, []string{"no images", "one subfolder"}},
+		"empty class": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/x.txt": nil},
+			[]string{"b: no png, jpeg, gif or webp"}},
 		"sizes": {map[string][]byte{"a/1.png": small, "b/2.png": large, "b/3.png": small},
-			[]string{"3×2", "2×2", "1.png", "2.png", "scale"}},
+			[]string{"2 sizes", "from 2×2 pixels", "to 3×2", "1.png", "2.png", "most often 2×2 (2 of 3)", "--size 32",
+				"bregman data pack"}},
 		"one each":   {map[string][]byte{"a/1.png": small, "b/1.png": small}, []string{"none to test with"}},
 		"only train": {map[string][]byte{"train/a/1.png": small}, []string{"only one of train and test"}},
 		"new class": {map[string][]byte{"train/a/1.png": small, "train/c/1.png": small, "test/b/1.png": small},
@@ -111,7 +115,7 @@ func TestBadFoldersAreExplained(t *testing.T) {
 		"one to know": {map[string][]byte{"train/cat/1.png": small, "test/cat/2.png": small},
 			[]string{"train: only one class, cat"}},
 		"not image": {map[string][]byte{"a/1.png": small, "a/2.png": []byte("hello"), "b/1.png": small},
-			[]string{"2.png", "starts like neither"}},
+			[]string{"2.png: a text file, not a picture", "--skip-broken"}},
 		"cut image": {map[string][]byte{"a/1.png": small, "a/2.png": small[:50], "b/1.png": small},
 			[]string{"2.png", "unexpected EOF"}},
 	} {
@@ -123,6 +127,87 @@ func TestBadFoldersAreExplained(t *testing.T) {
 			_, err := Load(dir, "")
 			wantError(t, err, c.words...)
 		})
+	}
+}
+
+// mixedFolder has pictures of several sizes and formats, and broken ones.
+func mixedFolder(t testing.TB, broken bool) string {
+	dir := t.TempDir()
+	for i := range 12 {
+		img := colour(20+3*i, 40-2*i, color.RGBA{uint8(20 * i), 90, uint8(200 - 10*i), 255})
+		write(t, pngOf(t, img), dir, []string{"a", "b"}[i%2], fmt.Sprintf("%02d.png", i))
+	}
+	write(t, oddFile(t, "gif.gif"), dir, "a", "x.gif")
+	write(t, oddFile(t, "webp.webp"), dir, "b", "y.webp")
+	write(t, oddFile(t, "420.jpg"), dir, "b", "z.jpg")
+	if broken {
+		write(t, oddFile(t, "truncated.png"), dir, "a", "cut.png")
+		write(t, nil, dir, "b", "empty.jpg")
+		write(t, []byte("BM\x12\x34\x00\x00\x00\x00\x00\x00"), dir, "b", "old.bmp")
+		write(t, oddFile(t, "60000.jpg"), dir, "b", "giant.jpg")
+	}
+	return dir
+}
+
+// A folder of pictures of many sizes is read at one size: each pixel is that of predict, which resizes single files.
+func TestAFolderOfManySizesIsResized(t *testing.T) {
+	dir := mixedFolder(t, false)
+	s, err := LoadWith(dir, "", Options{Size: 24})
+	must(t, err)
+	if s.Height != 24 || s.Width != 24 || s.Channels != 3 || !s.Resized || s.Train.Len()+s.Test.Len() != 15 {
+		t.Fatalf("%+v", s)
+	}
+	for _, train := range []bool{true, false} {
+		c, err := Collect(dir+map[bool]string{true: ":train", false: ":test"}[train], "", s.Classes)
+		must(t, err)
+		got := make([]byte, s.size())
+		for i := range c.Len() {
+			must(t, c.NewReader().Pixels(i, got, 24, 24, 3, true))
+			if !bytes.Equal(got, pixels(s, i, train)) {
+				t.Errorf("%s has other pixels alone than in its set", c.PictureName(i))
+			}
+		}
+	}
+	for name, words := range map[string]string{"fashion-sample": "leave it out"} {
+		_, err := LoadWith(name, "", Options{Size: 24})
+		wantError(t, err, "--size", words)
+	}
+}
+
+// All broken pictures are found at once, and may be left out: the others are as they were.
+func TestBrokenPicturesAreListedAtOnce(t *testing.T) {
+	dir := mixedFolder(t, true)
+	_, err := LoadWith(dir, "", Options{Size: 24})
+	var bad *BrokenError
+	if !errors.As(err, &bad) || len(bad.Files) != 4 || bad.Of != 19 {
+		t.Fatalf("%v", err)
+	}
+	wantError(t, err, "4 of 19 pictures cannot be read", "and 1 more", "--skip-broken")
+	all := fmt.Sprint(bad.Files)
+	for _, want := range []string{"cut.png: cannot be read", "empty.jpg: an empty file", "old.bmp: a BMP picture",
+		"giant.jpg: a header of 60000×60000 pixels"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in %s", want, all)
+		}
+	}
+	s, err := LoadWith(dir, "", Options{Size: 24, SkipBroken: true})
+	must(t, err)
+	if len(s.Broken) != 4 || s.Train.Len()+s.Test.Len() != 15 {
+		t.Errorf("%d and %d pictures, %v", s.Train.Len(), s.Test.Len(), s.Broken)
+	}
+	if err := s.finish(); err != nil {
+		t.Error(err)
+	}
+	whole, err := LoadWith(mixedFolder(t, false), "", Options{Size: 24})
+	must(t, err)
+	sum := func(s *Set) (n int) {
+		for _, v := range append(bytes.Clone(s.Train.Images), s.Test.Images...) {
+			n += int(v)
+		}
+		return n
+	}
+	if sum(s) != sum(whole) {
+		t.Error("the pictures that are left are not the others")
 	}
 }
 

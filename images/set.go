@@ -46,6 +46,9 @@ type Set struct {
 	// slot that each of them fits into.
 	Pack *Pack
 
+	Resized bool    // pictures were resized and cropped to this size, see Options
+	Broken  []error // of files that were left out, see Options
+
 	// Mean and Deviation of the training images are per channel, in units of bytes (0 to 255). A channel that
 	// never changes has deviation 1, so that dividing by it is safe.
 	Mean, Deviation []float32
@@ -81,11 +84,14 @@ func DataDir() string {
 // Load reads a set: one that List names, a folder of pictures, or an .npz file.
 //
 // A set with a name is looked for in the folder dir, or in DataDir where dir is empty. A folder has train and
-// test subfolders, which have one of png or jpeg files for every class; without train and test, a tenth of
+// test subfolders, which have one of png, jpeg, gif or webp files for every class; without train and test, a tenth of
 // every class, always the same, becomes the test images. An .npz has X_train, y_train, X_test and y_test, the
 // images N × H × W × C or N × H × W of type uint8.
-func Load(name, dir string) (*Set, error) {
-	s, err := load(name, dir)
+func Load(name, dir string) (*Set, error) { return LoadWith(name, dir, Options{}) }
+
+// LoadWith is Load with options for folders of pictures.
+func LoadWith(name, dir string, o Options) (*Set, error) {
+	s, err := load(name, dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -96,19 +102,27 @@ func Load(name, dir string) (*Set, error) {
 	return s, nil
 }
 
-func load(name, dir string) (*Set, error) {
+func load(name, dir string, o Options) (*Set, error) {
 	if dir == "" {
 		dir = DataDir()
 	}
 	for _, k := range known {
 		if k.name == name {
+			if o.Size > 0 {
+				return nil, fail(name, "--size resizes the pictures of a folder, and these have one size: leave it out")
+			}
 			return k.load(dir)
 		}
 	}
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
-		return loadFolder(name)
+		return loadFolder(name, o)
+	case err == nil && o.Size > 0 && IsPack(name):
+		return nil, fail(name, "--size resizes the pictures of a folder, and this is a packed file: --resolution is for "+
+			"those")
+	case o.Size > 0 && err == nil:
+		return nil, fail(name, "--size resizes the pictures of a folder, and these have one size: leave it out")
 	case strings.EqualFold(filepath.Ext(name), ".npz"):
 		return loadNPZ(name)
 	case err == nil && IsPack(name):

@@ -98,6 +98,13 @@ func (r *PictureReader) image(i int) (image.Image, error) {
 		large.Lock()
 		defer large.Unlock()
 	}
+	if h.Found&(foundGIF|foundWebP) != 0 {
+		img, err := decodeWhole(h, b)
+		if err != nil {
+			return nil, fail(path, "%s", cause(err))
+		}
+		return img, nil
+	}
 	read := jpeg.Decode
 	if h.Found&foundPNG != 0 {
 		read = png.Decode

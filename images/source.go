@@ -197,7 +197,7 @@ func sift(l *listing) (*sifted, error) {
 // they are read.
 func namesPicture(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".jpg", ".jpeg", ".png", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff":
+	case ".jpg", ".jpeg", ".png", ".jfif", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".heic", ".avif":
 		return true
 	}
 	return false

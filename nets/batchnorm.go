@@ -29,7 +29,7 @@ func (b *Builder) NormReLU6(name string, x *Node) *Node { return b.norm(name, x,
 
 // NormAddReLU is ReLU(Norm(x) + shortcut()), the end of a residual block. On a GPU it is one operation.
 func (b *Builder) NormAddReLU(name string, x *Node, shortcut func() *Node) *Node {
-	n := b.normLayer(name, channels(x))
+	n := b.normLayer(name, x)
 	if b.training && customop.CanNormalise(x) {
 		shift := n.shift(x)
 		layer := n.ofBatch(x, shift, customop.Moments(x, shift), customop.Linear)
@@ -39,7 +39,11 @@ func (b *Builder) NormAddReLU(name string, x *Node, shortcut func() *Node) *Node
 }
 
 func (b *Builder) norm(name string, x *Node, top float64) *Node {
-	n := b.normLayer(name, channels(x))
+	return b.normLayer(name, x).apply(b, x, top)
+}
+
+// apply normalises x and clips it to [0, top].
+func (n normLayer) apply(b *Builder, x *Node, top float64) *Node {
 	if b.training && customop.CanNormalise(x) {
 		shift := n.shift(x)
 		return n.ofBatch(x, shift, customop.Moments(x, shift), top).Apply()
@@ -60,14 +64,17 @@ func activate(x *Node, top float64) *Node {
 
 // normLayer is a layer of batch normalisation.
 type normLayer struct {
-	weight, bias, runningMean, runningVar *model.Variable
-	rate                                  *Node // see Builder
+	weight, bias            *Node
+	runningMean, runningVar *model.Variable
+	rate                    *Node // see Builder
 }
 
-func (b *Builder) normLayer(name string, c int) normLayer {
+// normLayer is a layer for the channels of x.
+func (b *Builder) normLayer(name string, x *Node) normLayer {
 	b = b.In(name)
-	return normLayer{b.Variable("weight", c), b.Variable("bias", c), b.Variable("running_mean", c).SetTrainable(false),
-		b.Variable("running_var", c).SetTrainable(false), b.rate}
+	c := channels(x)
+	return normLayer{b.Variable("weight", c).NodeValue(x), b.Variable("bias", c).NodeValue(x),
+		b.Variable("running_mean", c).SetTrainable(false), b.Variable("running_var", c).SetTrainable(false), b.rate}
 }
 
 // shift is what sums of x are taken from: the running mean, so that their difference does not cancel.
@@ -99,7 +106,7 @@ func (n normLayer) ofBatch(x, shift, moments *Node, top float64) customop.Norm {
 	moments = DivScalar(moments, float64(x.Shape().Size()/c))
 	mean := Reshape(Slice(moments, AxisElem(0)), c)
 	variance := n.statistics(x, mean, Reshape(Slice(moments, AxisElem(1)), c))
-	return customop.Norm{X: x, Weight: n.weight.NodeValue(x), Bias: n.bias.NodeValue(x), Top: top,
+	return customop.Norm{X: x, Weight: n.weight, Bias: n.bias, Top: top,
 		Center:  StopGradient(Add(shift, mean)),
 		Inverse: StopGradient(Inverse(Sqrt(AddScalar(variance, normEpsilon))))}
 }
@@ -113,7 +120,6 @@ func (n normLayer) ofBatch(x, shift, moments *Node, top float64) customop.Norm {
 // pass over x, whereas sums of bfloat16, which the gradient has too, lose digits.
 func (n normLayer) plain(b *Builder, x *Node) *Node {
 	c := channels(x)
-	weight, bias := n.weight.NodeValue(x), n.bias.NodeValue(x)
 	shift := n.shift(x)
 	d := Sub(to(b.wide, x), Reshape(shift, 1, 1, 1, c))
 	mean, variance := ZerosLike(shift), StopGradient(n.runningVar.NodeValue(x))
@@ -121,8 +127,8 @@ func (n normLayer) plain(b *Builder, x *Node) *Node {
 		mean = ReduceMean(d, 0, 1, 2)
 		variance = n.statistics(x, mean, ReduceMean(Square(d), 0, 1, 2))
 	}
-	scale := Div(weight, Sqrt(AddScalar(variance, normEpsilon)))
-	offset := Sub(bias, Mul(mean, scale))
+	scale := Div(n.weight, Sqrt(AddScalar(variance, normEpsilon)))
+	offset := Sub(n.bias, Mul(mean, scale))
 	y := Add(Mul(d, Reshape(scale, 1, 1, 1, c)), Reshape(offset, 1, 1, 1, c))
 	return to(b.narrow, y)
 }

@@ -18,7 +18,7 @@ func (b *Builder) convBiasNormReLU(conv, norm string, x *Node, out int) *Node {
 	if !b.training || !customop.CanNormalise(y) {
 		return b.NormReLU(norm, b.addBias(y, bias))
 	}
-	n := b.normLayer(norm, out)
+	n := b.normLayer(norm, y)
 	shift := Sub(n.shift(y), StopGradient(bias))
 	return n.ofBatch(y, shift, customop.Moments(y, shift), customop.ReLU).Apply()
 }
@@ -38,9 +38,9 @@ func depthwiseBetweenNorms(x *Node, norm, depth, after at, stride int, top float
 	if !norm.training || !customop.CanNormalise(x) || !customop.CanConvolveDepth(x) || norm.blurred != nil && stride > 1 {
 		return after.norm(after.name, depth.DepthConv(depth.name, norm.norm(norm.name, x, top), 3, stride), top)
 	}
-	first := norm.normLayer(norm.name, c)
+	first := norm.normLayer(norm.name, x)
 	kernel := depth.In(depth.name).Variable("weight", 3, 3, 1, c).NodeValue(x)
-	second := after.normLayer(after.name, c)
+	second := after.normLayer(after.name, x)
 	shift := first.shift(x)
 	y, moments := first.ofBatch(x, shift, customop.Moments(x, shift), top).Depthwise(kernel, stride, second.shift(x))
 	return second.ofBatch(y, second.shift(x), moments, top).Apply()

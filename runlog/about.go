@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ type About struct {
 	Name string   `json:"name,omitempty"` // instead of the folder's
 	Tags []string `json:"tags,omitempty"` // sorted
 	Note string   `json:"note,omitempty"`
+
+	Archived bool `json:"archived,omitempty"` // lists leave it out, unless they are asked for it
 }
 
 const aboutFile = "about.json"
@@ -70,11 +73,15 @@ func UpdateAbout(dir string, change func(*About)) error {
 	if _, err := ReadInfo(dir); err != nil {
 		return err
 	}
-	return Update(filepath.Join(dir, aboutFile), func(old []byte) ([]byte, error) {
+	path := filepath.Join(dir, aboutFile)
+	if st, err := os.Lstat(path); err == nil && !st.Mode().IsRegular() { // a link may lead anywhere
+		return fmt.Errorf("%s is not a regular file: remove it", path)
+	}
+	return Update(path, func(old []byte) ([]byte, error) {
 		var a About
 		if len(old) > 0 {
 			if err := json.Unmarshal(old, &a); err != nil {
-				return nil, fmt.Errorf("%s: %w", filepath.Join(dir, aboutFile), err)
+				return nil, fmt.Errorf("%s: %w", path, err)
 			}
 		}
 		change(&a)

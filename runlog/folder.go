@@ -125,5 +125,5 @@ const maxInfo = 1 << 20
 // Info reads run.json.
 func (f *Folder) Info() (Info, error) {
 	var info Info
-	return info, f.ReadJSON("run.json", maxInfo, &info)
+	return info, f.ReadJSON(infoFile, maxInfo, &info)
 }

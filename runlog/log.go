@@ -464,7 +464,7 @@ func (l *Log) Len() int { return len(l.rows) }
 // Log reads the metrics of the run in this folder.
 func (f *Folder) Log() (*Log, error) {
 	var l Log
-	file, st, err := f.Open("metrics.jsonl")
+	file, st, err := f.Open(metricsFile)
 	if err != nil {
 		return &l, err
 	}

@@ -74,13 +74,13 @@ func (r *Run) flush() error {
 
 // writeInfo writes run.json. If a full disk takes no new file, it overwrites the old one, whose blocks are allocated.
 func (r *Run) writeInfo() error {
-	err := r.WriteJSON("run.json", r.Info)
+	err := r.WriteJSON(infoFile, r.Info)
 	if err == nil {
 		return nil
 	}
 	data, failed := json.MarshalIndent(r.Info, "", "  ")
 	if failed == nil {
-		failed = overwrite(r.Path("run.json"), append(data, '\n'))
+		failed = overwrite(r.Path(infoFile), append(data, '\n'))
 	}
 	if failed != nil {
 		return err

@@ -36,8 +36,11 @@ import (
 	"time"
 )
 
-// metricsFile is the name of the metrics in a run folder.
-const metricsFile = "metrics.jsonl"
+// The files of every run folder.
+const (
+	infoFile    = "run.json"
+	metricsFile = "metrics.jsonl"
+)
 
 // The states of a run, in Info.Status.
 const (
@@ -55,7 +58,8 @@ type Info struct {
 	Seed     uint64    `json:"seed"`
 	Data     string    `json:"data,omitempty"`
 	DataHash string    `json:"data_hash,omitempty"`
-	Engine   string    `json:"engine"` // where it ran: "go" for the linear half
+	From     string    `json:"from,omitempty"` // the folder's name of the run whose weights it started from
+	Engine   string    `json:"engine"`         // where it ran: "go" for the linear half
 	Version  string    `json:"version"`
 	Machine  Machine   `json:"machine"`
 	Started  time.Time `json:"started"`
@@ -148,7 +152,7 @@ func begin(dir string, info Info) (*Run, error) {
 	if r.lock, err = lock(dir); err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	if err := r.WriteJSON("run.json", r.Info); err != nil {
+	if err := r.WriteJSON(infoFile, r.Info); err != nil {
 		return nil, errors.Join(err, r.unlock())
 	}
 	f, err := os.OpenFile(r.Path(metricsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
@@ -225,7 +229,7 @@ func (r *Run) Reopen(metrics []any, engine, version string) error {
 		}
 		b.Write(append(line, '\n'))
 	}
-	if err := errors.Join(r.WriteFile(metricsFile, b.Bytes()), r.WriteJSON("run.json", info)); err != nil {
+	if err := errors.Join(r.WriteFile(metricsFile, b.Bytes()), r.WriteJSON(infoFile, info)); err != nil {
 		return err
 	}
 	r.Info = info
@@ -362,12 +366,12 @@ func WriteTo(path string, write func(io.Writer) error) (err error) {
 // ReadInfo reads run.json of a run folder.
 func ReadInfo(dir string) (Info, error) {
 	var info Info
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	data, err := os.ReadFile(filepath.Join(dir, infoFile))
 	if err != nil {
 		return info, err
 	}
 	if err := json.Unmarshal(data, &info); err != nil {
-		return info, fmt.Errorf("%s: %w", filepath.Join(dir, "run.json"), err)
+		return info, fmt.Errorf("%s: %w", filepath.Join(dir, infoFile), err)
 	}
 	return info, nil
 }

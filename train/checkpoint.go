@@ -1,7 +1,6 @@
 package train
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/safetensors"
 	"github.com/bregman-ml/bregman/nets"
-	"github.com/bregman-ml/bregman/runlog"
 )
 
 // checkpointFormat marks the files that Save writes with all. They have a checksum; older ones have neither.
@@ -37,11 +35,7 @@ func (x *Session) Save(path string, all bool, metadata map[string]string) error 
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := safetensors.Encode(&b, f); err != nil {
-		return err
-	}
-	return runlog.WriteFile(path, b.Bytes())
+	return writeTensors(path, f)
 }
 
 // variables copies what a file holds to the host.

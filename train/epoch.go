@@ -80,7 +80,7 @@ func (x *Session) Start(r Plan) error {
 		}
 		var err error
 		x.start, err = x.Weights()
-		x.lastRow, x.answers = nil, nil
+		x.lastRow, x.answers, x.best = nil, nil, bestWeights{}
 		return err
 	})
 }
@@ -120,8 +120,10 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 			return err
 		}
 		begin := time.Now()
+		x.recorder.start(epoch)
 		for k := range x.PerEpoch {
 			if err := ctx.Err(); err != nil {
+				_ = x.recorder.read(epoch, k) // the run ends anyway
 				return err
 			}
 			in, err := stream.next(ctx)
@@ -135,6 +137,9 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 				return err
 			}
 			progress(k + 1)
+			if err := x.recorder.step(epoch, k+1); err != nil {
+				return err
+			}
 		}
 		if epoch+1 < r.Epochs {
 			if err := x.drawNext(r.Seed, epoch+2); err != nil { // while the last steps run
@@ -157,6 +162,7 @@ func (x *Session) Train(ctx context.Context, r Plan, epoch int, progress func(st
 		if err != nil {
 			return err
 		}
+		x.recorder.write(epoch, rows)
 		if epoch > 0 {
 			out.Jump = findJump(x.lastRow, rows, x.layerNames())
 		}

@@ -22,6 +22,7 @@ type Result struct {
 	Warning string      // what a reader must know before the numbers
 	Study   *Study      // nil: not asked for
 	Answers TestAnswers // of the trained network to the test images
+	Best    *Best       // nil if no images are held back
 
 	Checked int // epochs that were trained twice
 	Differ  int // those whose weights were not the same
@@ -31,7 +32,7 @@ type Result struct {
 func (r Result) Last() Record { return r.Records[len(r.Records)-1] }
 
 // Run trains from the first epoch to the last. The folder gets the metrics, checkpoints to resume from, and in the end
-// weights.safetensors; nil keeps nothing.
+// weights.safetensors; nil keeps nothing. If images are held back, the weights of the best epoch are kept, too.
 func (x *Session) Run(ctx context.Context, p Plan, folder *runlog.Run, o Observer) (Result, error) {
 	if err := p.check(); err != nil {
 		return Result{}, err
@@ -51,8 +52,10 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 	for _, r := range records {
 		before = max(before+r.Seconds, r.Elapsed)
 	}
+	x.recorder = newStepRecorder(x, p, folder, done, before)
+	defer func() { x.recorder.close(); x.recorder = nil }()
 	heard, warned, largest := false, false, x.StartLargest()
-	for epoch := done; epoch < p.Epochs; epoch++ {
+	for epoch := done; epoch < p.Epochs && !p.stopsEarly(records); epoch++ {
 		var r Record
 		var err error
 		r.Epoch, r.Check, err = x.epoch(uninterruptedIfShort(ctx, records), p, epoch, func(steps int) {
@@ -78,6 +81,9 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 		}
 		r.Elapsed = before + time.Since(begin).Seconds()
 		records = append(records, r)
+		if err := x.keepBest(p, records); err != nil {
+			return Result{Records: records}, err
+		}
 		if folder != nil {
 			if err := folder.Append(r); err != nil {
 				return Result{Records: records}, err
@@ -94,8 +100,8 @@ func (x *Session) loop(ctx context.Context, p Plan, folder *runlog.Run, records 
 		}
 		o.Epoch(r)
 		if folder != nil && (time.Since(saved) > p.SaveEvery || r.Seconds > shortEpoch || epoch+1 == p.Epochs ||
-			ctx.Err() != nil) {
-			x.savePoint(folder, p, epoch+1)
+			ctx.Err() != nil || p.stopsEarly(records)) {
+			x.savePoint(folder, p, records)
 			saved = time.Now()
 		}
 		if err := ctx.Err(); err != nil {
@@ -138,6 +144,12 @@ func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Re
 			return out, err
 		}
 	}
+	if out.Best, err = x.finishBest(ctx, p, folder, out.Records, out.Test); err != nil {
+		return out, err
+	}
+	if out.Best != nil {
+		o.Say(out.Best.text())
+	}
 	var rates []float64
 	for _, r := range out.Records {
 		rates = append(rates, r.Rate)
@@ -145,7 +157,7 @@ func (x *Session) finish(ctx context.Context, p Plan, folder *runlog.Run, out Re
 	slices.Sort(rates)
 	out.Rate = rates[len(rates)/2]
 	if folder != nil {
-		if err := x.saveIn(folder, "weights.safetensors", false, map[string]string{"model": x.net.Name,
+		if err := x.saveIn(folder, WeightsFile, false, map[string]string{"model": x.net.Name,
 			"p": fmt.Sprint(p.P)}); err != nil {
 			return out, err
 		}
@@ -171,15 +183,17 @@ func uninterruptedIfShort(ctx context.Context, records []Record) context.Context
 	return ctx
 }
 
-// savePoint writes a checkpoint after an epoch, with its fingerprint, and keeps the newest two. If it cannot be
-// written, training continues and the older ones stay.
-func (x *Session) savePoint(folder *runlog.Run, p Plan, epoch int) {
+// savePoint writes a checkpoint after the last epoch of the records, with its fingerprint, and keeps the newest two. If
+// it cannot be written, training continues and the older ones stay.
+func (x *Session) savePoint(folder *runlog.Run, p Plan, records []Record) {
+	epoch := records[len(records)-1].Epoch.Epoch
 	about := p.fingerprint()
 	about["data_hash"] = x.set.Hash
 	about["epoch"], about["start"] = strconv.Itoa(epoch), x.began
 	name := fmt.Sprintf("checkpoints/epoch-%05d.safetensors", epoch)
 	err := folder.Sync() // a checkpoint depends on its metrics
 	if err == nil {
+		x.saveBest(folder)
 		err = x.saveIn(folder, name, true, about)
 	}
 	if err != nil {
@@ -187,6 +201,7 @@ func (x *Session) savePoint(folder *runlog.Run, p Plan, epoch int) {
 		return
 	}
 	dropCheckpoints(folder.Dir, 2)
+	dropBest(folder.Dir, p, records)
 }
 
 // saveIn writes the session. If the disk does not take it, all checkpoints but the newest make room for another

@@ -220,8 +220,9 @@ func (p *Planner) Step(batch, height, width int) (int64, error) {
 		loss := crossEntropy(logits, labels, 0)
 		optimizer := p.optimizer
 		grads := scope.BuildTrainableVariablesGradientsGraph(loss)
+		norm := gradientNorm(grads)
 		optimizer.HostUnits().Done().UpdateGraphWithGradients(scope, grads, loss.DType())
-		return loss
+		return Add(loss, norm)
 	})
 }
 

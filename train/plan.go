@@ -19,6 +19,7 @@ type Plan struct {
 	Prune    Pruning        // needs Settings.Prune
 	Study    bool           // measure in the end what the weights allow
 	Check    bool           // train every epoch twice, to see whether the weights are the same bits
+	Patience int            // stop when so many epochs were not the best on the images held back; 0: never
 
 	// Fingerprint is what a checkpoint of the run depends on besides P, LR and Seed, in words: one of other settings is
 	// not resumed.

@@ -15,8 +15,9 @@ type Preparation struct {
 	Height    int       `json:"height,omitempty"` // of the pictures; those of a packed file have many sizes
 	Width     int       `json:"width,omitempty"`
 	Channels  int       `json:"channels"`
-	Mean      []float32 `json:"mean"`      // of the training images, by channel, in units of bytes (0 to 255)
-	Deviation []float32 `json:"deviation"` // likewise
+	Mean      []float32 `json:"mean"`              // of the training images, by channel, in units of bytes (0 to 255)
+	Deviation []float32 `json:"deviation"`         // likewise
+	Resized   bool      `json:"resized,omitempty"` // pictures were resized until they covered this size, and cropped
 	Packed    *Crops    `json:"packed,omitempty"`
 }
 
@@ -36,7 +37,8 @@ func (x *Session) Preparation() Preparation {
 
 // PreparationOf is that of a set; resolution is the side of the test images of a packed one.
 func PreparationOf(s *images.Set, resolution int) Preparation {
-	p := Preparation{Classes: s.Classes, Channels: s.Channels, Mean: s.Mean, Deviation: s.Deviation}
+	p := Preparation{Classes: s.Classes, Channels: s.Channels, Mean: s.Mean, Deviation: s.Deviation,
+		Resized: s.Resized}
 	if s.Pack == nil {
 		p.Height, p.Width = s.Height, s.Width
 		return p

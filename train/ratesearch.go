@@ -16,8 +16,8 @@ import (
 // There are rounds of longer and longer runs. The first begins at a given rate and looks by factors of ten, up and
 // down, the others by half decades around what the one before found. The rate that is best grows with the length of a
 // run, as a large one starts slowly: a short run tells the decade, and would choose too small a rate. So a larger rate
-// wins if it is worse than the best by no more than chance may make it, one standard error of an accuracy. Only the
-// last round, the longest, takes the best, and then the top of the parabola through it and its neighbours.
+// wins if it is worse than the best by no more than chance may make it, one standard error of an accuracy. In the last
+// round the top of the parabola through it and its neighbours is taken, no more than half a decade away.
 //
 // A range test, one run whose rate grows until the loss rises (Smith 2017), is cheaper, and does not tell the rates of
 // large p apart: there the first steps throw every weight to (η|g|)^(1/(p−1)), and the loss of what follows is as flat
@@ -41,7 +41,7 @@ type TriedRate struct {
 
 // The range of the search.
 const (
-	lowestRate  = 1e-7
+	lowestRate  = 1e-20 // p = 10 moves weights of 0.03 at |w|^−8 times its rate
 	highestRate = 1e4
 )
 
@@ -94,6 +94,22 @@ func (x *Session) short(ctx context.Context, r Plan) (TriedRate, error) {
 	v, err := x.Validate(ctx)
 	out.Accuracy = v.Accuracy
 	return out, err
+}
+
+// WeightSize is the root mean square of the weights that a run begins with.
+func (x *Session) WeightSize(r Plan) (float64, error) {
+	if err := x.Start(r); err != nil {
+		return 0, err
+	}
+	layers, err := x.Weights()
+	sum, n := 0.0, 0
+	for _, l := range layers {
+		for _, w := range l.Values {
+			sum += float64(w) * float64(w)
+		}
+		n += len(l.Values)
+	}
+	return math.Sqrt(sum / float64(n)), err
 }
 
 // mostMoves bounds how far the rounds after the first move.
@@ -151,11 +167,7 @@ func (s *RateSearch) search(first, chance float64, rounds []round) error {
 			return &Diverged{fmt.Errorf("the loss is not a finite number after a few epochs with any learning rate from "+
 				"%.1g to %.1g", lowestRate, first)}
 		}
-		choice := s.choice
-		if n == len(rounds)-1 {
-			choice = func(_ map[int]float64, top int) int { return top }
-		}
-		best = choice(seen, top)
+		best = s.choice(seen, top)
 		for moves := 0; moves <= r.moves; moves++ { // until both neighbours are worse
 			before := len(seen)
 			if err := errors.Join(look(best+r.step), look(best-r.step)); err != nil {
@@ -165,11 +177,10 @@ func (s *RateSearch) search(first, chance float64, rounds []round) error {
 				break
 			}
 			top, _ = s.most(seen)
-			best = choice(seen, top)
+			best = s.choice(seen, top)
 		}
 	}
-	top, _ := s.most(seen)
-	s.Rate = twoDigits(at(top) * math.Pow(10, vertex(seen, top)/2))
+	s.Rate = twoDigits(at(best) * math.Pow(10, vertex(seen, best)/2))
 	return nil
 }
 
@@ -200,8 +211,8 @@ func (s *RateSearch) choice(seen map[int]float64, top int) int {
 	return best
 }
 
-// vertex is where the parabola through the accuracy at k and at its neighbours is highest, as seen from k, from −½ to
-// ½; 0 if one of them is missing or diverged.
+// vertex is where the parabola through the accuracy at k and at its neighbours is highest, as seen from k, from −1 to
+// ½; 0 if one of them is missing or diverged. Below k there may be a better one, see choice.
 func vertex(accuracy map[int]float64, k int) float64 {
 	a, okA := accuracy[k-1]
 	c, okC := accuracy[k+1]
@@ -209,7 +220,7 @@ func vertex(accuracy map[int]float64, k int) float64 {
 	if !okA || !okC || !(bend > 0) {
 		return 0
 	}
-	return min(max((c-a)/(2*bend), -0.5), 0.5)
+	return min(max((c-a)/(2*bend), -1), 0.5)
 }
 
 // twoDigits has two digits.

@@ -132,6 +132,11 @@ func (x *Session) Resume(ctx context.Context, p Plan, s *Stopped, o Observer) (R
 		records[n-1].Geometry, records[n-1].Unevaluated = geometry, false
 		records[n-1].setScore(score, len(x.held) > 0)
 	}
+	if epoch > 0 {
+		if err := x.resumeBest(s, p, records, o); err != nil {
+			return Result{}, err
+		}
+	}
 	var kept []any
 	for _, r := range records {
 		kept = append(kept, r)

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -50,26 +51,30 @@ type Settings struct {
 
 // Session is a network on an engine with its data, compiled once, for any number of runs.
 type Session struct {
-	set      *images.Set
-	settings Settings
-	net      nets.Net
-	opt      *optim.Optimizer
-	store    *model.Store
-	feed     feed
-	step     map[int]*model.Exec // by resolution; of sets without one, 0
-	eval     *model.Exec
-	valid    *model.Exec // of training images that are held back; compiled when first needed, as are the next
-	shifted  *model.Exec // of test images, shifted ones too
-	features *model.Exec // of the training images
-	moments  *model.Exec // of batch norm, on the training images
-	pruner   *model.Exec // nil without Settings.Prune
-	engine   *engine.Engine
-	dtype    dtypes.DType
-	start    []Layer      // the weights that the run began with; nil: not known
-	began    string       // their hash
-	next     drawn        // the plan of the next epoch, if it is drawn already
-	lastRow  []float32    // of the log of steps, by the last step of the epoch before
-	answers  *TestAnswers // to the test images, of the last evaluation if it was of these; they belong to its weights
+	set       *images.Set
+	settings  Settings
+	net       nets.Net
+	opt       *optim.Optimizer
+	store     *model.Store
+	feed      feed
+	step      map[int]*model.Exec // by resolution; of sets without one, 0
+	eval      *model.Exec
+	valid     *model.Exec // of training images that are held back; compiled when first needed, as are the next
+	shifted   *model.Exec // of test images, shifted ones too
+	features  *model.Exec // of the training images
+	moments   *model.Exec // of batch norm, on the training images
+	pruner    *model.Exec // nil without Settings.Prune
+	engine    *engine.Engine
+	dtype     dtypes.DType
+	start     []Layer       // the weights that the run began with; nil: not known
+	began     string        // their hash
+	next      drawn         // the plan of the next epoch, if it is drawn already
+	lastRow   []float32     // of the log of steps, by the last step of the epoch before
+	recorder  *stepRecorder // of the run that trains; nil: none
+	readEvery time.Duration // how often a recorder reads the log within an epoch; 0: as suits the engine
+	answers   *TestAnswers  // to the test images, of the last evaluation if it was of these; they belong to its weights
+
+	best bestWeights // of the run, of sessions that validate
 
 	heldBy     uint64    // the seed that chose what is held back
 	kept, held []int     // training images that the run sees, nil for all, and those that are held back
@@ -255,6 +260,7 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph, slots *Node, side int)
 	// Gradient and rate are 0: nothing moves, not by decay or momentum either. The variable itself keeps its value.
 	sound := LogicalAnd(none, finite)
 	grads := scope.BuildTrainableVariablesGradientsGraph(loss)
+	norm := gradientNorm(grads)
 	for i, d := range grads {
 		grads[i] = Where(sound, d, ZerosLike(d))
 	}
@@ -266,7 +272,7 @@ func (x *Session) stepGraph(scope *model.Scope, g *Graph, slots *Node, side int)
 	rate.SetNodeValue(Where(sound, given, ZerosLike(given)))
 	x.opt.UpdateGraphWithGradients(scope, grads, loss.DType())
 	rate.SetNodeValue(given)
-	x.logStep(g, k, loss)
+	x.logStep(g, k, loss, norm)
 }
 
 // evaluation answers a batch of a part's images, or their mirror images with flip. With shifts the answers are means

@@ -10,8 +10,8 @@ import (
 	"github.com/bregman-ml/bregman/nets"
 )
 
-// logVar has a row for each step of an epoch: its loss, and then the largest |w| of each layer after it. It stays on
-// the device until the epoch is over.
+// logVar has a row for each step of an epoch: its loss, the largest |w| of each layer after it, and the norm of its
+// gradient. It stays on the device until the epoch is over, or is read every few seconds for stepRecorder.
 const logVar = "/stats/steps"
 
 // layerVars are the variables of Weights, in its order.
@@ -26,9 +26,9 @@ func (x *Session) layerVars() []*model.Variable {
 }
 
 // logStep writes the row of step k.
-func (x *Session) logStep(g *Graph, k, loss *Node) {
+func (x *Session) logStep(g *Graph, k, loss, gradient *Node) {
 	layers := x.layerVars()
-	width := 1 + len(layers)
+	width := 2 + len(layers)
 	log := x.store.GetVariable(logVar)
 	if log == nil {
 		log = x.store.VariableWithValue(logVar, tensors.FromFlatDataAndDimensions(make([]float32, x.PerEpoch*width),
@@ -39,6 +39,7 @@ func (x *Session) logStep(g *Graph, k, loss *Node) {
 	if len(layers) > 0 {
 		row = Concatenate([]*Node{row, Reshape(largest(g, layers), 1, len(layers))}, 1)
 	}
+	row = Concatenate([]*Node{row, Reshape(gradient, 1, 1)}, 1)
 	here := Equal(Iota(g, shapes.Make(k.DType(), x.PerEpoch, width), 0), k)
 	log.SetNodeValue(Where(here, BroadcastToDims(row, x.PerEpoch, width), before))
 }
@@ -74,6 +75,34 @@ func largest(g *Graph, vars []*model.Variable) *Node {
 	mine := Equal(of, Iota(g, shapes.Make(dtypes.Int32, len(vars), n), 0))
 	spread := BroadcastToDims(Reshape(byBlock, 1, n), len(vars), n)
 	return ReduceMax(Where(mine, spread, ZerosLike(spread)), 1)
+}
+
+// alone is from how many values on a gradient is summed by itself. To put all of them together would take the memory of
+// another copy of the network, and to sum each small one by itself more time on a GPU than its work.
+const alone = 1 << 18
+
+// gradientNorm is the ℓ₂ norm of all gradients together.
+func gradientNorm(grads []*Node) *Node {
+	var blocks []*Node
+	var total *Node
+	add := func(d *Node) {
+		if sum := ReduceAllSum(Square(d)); total == nil {
+			total = sum
+		} else {
+			total = Add(total, sum)
+		}
+	}
+	for _, d := range grads {
+		if d = ConvertDType(d, dtypes.Float32); d.Shape().Size() >= alone {
+			add(d)
+		} else {
+			blocks = append(blocks, inBlocks(d))
+		}
+	}
+	if len(blocks) > 0 {
+		add(Concatenate(blocks, 0))
+	}
+	return Sqrt(total)
 }
 
 // steps are the rows of the epoch that was trained last.

@@ -127,6 +127,8 @@ func firstDifference(a, b [][]float32, layers []string) string {
 			what := "the loss"
 			if i > 0 && i <= len(layers) {
 				what = "the largest weight of " + layers[i-1]
+			} else if i > 0 {
+				what = "the norm of the gradient"
 			}
 			return fmt.Sprintf("the first sign of it is %s in step %d: %v and %v", what, k+1, a[k][i], b[k][i])
 		}

@@ -30,6 +30,7 @@ func documents(t *testing.T) []document {
 	root := filepath.Join("..", "..")
 	add(filepath.Join(root, "README.md"))
 	add(filepath.Join(root, "CONTRIBUTING.md"))
+	add(filepath.Join(root, "CHANGELOG.md"))
 	add(filepath.Join(root, "examples", "README.md"))
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
@@ -57,22 +58,25 @@ func (d document) commands() (blocks, text []string) {
 			line = strings.TrimPrefix(line, "go run ./cmd/")
 			if rest, ok := strings.CutPrefix(line, "bregman "); ok || line == "bregman" {
 				rest, _, _ = strings.Cut(rest, " #")
-				blocks = append(blocks, strings.TrimSuffix(strings.TrimSpace(rest), " &"))
+				blocks = append(blocks, piped.Split(strings.TrimSuffix(strings.TrimSpace(rest), " &"), 2)[0])
 			}
 		}
 	}
 	for _, span := range inline.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
 		if rest, ok := strings.CutPrefix(span[1], "bregman "); ok {
-			text = append(text, rest)
+			text = append(text, piped.Split(rest, 2)[0])
 		}
 	}
 	return blocks, text
 }
 
+// piped is where a command's output goes elsewhere.
+var piped = regexp.MustCompile(` [|>] `)
+
 // placeholders are what the documentation writes for values of the reader's.
 var placeholders = map[string]string{"FILE": "train.svm", "FILES": "train.svm", "RUN": "run", "RUN…": "run",
 	"NAME": "cpu", "DIR": "dir", "NET": "resnet18",
-	"P": "2", "SEED": "1", "N": "2", "COMMAND": "fit", "λ": "1e-3", "LAMBDA": "1e-3", "URL": "nats://host:4222",
+	"P": "2", "SEED": "1", "N": "2", "COMMAND": "fit", "SHELL": "bash", "λ": "1e-3", "LAMBDA": "1e-3", "URL": "nats://host:4222",
 	"r100:SEED": "r100:1"}
 
 // arguments splits a command, with all that is optional, and values for placeholders.

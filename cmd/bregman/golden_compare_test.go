@@ -82,6 +82,14 @@ var newKeys = map[string]bool{
 	"test": true, "test_log_loss": true, "test_auc": true, "test_r2": true, "test_rmse": true,
 }
 
+// newAPIKeys are those of the dashboard's API that came after both sets.
+var newAPIKeys = map[string]bool{
+	"title": true, "left": true, "label": true, "from": true, "archived": true, "best": true, // of a run in the list
+	"allow_run": true, "chips": true, "lead": true, "sweep": true, "ended": true, "resume": true, // of a run's page
+	"explain": true, "axes": true, "at": true, // of metrics and curves
+	"final": true, "by": true, "can_group": true, // of a comparison
+}
+
 // renewed is about the regressions, which were run for fewer p and are run for all now, about Figure 1 in numbers,
 // which has two models of the rate: its curves are in other files, too; and about the tests of a study, which are more.
 var (
@@ -100,11 +108,11 @@ var (
 // newFiles are those that came after both sets: the statements of reproduce cifar10, the largest margins of a path, for
 // its page, the claims and rates of reproduce linear, what a fit says of features and classes, a study's levels with
 // recomputed statistics or with a scale per channel; its roundings have a figure of their own; what predict needs to
-// know of a network's pictures, and the answers to its test images.
+// know of a network's pictures, and the answers to its test images; single steps, and the load of the machine.
 var newFiles = regexp.MustCompile(`-path-[^/]*/tables/result\.json$|-reproduce-linear/(tables|figures)/(rates|claims)|` +
 	`-fit-[^/]*/(tables|figures)/(effects|quality|confusion|classes)|-reproduce-cifar10/tables/[^/]*statements|` +
 	`/figures/(cnn_)?rounding\.|/(tables|figures)/(cnn_)?(rounding_channels|\w+_recomputed)|` +
-	`/preprocessing\.json$|/tables/answers\.json$|/(tables|figures)/(confusion|confused|classes)\.`)
+	`/preprocessing\.json$|/(steps|machine)\.jsonl$|/tables/answers\.json$|/(tables|figures)/(confusion|confused|classes)\.`)
 
 // newLines are lines of metrics that came after both sets: the descents for the rates.
 var newLines = regexp.MustCompile(`"experiment":"rates"`)
@@ -374,7 +382,8 @@ func (c *comparison) old() bool { return c.set != goldenLast }
 
 // mayAdd reports whether there may be a key that the golden file lacks.
 func (c *comparison) mayAdd(key string) bool {
-	return newKeys[key] || c.old() && addedKeys[key] || c.resumed && filepath.Base(c.at) == "run.json" && key == "resumed"
+	return newKeys[key] || strings.HasPrefix(c.at, "api/") && newAPIKeys[key] || c.old() && addedKeys[key] ||
+		c.resumed && filepath.Base(c.at) == "run.json" && key == "resumed"
 }
 
 // close reports whether two numbers are the same, or as close as on another machine.

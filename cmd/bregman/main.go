@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"runtime/debug"
@@ -23,12 +22,14 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/paper"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/tour"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
 // cli is the command line. The help of a command and its settings is in its struct.
 type cli struct {
+	Tour      tour.Tour `cmd:""`
 	Reproduce struct {
 		Linear   paper.Linear   `cmd:""`
 		Cifar10  paper.Cifar10  `cmd:"" name:"cifar10"`
@@ -60,22 +61,10 @@ type cli struct {
 		Images bench.Images `cmd:""`
 		Train  bench.Train  `cmd:""`
 	} `cmd:"" help:"Benchmarks, as ratios within one run."`
-	Version versionCmd `cmd:"" help:"The version of this program."`
+	Version    versionCmd    `cmd:"" help:"The version of this program, its commit, and its engines."`
+	Completion completionCmd `cmd:""`
+	Help       helpCmd       `cmd:""`
 }
-
-// versionCmd is `bregman version`.
-type versionCmd struct{}
-
-func (versionCmd) Check() error { return nil }
-
-func (versionCmd) Do(_ context.Context, env *command.Env) (command.Result, error) {
-	return versionResult(env.Version), nil
-}
-
-type versionResult string
-
-func (v versionResult) Print(w io.Writer) { fmt.Fprintln(w, "bregman", string(v)) }
-func (v versionResult) JSON() any         { return map[string]string{"version": string(v)} }
 
 func main() {
 	os.Exit(guard(func() int { return run(os.Args[1:]) }))
@@ -108,6 +97,7 @@ func newParser() *kong.Kong {
 	return kong.Must(&cli{Sweep: sweep.NewCommands(paper.Library())}, kong.Name("bregman"),
 		kong.Description("Mirror descent for linear models and networks: run it, trace it, certify it."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}), kong.PostBuild(describe),
+		kong.Help(printHelp),
 		kong.ExplicitGroups(groups))
 }
 
@@ -120,9 +110,10 @@ var groups = []kong.Group{
 
 // run returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string) (code int) {
-	if len(args) == 0 || args[0] == "help" { // help COMMAND is COMMAND --help
-		args = append(slices.Clone(args[min(1, len(args)):]), "--help")
+	if len(args) > 0 && args[0] == completing {
+		return complete(args[1:], os.Stdout)
 	}
+	args = helpFirst(args)
 	if args[0] == "runs" && !(len(args) > 1 && slices.Contains(append(web.RunsVerbs, "--help", "-h"), args[1])) {
 		args = slices.Insert(slices.Clone(args), 1, "list") // with flags, too
 	}
@@ -164,7 +155,8 @@ func do(ctx context.Context, con *console, k *kong.Context) (long bool, err erro
 	if long = keepsResult(c); long {
 		surviveClosedPipe()
 	}
-	err = command.Run(ctx, &command.Env{Observer: con, Version: version(), Engines: new(engine.Pool)}, c, &con.out)
+	env := &command.Env{Observer: con, Version: version(), Engines: new(engine.Pool), Commands: helpTexts}
+	err = command.Run(ctx, env, c, &con.out)
 	if err == con.out.err {
 		return long, nil // the caller handles it
 	}
@@ -178,6 +170,9 @@ func ready(k *kong.Context) (command.Command, error) {
 	err := settings.CheckResume(c, slices.Collect(maps.Keys(said)))
 	if err == nil {
 		err = settings.CheckZero(c, said)
+	}
+	if err == nil {
+		c, err = command.Follow(c, slices.Collect(maps.Keys(said)))
 	}
 	if err != nil {
 		return nil, &command.UsageError{Err: err}
@@ -196,22 +191,4 @@ func given(k *kong.Context, c command.Command) map[string]string {
 		}
 	}
 	return said
-}
-
-// version is the module's version, or the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = "devel-" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	if v == "" {
-		v = "devel"
-	}
-	return v
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/images"
+	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/linear"
 	"github.com/bregman-ml/bregman/nets"
 	"github.com/bregman-ml/bregman/optim"
@@ -73,6 +74,30 @@ func TestTheRecipesNameWhatIsThere(t *testing.T) {
 		}
 		if _, err := optim.ScheduleByName(n.Recipe.Schedule); err != nil {
 			t.Errorf("%s: %v", n.Name, err)
+		}
+	}
+}
+
+// The ? beside a number and the page about numbers say the same.
+func TestThePageAboutNumbersSaysWhatTheProgramSays(t *testing.T) {
+	text := page(t, "measures.md").text
+	parts := strings.Split(text, "\n## ")[1:]
+	if len(parts) < 15 {
+		t.Fatalf("%d numbers", len(parts))
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for _, part := range parts {
+		name, body, _ := strings.Cut(part, "\n")
+		said, ok := trials.Explain(name)
+		if !ok {
+			t.Errorf("docs/measures.md explains %s, of which no page shows an explanation", name)
+			continue
+		}
+		first, _, _ := strings.Cut(words(said.Text), ". ")
+		for _, clause := range regexp.MustCompile(`[;:]`).Split(strings.TrimSuffix(first, "."), -1)[:1] {
+			if !strings.Contains(words(body), words(clause)) {
+				t.Errorf("docs/measures.md does not say of %s what its ? says: %q", name, said.Text)
+			}
 		}
 	}
 }

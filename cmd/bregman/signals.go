@@ -10,6 +10,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/linearmodel"
 	"github.com/bregman-ml/bregman/internal/app/paper"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
+	"github.com/bregman-ml/bregman/internal/app/tour"
 	"github.com/bregman-ml/bregman/internal/app/web"
 )
 
@@ -45,8 +46,8 @@ func keepsResult(settings any) bool {
 		return c.Runs != ""
 	case *paper.Verify:
 		return c.Runs != ""
-	case *command.Train, *paper.Linear, *paper.Cifar10, *paper.ImageNet, *sweep.Start, *sweep.Resume, *sweep.Retry,
-		*sweep.Worker, *web.Serve:
+	case *tour.Tour, *command.Train, *paper.Linear, *paper.Cifar10, *paper.ImageNet, *sweep.Start, *sweep.Resume,
+		*sweep.Retry, *sweep.Worker, *web.Serve:
 		return true
 	}
 	return false

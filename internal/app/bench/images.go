@@ -16,7 +16,7 @@ import (
 
 // Images is `bregman bench images`: reading packed pictures without a network.
 type Images struct {
-	Data  []string      `arg:"" json:"data"`
+	Data  []string      `arg:"" json:"data" file:""`
 	Batch int           `default:"1024" json:"batch"`
 	Time  time.Duration `default:"5s" json:"time"`
 	command.Printed

@@ -46,7 +46,7 @@ func (*Margin) Texts() settings.Texts {
 			"rows":    "Examples of the problem, as in bregman data synth.",
 			"cols":    "Features.",
 			"entries": "Nonzeros in each example.",
-			"rounds":  "Repetitions, of which the quickest counts for each.",
+			"rounds":  "Repetitions, of which the median counts for each.",
 			"c":       "The C of liblinear; ours is l2 = 1/(C n).",
 			"scaling": "Measure instead how time and memory grow, with problems from 1e5 to 1e8 nonzeros, or as many " +
 				"as --entries times --rows.",
@@ -80,6 +80,8 @@ type marginTask struct {
 	TheirValue float64 `json:"liblinear_value,omitempty"`
 	fit        linearmodel.Fit
 	w          []float64 // what the mean loss is measured of
+
+	times, reads, theirTimes []float64 // of each round
 }
 
 // Check returns the first thing wrong with the settings.
@@ -187,7 +189,7 @@ func (m *Margin) tasks(set *dataset.Set) []marginTask {
 	}
 }
 
-// run fits once, from the file to the model, and records the quickest time.
+// run fits once, from the file to the model, and records the time.
 func (t *marginTask) run(ctx context.Context, file, dir string) error {
 	f := t.fit
 	f.Data, f.Out = file, filepath.Join(dir, "model.json")
@@ -198,10 +200,8 @@ func (t *marginTask) run(ctx context.Context, file, dir string) error {
 	}
 	seconds := time.Since(start).Seconds()
 	r := out.(*linearmodel.Fitted)
-	if t.Seconds != 0 && seconds >= t.Seconds {
-		return nil
-	}
-	t.Seconds, t.Steps, t.Read = seconds, r.Steps, r.TotalSeconds-r.Seconds
+	t.times, t.reads = append(t.times, seconds), append(t.reads, r.TotalSeconds-r.Seconds)
+	t.Seconds, t.Read, t.Steps = median(t.times), median(t.reads), r.Steps
 	if t.fit.L2 == 0 {
 		if r.Margin == nil || r.Gap == nil || *r.Gap > t.fit.Gap {
 			return fmt.Errorf("%s: the gap was not reached in %d steps", t.Name, r.Steps)
@@ -230,9 +230,8 @@ func (t *marginTask) liblinear(ctx context.Context, program, file, dir string) e
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
 	}
-	if seconds := time.Since(start).Seconds(); t.Theirs == 0 || seconds < t.Theirs {
-		t.Theirs = seconds
-	}
+	t.theirTimes = append(t.theirTimes, time.Since(start).Seconds())
+	t.Theirs = median(t.theirTimes)
 	return nil
 }
 
@@ -298,7 +297,7 @@ func liblinearWeights(path string, d int) ([]float64, error) {
 }
 
 func (m *Margin) table(tasks []marginTask, compared bool) render.Table {
-	t := render.Table{Title: fmt.Sprintf("%s × %s, %d nonzeros a row; seconds from the file to the model, quickest of "+
+	t := render.Table{Title: fmt.Sprintf("%s × %s, %d nonzeros a row; seconds from the file to the model, median of "+
 		"%d, %d cores", render.Thousands(int(m.Rows)), render.Thousands(int(m.Cols)),
 		int(m.Entries), m.Rounds, runtime.GOMAXPROCS(0)), Header: []string{"task", "seconds", "reading", "steps", "certified",
 		"result", "of p = 2"}}

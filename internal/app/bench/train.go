@@ -114,6 +114,7 @@ func (*Train) Texts() settings.Texts {
 			"python":      "A Python with PyTorch, to show its times beside ours; by default none on a CPU, python3 on a GPU.",
 		},
 		Choices: map[string][]string{"torch": {torchAuto, torchOnly, torchOff}},
+		Known:   map[string][]string{"engine": engine.Names()},
 	}
 }
 

@@ -51,7 +51,18 @@ type Env struct {
 	Version string       // of the program
 	Engines *engine.Pool // opened once a process
 
+	Commands func() []HelpText // the help of all commands; nil: none
+
 	SaveEvery time.Duration // how much work a killed run may lose; 0: 15 seconds
+}
+
+// HelpText is the help of a command.
+type HelpText struct {
+	Name  string // without the program's: fit, data get; "" is the program itself
+	About string // one line
+	Text  string // what --help prints
+	Page  string // where the guide says more: a file of docs/, perhaps with an anchor
+	Group bool   // a group of commands
 }
 
 // Lane is the environment of runs that share a GPU with those of other lanes: lane i of n, counted from 0.

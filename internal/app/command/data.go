@@ -89,7 +89,7 @@ Images, for train:
 
 // DataInfo is `bregman data info`.
 type DataInfo struct {
-	Data string `arg:"" json:"data"`
+	Data string `arg:"" json:"data" file:""`
 	Table
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 	Sheet   string `placeholder:"FILE" json:"-" role:"output"`
@@ -110,6 +110,7 @@ func (*DataInfo) Texts() settings.Texts {
 			"verify":     "Packed file: read every picture and check all checksums.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
 		},
+		Known: map[string][]string{"data": append(dataset.BuiltinNames(), images.Names()...)},
 	}
 }
 
@@ -243,7 +244,7 @@ func (d *DataInfo) isImages() bool {
 
 // DataGet is `bregman data get`.
 type DataGet struct {
-	Data string `arg:"" json:"data"`
+	Data string `arg:"" json:"data" file:""`
 	Table
 	Out     string `placeholder:"FILE" json:"out" role:"output"`
 	DataDir string `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
@@ -261,6 +262,7 @@ func (*DataGet) Texts() settings.Texts {
 			"data_dir":   "Images: where data sets are kept.",
 			"zero_based": "svmlight columns count from 0, not from 1.",
 		},
+		Known: map[string][]string{"data": append(dataset.BuiltinNames(), images.Names()...)},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // DataPack is `bregman data pack`.
 type DataPack struct {
-	Source   []string `arg:"" json:"source"`
+	Source   []string `arg:"" json:"source" file:""`
 	Out      string   `required:"" placeholder:"FILE" json:"out" role:"output"`
 	Size     int      `default:"256" json:"size"`
 	Side     string   `default:"short" json:"side"`

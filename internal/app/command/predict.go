@@ -23,13 +23,14 @@ import (
 
 // Files of a network's run: its weights, and what it has to know of pictures.
 const (
-	WeightsFile     = "weights.safetensors"
+	WeightsFile     = train.WeightsFile
 	PreparationFile = "preprocessing.json"
 )
 
 // PredictPictures is what `bregman predict` does with a network: it answers to pictures.
 type PredictPictures struct {
 	Run           string   // the run folder
+	Best          bool     // the weights of its best epoch, not of its last
 	Pictures      []string // as images.Collect reads them
 	DataDir       string
 	Engine        string
@@ -51,14 +52,18 @@ type trainedRun struct {
 
 // Do predicts.
 func (p *PredictPictures) Do(ctx context.Context, env *Env) (Result, error) {
-	inputs := []Input{{"--run", filepath.Join(p.Run, WeightsFile)}}
+	weights := WeightsFile
+	if p.Best {
+		weights = train.BestFile
+	}
+	inputs := []Input{{"--run", filepath.Join(p.Run, weights)}}
 	for _, path := range p.Pictures {
 		inputs = append(inputs, Input{"--data", path})
 	}
 	if err := CheckOut(p.Out, inputs...); err != nil {
 		return nil, err
 	}
-	run, err := openTrained(env, p.Run, p.DataDir)
+	run, err := openTrained(env, p.Run, weights, p.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func (p *PredictPictures) Do(ctx context.Context, env *Env) (Result, error) {
 }
 
 // openTrained reads what is needed of a run.
-func openTrained(env *Env, dir, dataDir string) (*trainedRun, error) {
+func openTrained(env *Env, dir, weights, dataDir string) (*trainedRun, error) {
 	info, err := runlog.ReadInfo(dir)
 	if err != nil {
 		return nil, fmt.Errorf("--run: %w", NoRun(dir, err))
@@ -112,8 +117,10 @@ func openTrained(env *Env, dir, dataDir string) (*trainedRun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--run %s: %w", dir, err)
 	}
-	path := filepath.Join(dir, WeightsFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(dir, weights)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && weights != WeightsFile {
+		return nil, fmt.Errorf("--weights best: %s has no %s: a run keeps it that is trained with --validate", dir, weights)
+	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("--run %s: it has no %s: a run writes it at its end. \"bregman train --resume %s\" continues "+
 			"one that was stopped", dir, WeightsFile, settings.Quote(dir))
 	}
@@ -144,7 +151,7 @@ func (r *trainedRun) reconstruct(env *Env, info runlog.Info, dataDir string) err
 	}
 	lacks := fmt.Sprintf("--run %s: it has no %s, an older version trained it, and the images that it was trained on",
 		r.dir, PreparationFile)
-	set, err := images.Load(r.settings.Data, dataDir)
+	set, err := r.settings.images(dataDir)
 	if err != nil {
 		return fmt.Errorf("%s are not there: %w. Put them back, or train again", lacks, err)
 	}
@@ -247,7 +254,8 @@ func (a *Answers) predict(ctx context.Context, env *Env, eng *engine.Engine, pic
 		r := pictures.NewReader()
 		return func(i int, to *train.Slot) error {
 			if prep.Packed == nil {
-				return r.Pixels(i, to.Pixels, prep.Height, prep.Width, prep.Channels, a.settings.Resize)
+				return r.Pixels(i, to.Pixels, prep.Height, prep.Width, prep.Channels,
+					a.settings.Resize || prep.Resized)
 			}
 			h, w, copyTo, err := r.Planes(i, prep.Packed.Size, prep.Packed.Side)
 			if err != nil {
@@ -445,8 +453,12 @@ func (a *Answers) Print(w io.Writer) {
 // summary says how good the answers are.
 func (a *Answers) summary() string {
 	n := a.predicted()
-	text := fmt.Sprintf("%s predicted by %s (%s, p = %v)\n", render.Count(n, "picture"), a.run.dir, a.run.settings.Model,
-		a.run.settings.P[0])
+	best := ""
+	if a.settings.Best {
+		best = ", its best epoch"
+	}
+	text := fmt.Sprintf("%s predicted by %s (%s, p = %v%s)\n", render.Count(n, "picture"), a.run.dir,
+		a.run.settings.Model, a.run.settings.P[0], best)
 	if a.labelled > 0 {
 		of := ""
 		if a.labelled < n {
@@ -516,6 +528,9 @@ func (a *Answers) JSON() any {
 		"classes": a.run.preparation.Classes, "labelled": a.labelled, "accuracy": nil, "top5_accuracy": nil}
 	if a.labelled > 0 {
 		out["accuracy"], out["top5_accuracy"] = a.accuracy(a.right), a.accuracy(a.rightOf5)
+	}
+	if a.settings.Best {
+		out["weights"] = "best"
 	}
 	if a.Path != "" {
 		out["out"] = a.Path

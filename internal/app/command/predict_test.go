@@ -348,3 +348,53 @@ func writeNPZ(t *testing.T, path string, set *images.Set) {
 		t.Fatal(err)
 	}
 }
+
+// The weights of the best epoch predict as they were tested at the end of the run; a run that keeps none says so.
+func TestPredictingWithTheBestWeights(t *testing.T) {
+	s := tiny(t)
+	s.Validate, s.LR, s.Schedule = 24, 3, "constant"
+	dir, r := trainedTiny(t, s)
+	a, _, err := predicted(t, PredictPictures{Run: dir, Best: true, Pictures: []string{s.Data + ":test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.BestEpoch == 0 || r.BestTestAccuracy == nil || a.accuracy(a.right) != *r.BestTestAccuracy {
+		t.Errorf("%v, the run has %v of epoch %d", a.accuracy(a.right), r.BestTestAccuracy, r.BestEpoch)
+	}
+	if !strings.Contains(a.summary(), "its best epoch") {
+		t.Error(a.summary())
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "tables", "result.json"))
+	if err != nil || !strings.Contains(string(page), `"best_epoch"`) {
+		t.Errorf("%s, %v", page, err)
+	}
+	s.Validate, s.Runs = 0, filepath.Join(t.TempDir(), "runs")
+	dir, r = trainedTiny(t, s)
+	_, _, err = predicted(t, PredictPictures{Run: dir, Best: true, Pictures: []string{s.Data + ":test"}})
+	if err == nil || !strings.Contains(err.Error(), "--validate") || r.BestEpoch != 0 {
+		t.Errorf("%v, %d", err, r.BestEpoch)
+	}
+}
+
+// Early stopping needs images that are held back and a rate that stays: else a run is refused.
+func TestWhatPatienceNeeds(t *testing.T) {
+	for want, change := range map[string]func(*Train){
+		"add --validate":          func(s *Train) { s.Schedule = "constant" },
+		"add --schedule constant": func(s *Train) { s.Validate = 12 },
+		"--prune-to plans":        func(s *Train) { s.Validate, s.Schedule, s.PruneTo = 12, "constant", 0.5 },
+		"want a number of epochs": func(s *Train) { s.Patience = -1 },
+	} {
+		s := tiny(t)
+		s.Patience = 2
+		change(&s)
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	s := tiny(t)
+	s.Validate, s.Schedule, s.Patience, s.Epochs, s.LR = 24, "constant", 1, 40, 0.4
+	_, r := trainedTiny(t, s)
+	if r.StoppedAfter == 0 || r.StoppedAfter != r.BestEpoch+1 || !strings.Contains(r.BestText(), "stopped after epoch") {
+		t.Errorf("best in %d, stopped after %d: %s", r.BestEpoch, r.StoppedAfter, r.BestText())
+	}
+}

@@ -48,7 +48,8 @@ func (s *stoppedTrain) read() error {
 		return fmt.Errorf("a run of %q, not of train", info.Command)
 	}
 	if info.Status == runlog.Done {
-		return errors.New("this run is done")
+		return fmt.Errorf("this run is done: \"bregman train --init %s\" extends it by a new run from its weights",
+			settings.Quote(s.run.Dir))
 	}
 	var err error
 	s.recorded, err = recordedTrain(info)

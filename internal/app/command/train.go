@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -41,7 +40,7 @@ type Train struct {
 	WeightDecay float64         `default:"0" json:"weight_decay"`
 	Adaptive    float64         `default:"0" json:"adaptive"`
 	Unit        string          `placeholder:"one" json:"unit,omitempty"`
-	Init        string          `placeholder:"FILE" json:"init,omitempty" file:""`
+	Init        string          `placeholder:"RUN" json:"init,omitempty" file:""`
 	NoAugment   bool            `json:"no_augment"`
 	Flips       string          `placeholder:"random" json:"flips,omitempty"`
 	Resolution  string          `placeholder:"PIXELS" json:"resolution,omitempty"`
@@ -55,6 +54,10 @@ type Train struct {
 	PruneDuring string  `placeholder:"0.1-0.75" json:"prune_during,omitempty" live:""`
 
 	Validate int `default:"0" placeholder:"IMAGES" json:"validate,omitempty" late:"0"`
+	Patience int `default:"0" placeholder:"EPOCHS" json:"patience,omitempty" late:"0" live:""`
+
+	Size       int  `placeholder:"PIXELS" json:"size,omitempty" late:"0"`
+	SkipBroken bool `json:"skip_broken,omitempty" late:"false"`
 
 	Feed       string `placeholder:"auto" json:"feed,omitempty" role:"place"`
 	NoStudy    bool   `json:"no_study,omitempty" live:""`
@@ -100,8 +103,9 @@ func (*Train) Texts() settings.Texts {
 			"unit": "What weights are measured in: one, as in the paper, or init, the root mean square that each " +
 				"layer begins with. One learning rate then means much the same for every p, and biases and batch norm " +
 				"move by gradient descent.",
-			"init": "Start from the weights in this safetensors file, in the names and layouts of PyTorch. With another " +
-				"number of classes the last layer starts from random weights.",
+			"init": "Start from the weights of this finished run, with its settings but for those given here, and a schedule " +
+				"that starts anew; or from a safetensors file in the names and layouts of PyTorch. With another number of " +
+				"classes the last layer starts from random weights.",
 			"no_augment": "No flips, shifts and cut-outs; of packed pictures no random crops and flips.",
 			"flips": "Flip training images at random, or alternating: every second epoch. By default " +
 				byNetwork(func(r nets.Recipe) any { return cmp.Or(r.Flips, randomFlips) }) + ".",
@@ -117,7 +121,13 @@ func (*Train) Texts() settings.Texts {
 				"of them is 0, e.g. 0.8; 0 for none.",
 			"prune_during": "Shares of the run at which pruning begins and ends; by default 0.1-0.75.",
 			"validate": "Hold this many training images back, of each class its share, chosen by the seed. The curve of a run " +
-				"is of them, and so is what --lr auto and sweeps choose by; the test images are seen once, in the end.",
+				"is of them, and so is what --lr auto and sweeps choose by; the test images are seen once, in the end. " +
+				"The weights of the best epoch are kept, too: weights-best.safetensors.",
+			"patience": "Stop when so many epochs in a row were no better on the images of --validate than one before them; " +
+				"0 for never. It needs a rate that stays the same: --schedule constant.",
+			"size": "Resize the pictures of a folder until they cover a square of so many pixels, and take its middle, e.g. " +
+				"32: for folders of pictures of several sizes.",
+			"skip_broken": "Leave out pictures of a folder that cannot be read.",
 			"feed": "Where packed pictures are: resident, on the engine; streamed, read from the file while the network " +
 				"trains; auto, resident if there is room.",
 			"no_study": "Do not measure weights, pruning, rounding and margins after training.",
@@ -151,16 +161,19 @@ func (*Train) Help() string {
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --lr auto
   bregman train --model resnet18 --data cifar10 --p 3 --init resnet18.safetensors --lr 0.01
   bregman train --model resnet18 --data cifar10 --p 2,3 --prune-to 0.9
+  bregman train --init runs/20261115-120000-train-resnet18-p3-s1 --epochs 20
   bregman train --resume runs/20261115-120000-train-resnet18-p3-s1
   bregman train --model resnet18 --data cifar10 --p 1.1,2,3,10 --dry-run
 
-"bregman data get cifar10" fetches the images. --resume continues a stopped run from its last checkpoint.
+"bregman data get cifar10" fetches the images. --resume continues a stopped run from its last checkpoint, as it was
+asked. --init extends a finished run by a new one: the network, the data, p and all else are those of that run unless
+given, and the schedule starts anew. The learning rate is that of the run, too, unless p, the unit or --adaptive change.
 
 --lr auto: one rate means something different for every p. Short runs, each the whole schedule in fewer epochs, look
 for the rate with the best accuracy on training images that are held back: those of --validate, or else 5,000, or a
 tenth if that is less, only while it searches. It goes by factors of ten from the recipe's rate in a thirtieth of the
-epochs, by half decades in a tenth and in a quarter (at least two epochs each). All of that takes about one and a half
-times as long as a run. The first seed decides, for all trials of a p. What was tried is in the run folder.
+epochs, by half decades in an eighth and in half of them (at least two epochs each). All of that takes about two and a
+half times as long as a run. The first seed decides, for all trials of a p. What was tried is in the run folder.
 
 --unit init: p-GD moves a weight w at the rate η|w|^(2−p)/(p−1), so that a rate for p = 2 is far too large for p = 10,
 whose first steps overwrite the initial weights, and for p = 1.1 too small. With |w| measured in the size u that a
@@ -300,6 +313,19 @@ func (t *Train) Check() error {
 		return settings.Errorf("unit", "--unit init: want p of at most %d", optim.MaxUnitP)
 	case t.Validate < 0:
 		return settings.Errorf("validate", "--validate %d: want a number of training images, or 0", t.Validate)
+	case t.Size < 0 || t.Size > largestSide:
+		return settings.Errorf("size", "--size %d: want a side of up to %d pixels", t.Size, largestSide)
+	case t.Patience < 0:
+		return settings.Errorf("patience", "--patience %d: want a number of epochs, or 0", t.Patience)
+	case t.Patience > 0 && t.Validate == 0:
+		return settings.Errorf("patience", "--patience %d: it goes by images that are held back: add --validate 5000, say",
+			t.Patience)
+	case t.Patience > 0 && t.Schedule != "constant":
+		return settings.Errorf("patience", "--patience %d: add --schedule constant. The others plan the rate of the whole "+
+			"run, and the best epochs are its last", t.Patience)
+	case t.Patience > 0 && t.PruneTo > 0:
+		return settings.Errorf("patience", "--patience %d: --prune-to plans the whole run: leave one of them out",
+			t.Patience)
 	case t.DryRun && t.Resume != "":
 		return settings.Errorf("dry_run", "--dry-run: it is for new runs; leave --resume out")
 	case t.Runs == "":
@@ -309,35 +335,6 @@ func (t *Train) Check() error {
 		return err
 	}
 	return t.checkPictures()
-}
-
-// TrainResult is one finished run.
-type TrainResult struct {
-	P    float64 `json:"p"`
-	Seed uint64  `json:"seed"`
-	LR   float64 `json:"lr"`
-	// this and the next: means over the last epoch's batches, augmented, as the weights changed
-	Loss         float64 `json:"train_loss"`
-	Accuracy     float64 `json:"train_accuracy"`
-	TestLoss     float64 `json:"test_loss"`
-	TestAccuracy float64 `json:"test_accuracy"`
-	FlipAccuracy float64 `json:"test_accuracy_flip"` // answers averaged with those to the mirror image
-	// averaged over shifted images and their mirror images; 0: the network's recipe does not have it
-	ShiftAccuracy float64 `json:"test_accuracy_shift,omitempty"`
-	Top5          float64 `json:"test_top5,omitempty"`
-
-	ValidationLoss     *float64 `json:"validation_loss,omitempty"` // of training images that were held back
-	ValidationAccuracy *float64 `json:"validation_accuracy,omitempty"`
-
-	FlipTop5     float64 `json:"test_top5_flip,omitempty"`
-	Zeros        float64 `json:"zeros,omitempty"`   // share of the weights that are 0, of a run with --prune-to
-	ImgPerSecond float64 `json:"img_per_second"`    // training alone, median over epochs
-	Seconds      float64 `json:"seconds"`           // over all legs of a resumed run
-	Run          string  `json:"run,omitempty"`     // not in the file: the folder may be moved
-	Warning      string  `json:"warning,omitempty"` // what a reader must know before the numbers
-	Checked      int     `json:"checked,omitempty"` // epochs that were trained twice
-	Differ       int     `json:"differ,omitempty"`  // those whose weights were not the same bits
-	Error        string  `json:"error,omitempty"`   // of a run that failed: the other numbers are meaningless
 }
 
 // Do trains.
@@ -412,7 +409,8 @@ func newTrainer(ctx context.Context, env *Env, t *Train, old *stoppedTrain) (*Tr
 	if err != nil {
 		return nil, err
 	}
-	set, err := images.Load(t.Data, t.DataDir)
+	set, err := t.images(t.DataDir)
+	sayBroken(env, set, err)
 	if err != nil && old != nil {
 		return nil, fmt.Errorf("--resume %s: the run was trained on %s, which has to be there: %w", old.run.Dir, t.Data, err)
 	}
@@ -567,99 +565,6 @@ func (t *Train) flips() string {
 
 // Recipe is that of the network.
 func (t *Train) Recipe() nets.Recipe { return must(nets.ByName(t.Model)).Recipe }
-
-// Trained is the result of train: the runs that ended, also if not all did.
-type Trained struct {
-	Model, Data, Engine, Precision string
-	Parameters, Epochs             int
-	Runs                           []TrainResult
-	Left                           []string // commands for what an interrupt or a full disk prevented
-	means                          string   // what the accuracy and loss of training are
-}
-
-var _ Result = (*Trained)(nil)
-
-func (w *Trainer) trained() *Trained {
-	return &Trained{Model: w.Model, Data: w.set.Name, Engine: w.engine.Name, Precision: w.Precision,
-		Parameters: w.session.Params, Epochs: w.Epochs, Runs: w.results, Left: w.remaining, means: w.RunningMean()}
-}
-
-// JSON has every run.
-func (t *Trained) JSON() any {
-	runs := []any{}
-	for _, r := range t.Runs {
-		if r.Error != "" {
-			runs = append(runs, map[string]any{"p": r.P, "seed": r.Seed, "lr": settings.Rate(r.LR), "run": r.Run,
-				"error": r.Error})
-		} else {
-			runs = append(runs, r)
-		}
-	}
-	out := map[string]any{"model": t.Model, "data": t.Data, "engine": t.Engine, "precision": t.Precision,
-		"parameters": t.Parameters, "epochs": t.Epochs, "runs": runs, "train_loss_and_accuracy": t.means}
-	if len(t.Left) > 0 {
-		out["left"] = t.Left
-	}
-	return out
-}
-
-// Print shows a table of the runs and where they are.
-func (t *Trained) Print(w io.Writer) {
-	if len(t.Runs) == 0 {
-		return
-	}
-	table := render.Table{Title: fmt.Sprintf("%s on %s, %s", t.Model, t.Data, render.Count(t.Epochs, "epoch")),
-		Header: []string{"p", "seed", "lr", "train loss", "train %", "test %", "test % with flips", "img/s", "seconds"}}
-	validated := slices.ContainsFunc(t.Runs, func(r TrainResult) bool { return r.ValidationAccuracy != nil })
-	if validated {
-		table.Header = slices.Insert(table.Header, 5, "validation %")
-	}
-	for _, r := range t.Runs {
-		row := []render.Cell{render.Text("%v", r.P), render.Text("%d", r.Seed), render.Text("%v", settings.Rate(r.LR))}
-		if r.Error != "" {
-			row = append(row, render.Text("failed"))
-			for len(row) < len(table.Header) {
-				row = append(row, render.Text("–"))
-			}
-		} else {
-			row = append(row, render.Short(r.Loss, 3), render.Number(100*r.Accuracy, 2))
-			if r.ValidationAccuracy != nil {
-				row = append(row, render.Number(100**r.ValidationAccuracy, 2))
-			}
-			row = append(row, render.Number(100*r.TestAccuracy, 2), render.Number(100*r.FlipAccuracy, 2),
-				render.Number(r.ImgPerSecond, 0), render.Number(r.Seconds, 1))
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	fmt.Fprint(w, table.Text())
-	fmt.Fprintf(w, "train loss and train %%: %s\n", t.means)
-	for _, r := range t.Runs {
-		if r.Top5 > 0 {
-			fmt.Fprintf(w, "p = %v, seed %d: the right class is among the first five in %.2f %% of the test images, with "+
-				"flips %.2f %%\n", r.P, r.Seed, 100*r.Top5, 100*r.FlipTop5)
-		}
-	}
-	for _, r := range t.Runs {
-		if r.Run != "" {
-			fmt.Fprintf(w, "run  %s\n", r.Run)
-		}
-		if r.Zeros > 0 {
-			fmt.Fprintf(w, "     %.2f %% of the weights are 0\n", 100*r.Zeros)
-		}
-		if r.Warning != "" {
-			fmt.Fprintf(w, "     %s\n", r.Warning)
-		}
-		if r.Checked > 0 {
-			fmt.Fprintf(w, "     %s trained twice: %s\n", render.Count(r.Checked, "epoch"),
-				map[bool]string{true: "the same weights, bit for bit", false: fmt.Sprintf("%d not with the same weights",
-					r.Differ)}[r.Differ == 0])
-		}
-	}
-	if slices.ContainsFunc(t.Runs, func(r TrainResult) bool { return r.Error == "" }) {
-		fmt.Fprintln(w, "The figures are in the report.html of each run. \"bregman report RUN…\" compares several; "+
-			"\"bregman predict --run RUN\" predicts pictures.")
-	}
-}
 
 func must[T any](v T, err error) T {
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,8 +165,12 @@ func (w *Trainer) start(ctx context.Context, p float64, seed uint64, create func
 		one.LR = settings.Rate(search.Rate)
 		r.LR = search.Rate
 	}
-	run, err := create(runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash,
-		Engine: w.engine.Name, Version: w.env.Version})
+	info := runlog.Info{Command: "train", Settings: one, Seed: seed, Data: w.set.Name, DataHash: w.set.Hash,
+		Engine: w.engine.Name, Version: w.env.Version}
+	if dir, _ := origin(one.Init); dir != "" {
+		info.From = filepath.Base(dir)
+	}
+	run, err := create(info)
 	if err != nil {
 		return r, err
 	}
@@ -230,8 +235,9 @@ func (w *Trainer) plan(p float64, seed uint64, lr float64) train.Plan {
 	if every == 0 {
 		every = saveEvery
 	}
-	return train.Plan{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Schedule: w.schedule(w.session.PerEpoch), Init: w.init,
-		Prune: must(w.pruning()), Study: !w.NoStudy, Check: w.CheckSteps, Fingerprint: w.fingerprint(), SaveEvery: every}
+	return train.Plan{P: p, LR: lr, Seed: seed, Epochs: w.Epochs, Patience: w.Patience,
+		Schedule: w.schedule(w.session.PerEpoch), Init: w.init, Prune: must(w.pruning()), Study: !w.NoStudy,
+		Check: w.CheckSteps, Fingerprint: w.fingerprint(), SaveEvery: every}
 }
 
 // saveEvery is how much work a killed run may lose, beside the epoch that runs.
@@ -241,7 +247,7 @@ const saveEvery = 15 * time.Second
 func (w *Trainer) fingerprint() map[string]string {
 	out := map[string]string{"data_hash": w.set.Hash}
 	for _, key := range []string{"model", "batch", "schedule", "peak", "momentum", "dual_decay", "weight_decay",
-		"adaptive", "nesterov", "no_augment", "flips", "unit", "validate", "resolution", "test_resolution",
+		"adaptive", "nesterov", "no_augment", "flips", "unit", "validate", "patience", "resolution", "test_resolution",
 		"label_smoothing", "dropout", "blur_pool", "prune_to", "prune_during"} {
 		out[key] = settings.Get(w.Train, key)
 	}
@@ -257,7 +263,7 @@ const (
 
 // The rounds of the search for a learning rate have these shares of a run's epochs. A short run has at least two
 // epochs, and so many steps if the run has them.
-var searchShares = []int{30, 10, 4}
+var searchShares = []int{30, 8, 2}
 
 const shortSteps = 150
 
@@ -293,7 +299,11 @@ func (w *Trainer) search(ctx context.Context, p float64) (train.RateSearch, erro
 	}
 	w.env.Say("p = %v: looking for a learning rate, by short runs of %s epochs, tested on %s training images that are "+
 		"held back", p, strings.Join(slices.Compact(lengths), ", "), render.Thousands(max(w.Validate, plans[0].HoldBack)))
-	t, err := w.session.SearchRate(ctx, plans, must(nets.ByName(w.Model)).Recipe.LR, func(r train.TriedRate) {
+	first, err := w.firstRate(p, plans[0])
+	if err != nil {
+		return train.RateSearch{}, fmt.Errorf("--lr auto: %w", err)
+	}
+	t, err := w.session.SearchRate(ctx, plans, first, func(r train.TriedRate) {
 		if r.Diverged {
 			w.env.Say("  %-7v %s: diverges", r.Rate, render.Count(r.Epochs, "epoch"))
 		} else {
@@ -305,6 +315,17 @@ func (w *Trainer) search(ctx context.Context, p float64) (train.RateSearch, erro
 	}
 	w.env.Say("p = %v: learning rate %v", p, t.Rate)
 	return t, nil
+}
+
+// firstRate is where a search begins: the recipe's rate. For p above 2 in the paper's unit it is less, so that weights
+// of the size that they begin with move as they do for p = 2.
+func (w *Trainer) firstRate(p float64, run train.Plan) (float64, error) {
+	rate := must(nets.ByName(w.Model)).Recipe.LR
+	if p <= 2 || w.Unit != "" {
+		return rate, nil
+	}
+	size, err := w.session.WeightSize(run)
+	return rate * math.Pow(size, p-2), err
 }
 
 // SearchEpochs are the epochs of the rounds of a search for a learning rate, and about how many all its runs have.
@@ -401,6 +422,7 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 	work func(train.Plan, train.Observer) (train.Result, error)) error {
 	events := train.NewEvents(run)
 	defer events.Close()
+	defer WatchUsage(run, 2*time.Second, w.engine.Name == engine.CUDA).Stop()
 	shown := &trainBars{env: w.env, plan: plan, perEpoch: w.session.PerEpoch}
 	out, err := work(plan, train.Observers{shown, events})
 	shown.end()
@@ -412,9 +434,13 @@ func (w *Trainer) observed(run *runlog.Run, plan train.Plan, r *TrainResult,
 		TestLoss: out.Test.Loss, TestAccuracy: out.Test.Accuracy, FlipAccuracy: out.Flip.Accuracy, ImgPerSecond: out.Rate,
 		ShiftAccuracy: out.Shifted.Accuracy, Top5: out.Test.Top5, FlipTop5: out.Flip.Top5, Seconds: out.Seconds,
 		Run: run.Dir, Warning: out.Warning, Checked: out.Checked, Differ: out.Differ}
+	if text := w.seenBefore(plan.Seed); text != "" {
+		r.Warning = strings.TrimPrefix(r.Warning+"; "+text, "; ")
+	}
 	if v := last.Validation; v != nil {
 		r.ValidationLoss, r.ValidationAccuracy = &v.Loss, &v.Accuracy
 	}
+	r.setBest(out, plan)
 	if last.Zeros != nil {
 		r.Zeros = *last.Zeros
 	}

@@ -66,15 +66,23 @@ func Role(key string) settings.Role {
 func (k Kind) ParseStored(values map[string]string) (command.Command, error) {
 	all := settings.Late(k.New())
 	maps.Copy(all, values)
-	return k.Parse(all)
+	return k.parse(all, slices.Collect(maps.Keys(values)))
 }
 
 // Parse returns the command with these settings, resolved and checked.
 func (k Kind) Parse(values map[string]string) (command.Command, error) {
+	return k.parse(values, slices.Collect(maps.Keys(values)))
+}
+
+// parse takes settings that are not said from the run that the command names, if it names one.
+func (k Kind) parse(values map[string]string, said []string) (command.Command, error) {
 	c := k.New()
 	err := settings.Parse(c, values)
 	if err == nil {
 		err = settings.CheckZero(c, values)
+	}
+	if err == nil {
+		c, err = command.Follow(c, said)
 	}
 	if err != nil {
 		return nil, err

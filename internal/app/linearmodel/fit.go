@@ -188,8 +188,13 @@ func (f *Fit) fit(ctx context.Context, env *command.Env) (*Fitted, error) {
 	}
 	bar := &stages{env: env}
 	w.lib.Hooks = w.hooks(bar)
+	var usage *command.UsageLog
+	if w.run != nil {
+		usage = command.WatchUsage(w.run, 10*time.Second, false)
+	}
 	result, err := fit.Train(ctx, w.set, w.lib)
 	bar.end()
+	usage.Stop()
 	var out *Fitted
 	if err = withFlags(err); result != nil && (err == nil || ctx.Err() != nil) {
 		w.result = result

@@ -26,8 +26,8 @@ import (
 type Predict struct {
 	Run           string   `required:"" xor:"model" placeholder:"RUN" json:"run,omitempty"`
 	Model         string   `required:"" xor:"model" placeholder:"FILE" json:"model"`
-	Data          string   `placeholder:"DATA" json:"data"`
-	Pictures      []string `arg:"" optional:"" name:"picture" json:"-"`
+	Data          string   `placeholder:"DATA" json:"data" file:""`
+	Pictures      []string `arg:"" optional:"" name:"picture" json:"-" file:""`
 	Label         string   `placeholder:"COLUMN" json:"label,omitempty"`
 	ZeroBased     bool     `json:"zero_based,omitempty"`
 	Bias          bool     `json:"bias"`
@@ -35,6 +35,7 @@ type Predict struct {
 	Scores        bool     `json:"scores"`
 	Probabilities bool     `json:"probabilities"`
 	Resize        bool     `json:"resize,omitempty"`
+	Weights       string   `default:"last" json:"weights,omitempty" late:"last"`
 	Engine        string   `default:"auto" json:"engine,omitempty" role:"place"`
 	DataDir       string   `placeholder:"DIR" json:"data_dir,omitempty" role:"place"`
 	Out           string   `default:"-" placeholder:"FILE" json:"out" role:"output"`
@@ -60,12 +61,15 @@ func (*Predict) Texts() settings.Texts {
 				"class. Of pictures: add these columns to the CSV or JSON.",
 			"resize": "Networks: resize pictures of another size than those of training until they cover it, and take " +
 				"their centre.",
+			"weights":  "Networks: those of the last epoch, or of the best one on the images of --validate.",
 			"engine":   "Networks: " + command.EngineHelp(),
 			"data_dir": "Where the images are; default $BREGMAN_DATA or the user's cache folder.",
 			"out": "Where the labels go, one a line; - is standard output. Of pictures: a CSV, and - is a table on " +
 				"standard output.",
 			"json": "Print one JSON object: how good the predictions are, and the labels unless --out names a file.",
 		},
+		Choices: map[string][]string{"weights": {"last", "best"}},
+		Known:   map[string][]string{"data": tables(), "engine": engine.Names()},
 	}
 }
 
@@ -111,6 +115,10 @@ func (p *Predict) ofRun() (*command.PredictPictures, error) {
 	switch info.Command {
 	case "fit":
 		p.Model = filepath.Join(p.Run, "model.json")
+		if p.Weights == "best" {
+			return nil, &command.UsageError{Err: fmt.Errorf("--weights best: %s is the run of a fit, which has one model",
+				p.Run)}
+		}
 		return nil, nil
 	case "train":
 	default:
@@ -130,8 +138,9 @@ func (p *Predict) ofRun() (*command.PredictPictures, error) {
 	if p.Data != "" {
 		pictures = []string{p.Data}
 	}
-	return &command.PredictPictures{Run: p.Run, Pictures: pictures, DataDir: p.DataDir, Engine: p.Engine,
-		Resize: p.Resize, Unlabeled: p.Unlabeled, Probabilities: p.Probabilities, Out: p.Out, JSON: p.JSON}, nil
+	return &command.PredictPictures{Run: p.Run, Best: p.Weights == "best", Pictures: pictures, DataDir: p.DataDir,
+		Engine: p.Engine, Resize: p.Resize, Unlabeled: p.Unlabeled, Probabilities: p.Probabilities,
+		Out: p.Out, JSON: p.JSON}, nil
 }
 
 // Predictions are the result of predict.
@@ -158,7 +167,7 @@ func (p *Predict) Do(ctx context.Context, env *command.Env) (command.Result, err
 			return pictures.Do(ctx, env)
 		}
 	}
-	if len(p.Pictures) > 0 || p.Resize {
+	if len(p.Pictures) > 0 || p.Resize || p.Weights == "best" {
 		return nil, &command.UsageError{Err: errors.New("pictures need --run RUN, the folder of a network's run; a table " +
 			"is named by --data")}
 	}

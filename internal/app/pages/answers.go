@@ -48,25 +48,33 @@ func confused(a *command.TestAnswers) [][3]int {
 	return out
 }
 
-// addAnswers shows what the trained network answers to its test images. Runs of older versions have not stored it.
-func addAnswers(d *render.Document, f opened) error {
+// readAnswers reads what the trained network answers to its test images; nil if the run has not stored it.
+func readAnswers(f opened) (*command.TestAnswers, error) {
 	var a command.TestAnswers
 	err := f.ReadJSON(command.AnswersFile, maxStudy, &a)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err == nil {
 		err = a.Check()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", command.AnswersFile, err)
+		return nil, fmt.Errorf("%s: %w", command.AnswersFile, err)
 	}
-	classes, right := byClass(&a)
+	return &a, nil
+}
+
+// addAnswers shows what the trained network answers to its test images, if that is known.
+func addAnswers(d *render.Document, a *command.TestAnswers) error {
+	if a == nil {
+		return nil
+	}
+	classes, right := byClass(a)
 	if len(classes) == 0 {
 		return nil
 	}
 	d.Section("Test images, class by class")
-	pairs := confused(&a)
+	pairs := confused(a)
 	text := fmt.Sprintf("%s of %s test images are classified correctly: %.2f %%.", render.Thousands(right),
 		render.Thousands(a.Images), 100*float64(right)/float64(a.Images))
 	if len(pairs) > 0 {
@@ -78,12 +86,12 @@ func addAnswers(d *render.Document, f opened) error {
 	d.Say("%s", text)
 	worst := slices.Clone(classes)
 	slices.SortStableFunc(worst, func(x, y classAnswers) int { return cmp.Compare(x.share(), y.share()) })
-	each := render.Named{Name: "classes", Table: eachClass(&a, worst[:min(len(worst), mostShown)])}
+	each := render.Named{Name: "classes", Table: eachClass(a, worst[:min(len(worst), mostShown)])}
 	if len(a.Classes) > mostWhole {
-		d.SaveCSV("confusion", confusedTable(&a, a.Counts)) // without its zeros
+		d.SaveCSV("confusion", confusedTable(a, a.Counts)) // without its zeros
 		each.Table.Title = fmt.Sprintf("The %d of %d classes with the lowest accuracy", len(each.Table.Rows),
 			len(classes))
-		table := confusedTable(&a, pairs[:min(len(pairs), mostShown)])
+		table := confusedTable(a, pairs[:min(len(pairs), mostShown)])
 		table.Title = "The most confused pairs"
 		d.AddTables(render.Named{Name: "confused", Table: table}, each)
 	} else {
@@ -102,10 +110,10 @@ func addAnswers(d *render.Document, f opened) error {
 		}
 		d.AddTables(each)
 	}
-	if err := d.AddFigure("classes", "Accuracy by class, the lowest first.", classFigure(&a, worst)); err != nil {
+	if err := d.AddFigure("classes", "Accuracy by class, the lowest first.", classFigure(a, worst)); err != nil {
 		return err
 	}
-	addWrong(d, &a)
+	addWrong(d, a)
 	return nil
 }
 

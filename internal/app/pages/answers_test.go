@@ -58,7 +58,10 @@ func answersPage(t *testing.T, data []byte) (string, kept, error) {
 	defer folder.Close()
 	files := kept{}
 	doc := render.NewDocument(files, "t", "")
-	err = addAnswers(doc, opened{folder, dir})
+	answers, err := readAnswers(opened{folder, dir})
+	if err == nil {
+		err = addAnswers(doc, answers)
+	}
 	return string(doc.Bytes()), files, err
 }
 

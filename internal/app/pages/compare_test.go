@@ -87,7 +87,7 @@ func TestASeedCountsOnceInAMean(t *testing.T) {
 	if b := g.Band("loss"); len(g.Trials()) != 2 || math.Abs(b.Mean[2]-0.2) > 1e-15 {
 		t.Errorf("%d trials, %+v", len(g.Trials()), b)
 	}
-	if cell := finalTables([]*trials.Group{g})[0].Rows[0][1].Text; cell != "0.20 ± 0.10 (n = 2)" {
+	if cell := FinalTables([]*trials.Group{g})[0].Rows[0][1].Text; cell != "0.20 ± 0.10 (n = 2)" {
 		t.Errorf("the table says %s", cell)
 	}
 	p, err := NewPage(nil, readAll(t, twice...))
@@ -377,9 +377,9 @@ func TestPruningAndRoundingAreCompared(t *testing.T) {
 	}
 	html := string(p.Bytes())
 	for _, want := range []string{"Pruning and rounding",
-		`<th scope="row">p = 3, weight decay 0.0005</th><td>90.00</td><td>20.00</td>`,
-		`<th scope="row">p = 3</th><td>90.00 ± 0.00</td><td>25.00 ± 15.00</td>`, "8 bits",
-		`<th scope="row">n4</th><td>90.00</td><td>50.00</td>`, "skipped: n2.", "Rounded: a scale per channel",
+		`<th scope="row">p = 3, weight decay 0.0005</th><td>1</td><td>90.00</td><td>20.00</td>`,
+		`<th scope="row">p = 3</th><td>2</td><td>90.00 ± 0.00</td><td>25.00 ± 15.00</td>`, "8 bits",
+		`<th scope="row">n4</th><td>1</td><td>90.00</td><td>50.00</td>`, "skipped: n2.", "Rounded: a scale per channel",
 		`>n4</th><td>90.00</td><td>88.00</td>`,
 		`Rounded: a scale per channel, statistics recomputed`, `>n4</th><td>–</td><td>85.00</td>`,
 		"The same with the batch-norm statistics recomputed"} {

@@ -64,10 +64,10 @@ func modelNames(groups []*trials.Group) (out []string) {
 	return out
 }
 
-// finalTables have a row per group and a column per metric, a table for each part if there are many: the numbers of the
+// FinalTables have a row per group and a column per metric, a table for each part if there are many: the numbers of the
 // models, or else the end of each curve; mean ± standard error over trials and their
 // number, the best in bold if tests say so.
-func finalTables(groups []*trials.Group) []render.Table {
+func FinalTables(groups []*trials.Group) []render.Table {
 	of, all, note := endOfCurve, trials.MetricNames(groups), "The end of each curve"
 	ofModels := haveModels(groups)
 	if ofModels {
@@ -117,6 +117,9 @@ func finalTables(groups []*trials.Group) []render.Table {
 			}
 			tested, places = append(tested, c), append(places, j+1)
 		}
+		if slices.ContainsFunc(groups, (*trials.Group).Merged) { // runs of other settings are not trials of one: no test
+			tested = nil
+		}
 		trials.Compare(tested...)
 		for k, c := range tested {
 			for i, bold := range c.Bold() {
@@ -133,9 +136,13 @@ func finalTables(groups []*trials.Group) []render.Table {
 func finals(g *trials.Group, metric string, of func(trials.Curve, string) float64) map[uint64]float64 {
 	scale := trials.MetricOf(metric).Scale
 	out := map[uint64]float64{}
-	for _, c := range g.Trials() {
+	for k, c := range g.Trials() {
+		seed := c.Seed()
+		if g.Merged() { // runs of one seed and several settings
+			seed = uint64(k)
+		}
 		if v := of(c, metric); v-v == 0 {
-			out[c.Seed()] = scale * v
+			out[seed] = scale * v
 		}
 	}
 	return out

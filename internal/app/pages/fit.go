@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,9 +26,10 @@ func fitPage(f opened, info runlog.Info, files render.Files) error {
 	if err := f.ReadJSON(command.ResultFile, maxFit, &r); err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%s: p = %v", filepath.Base(info.Data), r.P)
-	doc := render.NewDocument(files, title, "bregman fit · "+when(info))
-	t := render.Table{Header: []string{"result", ""}}
+	doc := NewDocument(files, named(f, fitTitle(&r, info)), "bregman fit · "+when(info))
+	lead := fitLead(&s, &r, info, f.Status(info))
+	lead.Put(doc)
+	t := render.Table{Header: []string{"result", ""}, Measures: true}
 	for _, row := range r.Rows() {
 		if row[0] == "report" { // this page
 			continue
@@ -280,14 +280,18 @@ func addTrace(doc *render.Document, f opened, s *linearmodel.Fit, r *linearmodel
 		}
 		c, name := render.Color(float64(r.P)), ""
 		if t.Class != nil { // one curve a class
-			c = render.Color(1.1 + 8.9*math.Pow(float64(k)/float64(max(1, len(all)-1)), 2))
+			c = render.Neutral(k, len(all)) // colours are those of p
 			if name = fmt.Sprintf("class %v", *t.Class); len(all) > mostInTable && k > 0 && k < len(all)-1 {
-				name = "" // between the colours of the first and the last
+				name = "" // between the greys of the first and the last
 			}
 		}
-		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c})
-		norm.Series = append(norm.Series, render.Series{Name: name, X: at, Y: no, Color: c})
-		margin.Series = append(margin.Series, render.Series{Name: name, X: at, Y: m, Color: c})
+		style := render.Solid
+		if t.Class != nil && len(all) <= mostInTable {
+			style = render.LineStyle(k)
+		}
+		loss.Series = append(loss.Series, render.Series{Name: name, X: at, Y: l, Color: c, Style: style})
+		norm.Series = append(norm.Series, render.Series{Name: name, X: at, Y: no, Color: c, Style: style})
+		margin.Series = append(margin.Series, render.Series{Name: name, X: at, Y: m, Color: c, Style: style})
 	}
 	figs, caption := []render.Figure{loss, norm}, "Measured at logarithmically spaced steps."
 	switch {
@@ -328,7 +332,7 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 		lo = append(lo, 100*max(0, s.Accuracy-s.Deviation))
 		hi = append(hi, 100*min(1, s.Accuracy+s.Deviation))
 	}
-	c := render.Color(2)
+	c := render.Color(math.NaN()) // ink: these curves are not of one p
 	figs := []render.Figure{
 		{Title: "Accuracy on held-out data", X: "p", Y: "%", ByP: true, Series: []render.Series{
 			{Name: "mean over folds", X: p, Y: acc, Color: c}, {X: p, Y: acc, Color: c, Style: render.Discs},
@@ -336,7 +340,7 @@ func cvFigures(r *linearmodel.FitResult) []render.Figure {
 			{X: p, Y: hi, Color: c, Style: render.Dashed}}},
 		{Title: "Weights near 0", X: "p", Y: "% of the features", ByP: true,
 			Max: [2]float64{0, max(1, slices.Max(sparse))}, Series: []render.Series{
-				{X: p, Y: sparse, Color: render.Color(1.1)}, {X: p, Y: sparse, Color: render.Color(1.1), Style: render.Discs}}},
+				{X: p, Y: sparse}, {X: p, Y: sparse, Style: render.Discs}}},
 	}
 	lambdas := r.Lambdas()
 	if len(lambdas) < 2 {

@@ -78,7 +78,7 @@ func classNames(r *linearmodel.FitResult, n int) []string {
 
 // qualityTable has the measures side by side.
 func qualityTable(r *linearmodel.FitResult, all []judged) render.Table {
-	t := render.Table{Header: []string{""}}
+	t := render.Table{Header: []string{""}, Measures: true}
 	add := func(name string, of func(judged) render.Cell) {
 		row := []render.Cell{render.Text("%s", name)}
 		known := false

@@ -1,11 +1,12 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -121,7 +122,10 @@ func joined(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func capital(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + s[n:]
+}
 
 func (g Grid) published(x *trials.Cell) (trials.Sample, bool) {
 	if x == nil || g.Published == nil {
@@ -279,22 +283,50 @@ func ContrastCell(d trials.Pair, percent bool) render.Cell {
 	return c
 }
 
-// SeriesColor is the colour of the k-th series of a figure whose series are not p. Colours mean p everywhere: the
-// first, often the only one, is ink. There are no other colours that every reader can distinguish, so that further
-// series use those of p, and need a legend.
-func SeriesColor(k int) color.Color {
-	if k == 0 {
-		return nil
-	}
-	return render.Color([]float64{3, 1.1, 10, 6, 2, 1.5, 4.5}[(k-1)%7])
+// Curve is how the k-th of n curves of a figure is drawn whose curves are not p each: in a grey and with dashes of its
+// own, since colours mean p everywhere.
+func Curve(k, n int) render.Series {
+	return render.Series{Color: render.Neutral(k, n), Style: render.LineStyle(k)}
 }
 
-// color is the colour of the k-th column: that of its p, if columns are p.
-func (g Grid) color(k int, col string) color.Color {
-	if name, ok := strings.CutPrefix(col, "p = "); ok && !math.IsNaN(trials.Float(name)) {
-		return render.Color(trials.Float(name))
+// curve is how a column is drawn: in the colour of its p, if columns have one, and with dashes for what else differs;
+// else in a grey. Numbers get darker as they grow, so that the order of learning rates can be seen.
+func (g Grid) curve(col string, cols []string) render.Series {
+	of := func(col string) (p, rest string) {
+		for _, row := range g.Rows {
+			if x := g.At(row, col); x != nil {
+				for _, v := range x.Vary {
+					switch {
+					case v.Key == "p" && g.RowKey != "p":
+						p = v.Value
+					case v.Key != g.RowKey:
+						rest += v.Key + "=" + v.Value + " "
+					}
+				}
+				break
+			}
+		}
+		return p, rest
 	}
-	return SeriesColor(k)
+	p, rest := of(col)
+	if !math.IsNaN(trials.Float(p)) {
+		var variants []string
+		for _, c := range cols {
+			if _, r := of(c); !slices.Contains(variants, r) {
+				variants = append(variants, r)
+			}
+		}
+		return render.Series{Color: render.Color(trials.Float(p)), Style: render.LineStyle(slices.Index(variants, rest))}
+	}
+	number := func(col string) float64 {
+		_, value, _ := strings.Cut(col, " = ")
+		return trials.Float(value)
+	}
+	order := slices.Clone(cols)
+	if !slices.ContainsFunc(order, func(c string) bool { return math.IsNaN(number(c)) }) {
+		slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(number(b), number(a)) })
+	}
+	return Curve(slices.Index(order, col), len(order))
 }
 
 // any reports whether a row has a number.
@@ -315,11 +347,12 @@ func (g Grid) Figure() (render.Figure, bool) {
 		return f, false
 	}
 	f.LogX = !f.ByP && lo > 0 && hi/lo >= 20
-	for k, col := range g.Cols[:min(len(g.Cols), manyColumns)] {
-		color := g.color(k, col)
-		mean := render.Series{Name: col, Color: color}
-		single := render.Series{Color: color, Style: render.Crosses}
-		theirs := render.Series{Name: g.Reference, Color: color, Style: render.Dashed}
+	cols := g.Cols[:min(len(g.Cols), manyColumns)]
+	for _, col := range cols {
+		mean := g.curve(col, cols)
+		mean.Name = col
+		single := render.Series{Color: mean.Color, Style: render.Crosses}
+		theirs := render.Series{Name: g.Reference, Color: mean.Color, Style: render.Rings}
 		for _, row := range g.Rows {
 			x, at := g.At(row, col), trials.Float(row)
 			s := x.Sample()

@@ -57,8 +57,11 @@ func pathPage(f opened, info runlog.Info, files render.Files) error {
 		return err
 	}
 	results := out.Paths
-	doc := render.NewDocument(files, filepath.Base(info.Data)+": the regularisation path",
+	doc := NewDocument(files, named(f, filepath.Base(info.Data)+": the regularisation path"),
 		fmt.Sprintf("bregman path · %s loss · %s", s.Loss, when(info)))
+	lead := pathLead(results)
+	lead.unfinished(info, f.Status(info))
+	lead.Put(doc)
 	doc.Say("w̄(B) minimises the loss over ‖w‖ₚ ≤ B. For a loss with an exponential tail its direction tends to u, " +
 		"the direction of largest ℓₚ margin; each point is " +
 		"certified by the duality gap.")

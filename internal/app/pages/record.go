@@ -12,9 +12,11 @@ import (
 	"strings"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/filter"
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/record"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 )
 
@@ -95,7 +97,8 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// block is the groups that are compared with each other: those of one network, data set and number of epochs.
+// block is the groups that are compared with each other: those of one network, data set, number of epochs, and number
+// of training images.
 type block struct {
 	trials.Column
 	key    string // what is compared: validation, if all have it, else test
@@ -107,7 +110,7 @@ func (p *recordPage) compare() {
 	by := map[string]*block{}
 	for _, g := range p.groups {
 		s := g.Identity.Settings
-		key := strings.Join([]string{s["model"], s["data"], s["epochs"]}, "\x00")
+		key := strings.Join([]string{s["model"], s["data"], s["epochs"], s["validate"]}, "\x00")
 		if by[key] == nil {
 			by[key] = &block{}
 			p.blocks = append(p.blocks, by[key])
@@ -158,7 +161,11 @@ func (r *Report) recordedRuns() (command.Result, error) {
 	p := recordPage{}
 	var weights []*record.Weights
 	seen := map[string]bool{}
-	for _, path := range r.Runs {
+	paths, conditions, err := r.arguments()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
 		if seen[filepath.Clean(path)] {
 			continue
 		}
@@ -177,7 +184,10 @@ func (r *Report) recordedRuns() (command.Result, error) {
 		p.rows, weights = append(p.rows, rows...), append(weights, more...)
 	}
 	if len(p.rows) == 0 {
-		return nil, fmt.Errorf("%s: no rows yet: bregman export --to results adds some", strings.Join(r.Runs, ", "))
+		return nil, fmt.Errorf("%s: no rows yet: bregman export --to results adds some", strings.Join(paths, ", "))
+	}
+	if p.rows, weights, err = chosen(p.rows, weights, conditions); err != nil {
+		return nil, err
 	}
 	p.groups = record.Groups(p.rows, weights)
 	p.sort()
@@ -188,8 +198,10 @@ func (r *Report) recordedRuns() (command.Result, error) {
 	if r.Tables != "" {
 		files = tables
 	}
-	doc := render.NewDocument(files, fmt.Sprintf("%s of networks", render.Count(len(p.rows), "run")),
+	doc := NewDocument(files, fmt.Sprintf("%s of networks", render.Count(len(p.rows), "run")),
 		"bregman report --results · "+strings.Join(r.Runs, ", "))
+	lead := p.lead()
+	lead.Put(doc)
 	doc.Section("Results")
 	doc.AddTables(render.Named{Name: "results", Table: p.table})
 	doc.Details("The table as LaTeX", string(p.table.LaTeX()))
@@ -206,12 +218,69 @@ func (r *Report) recordedRuns() (command.Result, error) {
 	if err := p.weights(doc); err != nil {
 		return nil, err
 	}
-	p.levels(doc)
+	if err := p.levels(doc); err != nil {
+		return nil, err
+	}
 	if tables.err != nil {
 		return nil, tables.err
 	}
 	p.File = command.NewFile(r.Out, doc.Bytes())
 	return p, p.Save()
+}
+
+// arguments are the results files, and conditions on their rows.
+func (r *Report) arguments() (paths []string, conditions []filter.Condition, err error) {
+	for _, arg := range r.Runs {
+		if _, err := os.Stat(arg); err == nil || !strings.ContainsAny(arg, "=<>") {
+			paths = append(paths, arg)
+			continue
+		}
+		c, err := filter.Parse(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		conditions = append(conditions, c)
+	}
+	if len(paths) == 0 {
+		return nil, nil, settings.Errorf("run", "name a results file beside the conditions")
+	}
+	return paths, conditions, nil
+}
+
+// chosen are the rows that meet the conditions, with their weights.
+func chosen(rows []record.Row, weights []*record.Weights, conditions []filter.Condition) ([]record.Row,
+	[]*record.Weights, error) {
+	var identities []record.Identity
+	for _, r := range rows {
+		identities = append(identities, r.Identity)
+	}
+	keys := append(record.Keys(identities), "seed")
+	for _, c := range conditions {
+		if !slices.Contains(keys, c.Key) {
+			return nil, nil, settings.Errorf("run", "no row has %q: there are %s", c.Key, strings.Join(keys, ", "))
+		}
+	}
+	var keptRows []record.Row
+	var keptWeights []*record.Weights
+	for k, r := range rows {
+		fails := func(c filter.Condition) bool { return !c.Holds([]any{settingOf(r, c.Key)}) }
+		if !slices.ContainsFunc(conditions, fails) {
+			keptRows, keptWeights = append(keptRows, r), append(keptWeights, weights[k])
+		}
+	}
+	if len(keptRows) == 0 {
+		return nil, nil, settings.Errorf("run", "none of the %d rows meets the conditions", len(rows))
+	}
+	return keptRows, keptWeights, nil
+}
+
+// settingOf is a setting of a row. If it lacks one that others have, it has the value from before there was a choice.
+func settingOf(r record.Row, key string) string {
+	missing := "0"
+	if key == "unit" {
+		missing = "one"
+	}
+	return cmp.Or(r.Identity.Settings[key], missing)
 }
 
 // identities are those of the groups.
@@ -333,8 +402,8 @@ func (p *recordPage) groupTable() render.Table {
 		t.Note += " Runs that diverged are counted, and are in no mean."
 	}
 	if compared {
-		t.Note += " From the best: in points of " + p.measure() + " accuracy, among rows of one network, data set and " +
-			"number of epochs; p is the corrected probability of chance."
+		t.Note += " From the best: in points of " + p.measure() + " accuracy, among rows of one network, data set, " +
+			"number of epochs and number of training images; p is the corrected probability of chance."
 	}
 	if theirs {
 		t.Note += fmt.Sprintf(" The paper: %d epochs, mean ± deviation of %d trials.",
@@ -409,7 +478,12 @@ func meanCell(values []float64, percent bool) render.Cell {
 func (p *recordPage) name(g *record.Group) string {
 	var parts []string
 	for _, k := range p.keys {
-		parts = append(parts, strings.ReplaceAll(k, "_", " ")+" "+setting(g, k))
+		part := strings.ReplaceAll(k, "_", " ") + " " + setting(g, k)
+		if k == "p" {
+			parts = slices.Insert(parts, 0, part)
+		} else if g.Identity.Settings[k] != "" {
+			parts = append(parts, part)
+		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "all runs")
 }

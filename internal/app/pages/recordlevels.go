@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bregman-ml/bregman/internal/app/record"
@@ -8,70 +9,70 @@ import (
 	"github.com/bregman-ml/bregman/train"
 )
 
-// recordedLevels are the levels that each kind of change has in a results file, in the order of levelSeriesAll.
-var recordedLevels = []func(*record.Levels) []train.Level{
-	func(l *record.Levels) []train.Level { return l.PrunedEach },
-	func(l *record.Levels) []train.Level { return l.PrunedAll },
-	func(l *record.Levels) []train.Level { return l.Rounded },
-	func(l *record.Levels) []train.Level { return l.RoundedChannels },
-}
-
-// levels shows the accuracy by the share of pruned weights and by bits: a table for each kind of change.
-func (p *recordPage) levels(doc *render.Document) {
-	said := false
-	for k, of := range recordedLevels {
-		t := p.levelTable(levelSeriesAll[k], of)
-		if len(t.Rows) == 0 {
+// levels shows the accuracy by the share of pruned weights and by bits: figures, and a table for each kind of change.
+func (p *recordPage) levels(doc *render.Document) error {
+	rows := p.studied()
+	if len(rows) == 0 {
+		return nil
+	}
+	doc.Section("Pruning and rounding")
+	doc.Say("Test accuracy with the smallest weights set to 0, or with all weights rounded, without training "+
+		"after the change. Statistics recomputed: those of batch norm, from %s training images, after the change.",
+		render.Thousands(train.CalibrationImages))
+	shown := rows
+	if len(rows) > maxCurves {
+		doc.Say("The figures show the first %d of %d; report fewer rows for the others.", maxCurves, len(rows))
+		shown = rows[:maxCurves]
+	}
+	figs, _ := Levels(shown)
+	for _, f := range append(summary(shown), figs...) {
+		if len(f.Panels) == 0 { // a run that lacks a level has no curve
 			continue
 		}
-		if !said {
-			said = true
-			doc.Section("Pruning and rounding")
-			doc.Say("Test accuracy in %% with the smallest weights set to 0, or with all weights rounded, without training "+
-				"after the change. Statistics recomputed: those of batch norm, from %s training images, after the change.",
-				render.Thousands(train.CalibrationImages))
+		if err := doc.AddFigure(f.Name, f.Caption, f.Panels...); err != nil {
+			return err
 		}
-		doc.AddTables(render.Named{Name: levelSeriesAll[k].name, Table: t})
 	}
+	_, tables := Levels(rows)
+	doc.AddTables(tables...)
+	return nil
 }
 
-// levelTable has a row for each group with such levels, and one more for recomputed statistics.
-func (p *recordPage) levelTable(s levelSeries, of func(*record.Levels) []train.Level) render.Table {
-	t := render.Table{Title: s.title, Left: 1, Header: []string{"", "n"},
-		Note: "Mean ± one standard error of the mean over n seeds."}
-	var at []float64
+// summary is a figure of what is most often asked: the smallest weights of all layers set to 0, and few bits with the
+// coarser scale.
+func summary(rows []Studied) []LevelFigure {
+	pruning, rounding := levelPanels(rows, false, recalibrated), levelPanels(rows, true, recalibrated)
+	if len(pruning) < 2 || len(rounding) < 2 {
+		return nil
+	}
+	return []LevelFigure{{"compression", "What the weights allow, with batch-norm statistics recomputed after the " +
+		"change: mean and standard error.", []render.Figure{pruning[1], rounding[0]}}}
+}
+
+// maxCurves is how many groups the figures of pruning and rounding show: colours and dashes tell so many apart.
+const maxCurves = 12
+
+// studied are the groups with levels. Groups of one p differ in their dashes.
+func (p *recordPage) studied() []Studied {
+	var out []Studied
+	of := map[float64]int{}
 	for _, g := range p.groups {
+		if len(g.Levels) == 0 {
+			continue
+		}
+		s := Studied{Name: p.name(g), P: g.P(), Style: render.LineStyle(of[g.P()])}
 		for _, l := range g.Levels {
-			for _, one := range of(l) {
-				if !slices.Contains(at, one.At) {
-					at = append(at, one.At)
-					t.Header = append(t.Header, s.header(one.At))
-				}
-			}
+			s.Trials = append(s.Trials, study(l))
 		}
+		of[g.P()]++
+		out = append(out, s)
 	}
-	for _, g := range p.groups {
-		for k, value := range []func(train.Level) *float64{known, recalibrated} {
-			row, most := []render.Cell{render.Text("%s", p.name(g)+[]string{"", recomputed}[k])}, 0
-			for _, a := range at {
-				var values []float64
-				for _, l := range g.Levels {
-					for _, one := range of(l) {
-						if v := value(one); one.At == a && v != nil {
-							values = append(values, *v)
-						}
-					}
-				}
-				cell := render.Text("–")
-				if len(values) > 0 {
-					cell = meanCell(values, true)
-				}
-				row, most = append(row, cell), max(most, len(values))
-			}
-			if most > 0 {
-				t.Rows = append(t.Rows, slices.Insert(row, 1, render.Text("%d", most)))
-			}
-		}
-	}
-	return t
+	slices.SortStableFunc(out, func(a, b Studied) int { return cmp.Compare(a.P, b.P) })
+	return out
+}
+
+// study is what a results file keeps of one.
+func study(l *record.Levels) train.Study {
+	return train.Study{Accuracy: l.Accuracy, Recalibrated: l.Recalibrated, PrunedEach: l.PrunedEach,
+		PrunedAll: l.PrunedAll, Rounded: l.Rounded, RoundedChannels: l.RoundedChannels}
 }

@@ -36,7 +36,7 @@ func (*Report) Texts() settings.Texts {
 	return settings.Texts{
 		About: "Compare runs on one page.",
 		Help: map[string]string{
-			"runs":    "Run folders, of any commands; with --results, results files.",
+			"runs":    "Run folders, of any commands; with --results, results files and conditions on their rows.",
 			"out":     "Where the page goes; - for standard output.",
 			"tables":  "Also write the tables there, as CSV, Markdown and LaTeX, and the figures as SVG and PNG.",
 			"results": "Read results files, which \"bregman export --to results\" writes, instead of run folders.",
@@ -50,6 +50,7 @@ func (*Report) Help() string {
   bregman report runs/*-fit-*-r2-1
   bregman report runs/*-train-cnn-* --out cnn.html --tables tables
   bregman report --results networks.csv
+  bregman report --results networks.csv model=resnet18 "epochs>=60" p=2
 
 The page needs nothing beside it: settings that differ, curves by p (runs that differ only in their seed are trials:
 their mean and a band of one standard deviation), final numbers, histograms of the weights, and the paper's numbers if
@@ -57,7 +58,8 @@ it has any.
 
 With --results the table has a row for the runs that differ in their seed alone: mean ± standard error, how many there
 are, how many diverged, how far each is from the best of its network and epochs, and the paper's accuracy. Settings
-that no column shows count, too. In all tables bold is the best and what is not significantly worse by a t test with
+that no column shows count, too. Conditions choose rows, as in "bregman runs list": KEY=VALUE, also with != < <= > >=.
+In all tables bold is the best and what is not significantly worse by a t test with
 Holm's correction; with fewer than three seeds nothing is bold.`
 }
 
@@ -190,11 +192,17 @@ type Page struct {
 // NewPage compares runs, and lists the skipped ones. Its tables and figures go to files, if that is not nil.
 func NewPage(files render.Files, runs []*trials.Run, left ...error) (*Page, error) {
 	title := fmt.Sprintf("%d runs side by side", len(runs))
-	if len(runs) == 1 {
+	groups := trials.Groups(runs)
+	switch all := commands(runs); {
+	case len(runs) == 1:
 		title = runs[0].Name()
+	case len(all) == 1:
+		title = fmt.Sprintf("%s of %s%s", render.Count(len(runs), "run"), all[0], psOf(groups))
 	}
-	p := &Page{Document: render.NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")),
-		runs: runs, groups: trials.Groups(runs)}
+	p := &Page{Document: NewDocument(files, title, "bregman report · "+strings.Join(commands(runs), ", ")),
+		runs: runs, groups: groups}
+	lead := p.lead()
+	lead.Put(p.Document)
 	p.Section("The runs")
 	p.AddTables(render.Named{Name: "runs", Table: p.runTable()})
 	p.trouble(left)
@@ -209,7 +217,7 @@ func NewPage(files render.Files, runs []*trials.Run, left ...error) (*Page, erro
 	if len(p.groups) > 0 {
 		p.Section("Final numbers")
 		for k, groups := range trials.Kinds(p.groups) {
-			for j, t := range finalTables(groups) {
+			for j, t := range FinalTables(groups) {
 				p.AddTables(render.Named{Name: fmt.Sprintf("final_%d%s", k+1, [2]string{"", "_geometry"}[j]), Table: t})
 				p.Details("The table as LaTeX", string(t.LaTeX()))
 			}
@@ -224,6 +232,25 @@ func NewPage(files render.Files, runs []*trials.Run, left ...error) (*Page, erro
 	}
 	p.paperSays()
 	return p, nil
+}
+
+// psOf lists the p of groups, after a colon.
+func psOf(groups []*trials.Group) string {
+	var all []float64
+	for _, g := range groups {
+		if !math.IsNaN(g.P) && !slices.Contains(all, g.P) {
+			all = append(all, g.P)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, fmt.Sprint(p))
+	}
+	return ": p = " + Listed(texts)
 }
 
 func commands(runs []*trials.Run) []string {

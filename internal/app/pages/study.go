@@ -258,18 +258,21 @@ func recalibrated(l train.Level) *float64 { return l.Recalibrated }
 // recomputed follows the name of a row or curve.
 const recomputed = ", statistics recomputed"
 
-// levels are the mean accuracies, in percent; none if a trial lacks one.
-func (s Studied) levels(of func(train.Study) []train.Level, value func(train.Level) *float64) (at, accuracy []float64) {
+// levels are the mean accuracies, in percent, and their standard errors; none if a trial lacks one.
+func (s Studied) levels(of func(train.Study) []train.Level, value func(train.Level) *float64) (at, accuracy,
+	errors []float64) {
 	for k, l := range of(s.Trials[0]) {
+		var values []float64
 		for _, t := range s.Trials {
 			if levels := of(t); len(levels) != len(of(s.Trials[0])) || levels[k].At != l.At || value(levels[k]) == nil {
-				return nil, nil
+				return nil, nil, nil
 			}
+			values = append(values, 100**value(of(t)[k]))
 		}
-		at = append(at, l.At)
-		accuracy = append(accuracy, 100*s.Mean(func(t train.Study) float64 { return *value(of(t)[k]) }))
+		a := trials.SampleOf(values)
+		at, accuracy, errors = append(at, l.At), append(accuracy, a.Mean), append(errors, a.Error())
 	}
-	return at, accuracy
+	return at, accuracy, errors
 }
 
 // LevelFigure is panels side by side.
@@ -326,17 +329,20 @@ func levelPanels(rows []Studied, bits bool, value func(train.Level) *float64) (o
 			f.X = "% of the weights set to 0"
 		}
 		for _, r := range rows {
-			at, acc := r.levels(s.of, value)
+			at, acc, errors := r.levels(s.of, value)
 			if len(at) == 0 {
 				continue
 			}
-			if !s.bits {
-				for i := range at {
+			one := render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P), Style: r.Style}
+			for i := range at {
+				if !s.bits {
 					at[i] *= 100
 				}
+				if len(r.Trials) > 1 {
+					one.Low, one.High = append(one.Low, acc[i]-errors[i]), append(one.High, acc[i]+errors[i])
+				}
 			}
-			f.Series = append(f.Series, render.Series{Name: r.Name, X: at, Y: acc, Color: render.Color(r.P),
-				Style: r.Style})
+			f.Series = append(f.Series, one)
 		}
 		if len(f.Series) > 0 {
 			out = append(out, f)
@@ -347,15 +353,25 @@ func levelPanels(rows []Studied, bits bool, value func(train.Level) *float64) (o
 
 // table has a row for each that has the accuracies.
 func (s levelSeries) table(rows []Studied, value func(train.Level) *float64) render.Table {
-	t := render.Table{Title: s.title, Header: []string{""}}
+	t := render.Table{Title: s.title, Left: 1, Header: []string{""}}
 	var with []Studied
 	for _, r := range rows {
-		at, _ := r.levels(s.of, value)
-		if len(at) == 0 {
-			continue
+		if at, _, _ := r.levels(s.of, value); len(at) > 0 {
+			with = append(with, r)
 		}
-		with = append(with, r)
+	}
+	t.Note = "Test accuracy in %. " + overTrials(with)
+	different := slices.ContainsFunc(with, func(r Studied) bool { return len(r.Trials) != len(with[0].Trials) })
+	if different {
+		t.Header = append(t.Header, "n")
+		t.Note = "Test accuracy in %: mean ± standard error over n trials."
+	}
+	for _, r := range with {
+		at, _, _ := r.levels(s.of, value)
 		row := []render.Cell{render.Text("%s", r.Name)}
+		if different {
+			row = append(row, render.Text("%d", len(r.Trials)))
+		}
 		add := func(at float64, of func(train.Study) float64) {
 			if len(t.Header) <= len(row) {
 				t.Header = append(t.Header, s.header(at))
@@ -372,7 +388,6 @@ func (s levelSeries) table(rows []Studied, value func(train.Level) *float64) ren
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Note = "Test accuracy in %. " + overTrials(with)
 	return t
 }
 

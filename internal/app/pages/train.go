@@ -32,14 +32,21 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 	if err != nil {
 		return err
 	}
-	doc := render.NewDocument(files, fmt.Sprintf("%s on %s: p = %v", t.Model, info.Data, r.P), "bregman train · "+
-		when(info))
-	table := render.Table{Header: []string{"result", ""}}
+	doc := NewDocument(files, named(f, fmt.Sprintf("%s on %s: p = %v", t.Model, filepath.Base(info.Data), r.P)),
+		"bregman train · "+when(info))
+	answers, err := readAnswers(f)
+	if err != nil {
+		return err
+	}
+	lead := trainLead(&r, records, answers, info, f.Status(info))
+	lead.Put(doc)
+	table := render.Table{Header: []string{"result", ""}, Measures: true}
 	for _, row := range [][2]string{
 		{"warning", r.Warning},
 		{"test accuracy", fmt.Sprintf("%.2f %% (%.2f %% averaged with mirror images)", 100*r.TestAccuracy,
 			100*r.FlipAccuracy)},
 		{"validation accuracy", validation(r)},
+		{"best epoch", r.BestText()},
 		{"training", fmt.Sprintf("loss %.4g, accuracy %.2f %%: %s", r.Loss, 100*r.Accuracy, t.RunningMean())},
 		{"speed", fmt.Sprintf("%s images a second on the %s engine, %s", render.Thousands(int(r.ImgPerSecond)),
 			enginesOf(info), t.Precision)},
@@ -53,7 +60,7 @@ func trainPage(f opened, info runlog.Info, files render.Files) error {
 	}
 	doc.Section("Result")
 	doc.Tables(table)
-	if err := addAnswers(doc, f); err != nil {
+	if err := addAnswers(doc, answers); err != nil {
 		return err
 	}
 	if err := addEpochs(doc, r.P, records); err != nil {

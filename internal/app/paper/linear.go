@@ -6,10 +6,13 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/internal/app/command"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
@@ -204,9 +207,11 @@ func (r *linearResults) JSON() any {
 
 // write writes the report.
 func (r *linearResults) write() error {
-	doc := render.NewDocument(r.run, "Linear models: the paper's experiments, run again",
+	doc := pages.NewDocument(r.run, "Linear models: the paper's experiments, run again",
 		fmt.Sprintf("bregman reproduce linear · %s · %.0f s on %s", r.run.Info.Started.Format("2 January 2006 15:04"),
 			r.seconds, render.Count(r.run.Info.Machine.CPUs, "core")))
+	lead := findingsLead(r.findings())
+	lead.Put(doc)
 	doc.Say("p-GD is mirror descent with ψ(w) = (1/p)‖w‖ₚᵖ. On separable data its direction tends to the classifier of " +
 		"largest ℓₚ margin (Sun, Ahn, Thrampoulidis and Azizan, NeurIPS 2022). This page runs the paper's linear " +
 		"experiments and sets its numbers beside ours.")
@@ -226,6 +231,27 @@ func (r *linearResults) write() error {
 		"figures/, every run in metrics.jsonl. A seed decides everything.", r.settings.flags())
 	doc.Save()
 	return nil
+}
+
+// findingsLead puts findings at the top of a page: what the theorems are about first, the norms, then regression and
+// the directions in the plane.
+func findingsLead(findings []string) (l pages.Lead) {
+	for _, about := range []string{"R¹⁰⁰", "Regression", "Figure 1", ""} {
+		for _, f := range findings {
+			if !strings.HasPrefix(f, about) || f == l.Sentence || slices.Contains(l.Claims, f) {
+				continue
+			}
+			if l.Sentence == "" {
+				l.Sentence = f
+			} else {
+				l.Claim("%s", f)
+			}
+			if about != "" {
+				break
+			}
+		}
+	}
+	return l
 }
 
 // flags are the command line of these settings.

@@ -200,17 +200,21 @@ func (g *group) file() string {
 
 // Write writes the report.
 func (r *networks) Write(run *runlog.Run) error {
-	doc := render.NewDocument(run, "Deep networks: the paper's "+r.paper.images+" experiments, run again",
+	doc := pages.NewDocument(run, "Deep networks: the paper's "+r.paper.images+" experiments, run again",
 		fmt.Sprintf("%s · %s · %d of %s%s", r.command(),
 			run.Info.Started.Format("2 January 2006 15:04"), r.done, render.Count(len(r.plan.Runs), "run"), r.where()))
+	lead := r.lead()
+	lead.Put(doc)
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Warnings")
 		doc.List(w...)
 	}
 	doc.Say("Stochastic p-GD on %s: each network with each p, %s of %s. %s",
 		r.images(), render.Count(r.plan.File.Trials, "trial"), r.recipe(), r.paper.intro)
-	doc.Section("Results")
-	doc.List(r.findings()...)
+	if all := r.findings(); len(all) > 1 { // a single one is the lead
+		doc.Section("Results")
+		doc.List(all...)
+	}
 	if r.done > 0 {
 		doc.Section("What the paper says")
 		doc.AddTables(r.claimTables()...)
@@ -259,6 +263,28 @@ func (r *networks) Write(run *runlog.Run) error {
 		"A seed decides everything on one engine.", r.plan.Command)
 	doc.Save()
 	return nil
+}
+
+// lead states what was found of the first network, how many runs are missing, and what was found of the next ones.
+func (r *networks) lead() (l pages.Lead) {
+	findings := r.findings()
+	if len(findings) == 0 {
+		l.Say("No run has a result yet: %d of %s done.", r.done, render.Count(len(r.plan.Runs), "run"))
+		return l
+	}
+	l.Say("%s", findings[0])
+	if missing := len(r.plan.Runs) - r.done; missing > 0 {
+		l.Claim("%d of %s are not done: means and tests are of the others.", missing,
+			render.Count(len(r.plan.Runs), "run"))
+	}
+	if !r.asPaper() {
+		l.Claim("These runs have %s, the paper's %d: differences from its numbers may be due to that.", r.each(epochs),
+			r.paper.epochs)
+	}
+	for _, f := range findings[1:] {
+		l.Claim("%s", f)
+	}
+	return l
 }
 
 // where says where the runs ran, and of how many there is only a row of a results file.

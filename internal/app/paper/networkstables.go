@@ -263,12 +263,20 @@ func (r *networks) accuracyFigures() []render.Figure {
 	}
 	for _, model := range models {
 		f := render.Figure{Title: model, X: "p", Y: "test accuracy, %", ByP: true}
-		k := 0
+		k, n := 0, 0
+		for _, g := range r.groups {
+			if g.model == model {
+				n++
+			}
+		}
 		for _, g := range r.groups {
 			if g.model != model {
 				continue
 			}
-			mean := render.Series{Name: g.title, Color: pages.SeriesColor(k)}
+			mean := pages.Curve(k, n)
+			if mean.Name = g.title; k > 0 {
+				mean.Style = render.LineStyle(k + 1) // dashes are the paper's
+			}
 			single := render.Series{Style: render.Crosses, Color: mean.Color}
 			for _, p := range g.ps {
 				if len(g.runs[p]) > 0 {

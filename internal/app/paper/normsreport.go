@@ -11,6 +11,7 @@ import (
 
 	"github.com/bregman-ml/bregman/dataset"
 	"github.com/bregman-ml/bregman/fit"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/paper/numbers"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/sweep"
@@ -236,11 +237,44 @@ func (r *norms) all() render.Table {
 	return t
 }
 
+// lead states how often the classifier of p has the least ℓₚ norm.
+func (r *norms) lead() (l pages.Lead) {
+	least, of, without := 0, 0, 0
+	for _, g := range r.groups {
+		for _, x := range g.rows {
+			n, all := g.least(x)
+			least, of, without = least+n, of+all, without+x.without
+		}
+	}
+	switch {
+	case r.done == 0:
+		l.Say("No run has a result yet.")
+	case of == 0:
+		l.Say("%s of classifiers at margin 1; no data set has the classifiers of several p to compare.",
+			render.Count(r.done, "run"))
+	default:
+		l.Say("In %d of %d comparisons the classifier of p has the least ℓₚ norm, as the theorem says of the limit.",
+			least, of)
+	}
+	if of > 0 && least < of {
+		l.Claim("In the other %d a classifier of another p has less: these descents have not reached their limit.", of-least)
+	}
+	if without > 0 {
+		l.Claim("%s did not separate the data and are in no mean.", render.Count(without, "run"))
+	}
+	if missing := len(r.plan.Runs) - r.done; missing > 0 {
+		l.Claim("%d of %s are not done.", missing, render.Count(len(r.plan.Runs), "run"))
+	}
+	return l
+}
+
 // Write writes the report, with the paper's table if the data are the paper's.
 func (r *norms) Write(run *runlog.Run) error {
-	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: norms at margin 1", r.plan.File.Name),
+	doc := pages.NewDocument(run, fmt.Sprintf("Sweep %s: norms at margin 1", r.plan.File.Name),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			render.Count(len(r.plan.Runs), "run"), r.plan.File.Job))
+	lead := r.lead()
+	lead.Put(doc)
 	if w := sweep.Warnings(r.folder, r.plan); len(w) > 0 {
 		doc.Section("Warnings")
 		doc.List(w...)

@@ -3,6 +3,7 @@ package paper
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -93,6 +94,18 @@ func TestTheMarginsSweepPrintsTheEightNorms(t *testing.T) {
 	html, err := os.ReadFile(filepath.Join(f.Dir, "report.html"))
 	if err != nil || !strings.Contains(string(html), "The paper has no table of them") {
 		t.Errorf("the report does not say that the paper has no such table: %v", err)
+	}
+	r := view.(*norms)
+	all := len(r.groups[0].rows) * 2
+	if l := r.lead(); !strings.HasPrefix(l.Sentence, fmt.Sprintf("In %d of %d comparisons the classifier", all, all)) ||
+		!strings.Contains(string(html), l.Sentence) {
+		t.Errorf("the report begins with %+v", l)
+	}
+	for j := range numbers.Norms { // another classifier has less in all norms
+		r.groups[0].rows[0].norms[0][j] *= 0.1
+	}
+	if l := r.lead(); strings.HasPrefix(l.Sentence, fmt.Sprintf("In %d of", all)) || len(l.Claims) != 1 {
+		t.Errorf("with a smaller norm it begins with %+v", l)
 	}
 }
 

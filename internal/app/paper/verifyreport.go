@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -18,8 +19,10 @@ func writeVerify(run *runlog.Run, v *verified, ps []float64) {
 			differ = append(differ, fmt.Sprintf("%s: %s. Checked in the corrected form: %s.", f.Name, f.Slip, f.Claim))
 		}
 	}
-	doc := render.NewDocument(run, "Statements of the paper, checked",
+	doc := pages.NewDocument(run, "Statements of the paper, checked",
 		fmt.Sprintf("bregman verify · %s · %.0f s", run.Info.Started.Format("2 January 2006 15:04"), v.seconds))
+	lead := verifyLead(findings, ps)
+	lead.Put(doc)
 	doc.Say("%s, of %d lines in all. Each line is the worst over all its cases: problems in the plane and in R¹⁰⁰, "+
 		"several seeds, several p, up to four losses, a constant step and growing steps. A negative excess means room to "+
 		"spare. The lemmas assume that ψ − ηL is convex along the step; the column “condition held” is the share of steps "+
@@ -67,6 +70,53 @@ func writeVerify(run *runlog.Run, v *verified, ps []float64) {
 		doc.AddTables(render.Named{Name: "hyperbolic", Table: t})
 	}
 	doc.Save()
+}
+
+// verifyLead states how many statements hold, and names those that do not.
+func verifyLead(findings []Finding, ps []float64) (l pages.Lead) {
+	names := func(v Verdict) (out []string) {
+		for _, f := range findings {
+			if f.Verdict == v {
+				out = append(out, f.Name)
+			}
+		}
+		return out
+	}
+	var of []string
+	for _, p := range ps {
+		of = append(of, fmt.Sprint(p))
+	}
+	paper, ours := count(findings, Pass)
+	failed, refuted := names(Fail), names(Refuted)
+	how := fmt.Sprintf("Of %d statements %d %s", len(findings), paper+ours, verb(paper+ours, "hold"))
+	if paper+ours == len(findings) {
+		how = fmt.Sprintf("All of %d statements hold", len(findings))
+	}
+	fails := "none fails"
+	if n := len(failed); n > 0 {
+		fails = fmt.Sprintf("%d %s", n, verb(n, "fail"))
+	}
+	l.Say("%s for every p of %s; %s.", how, strings.Join(of, ", "), fails)
+	if len(failed) > 0 {
+		l.Claim("FAIL: %s.", pages.Listed(failed))
+	}
+	if len(refuted) > 0 {
+		l.Claim("False as the paper prints them, with a counterexample for some p: %s.", pages.Listed(refuted))
+	}
+	if open := slices.Concat(names(Partly), names(Undecided), names(NotTested)); len(open) > 0 {
+		l.Claim("Not decided for every p: %s.", pages.Listed(open))
+	}
+	l.Claim("A check can find a statement false, but not prove it: it holds in every case that was tried, within " +
+		"rounding.")
+	return l
+}
+
+// verb is a verb behind a number.
+func verb(n int, word string) string {
+	if n == 1 {
+		return word + "s"
+	}
+	return word
 }
 
 // count is how many statements have a verdict, those of the paper apart from ours.

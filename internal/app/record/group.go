@@ -27,11 +27,12 @@ func Groups(rows []Row, weights []*Weights) []*Group {
 			g = &Group{Identity: r.Identity}
 			byKey[key], out = g, append(out, g)
 		}
-		if seen[r.Identity.ID()] {
+		one := key + "\x00" + r.Identity.Settings["seed"]
+		if seen[one] {
 			g.Again = append(g.Again, r)
 			continue
 		}
-		seen[r.Identity.ID()] = true
+		seen[one] = true
 		g.Rows = append(g.Rows, r)
 		if k >= len(weights) || weights[k] == nil {
 			continue

@@ -55,11 +55,15 @@ func (i Identity) Portable() Identity {
 // Seed is the seed of the run.
 func (i Identity) Seed() (uint64, error) { return strconv.ParseUint(i.Settings["seed"], 10, 64) }
 
-// Trials names the runs that differ in their seed alone.
-func (i Identity) Trials() string { return i.without("seed") }
+// apart are the settings that do not change what a network learns: its seed, which makes it a trial of the same, and
+// whether its weights were studied.
+var apart = []string{"seed", "no_study"}
 
-// Family names the runs that differ in p and their seed alone.
-func (i Identity) Family() string { return i.without("p", "seed") }
+// Trials names the runs that differ in their seed alone, studied or not.
+func (i Identity) Trials() string { return i.without(apart...) }
+
+// Family names the runs that differ in p and their seed alone, studied or not.
+func (i Identity) Family() string { return i.without(append([]string{"p"}, apart...)...) }
 
 func (i Identity) without(keys ...string) string {
 	one := i
@@ -94,12 +98,13 @@ func parseIdentity(text string) (i Identity, err error) {
 // job is the only one whose runs have rows.
 const job = "train"
 
-// Keys are the settings of any of the identities but the seed, those that people name first before the others.
+// Keys are the settings of any of the identities that change what a network learns, but its seed; those that people
+// name first before the others.
 func Keys(all []Identity) []string {
 	seen := map[string]bool{}
 	for _, i := range all {
 		for k := range i.Settings {
-			seen[k] = k != "seed"
+			seen[k] = !slices.Contains(apart, k)
 		}
 	}
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(k string) bool { return !seen[k] })

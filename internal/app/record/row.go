@@ -148,7 +148,7 @@ func (r Row) Numbers() map[string]any {
 	out := map[string]any{}
 	for name, v := range map[string]float64{"p": parseFloat(r.Identity.Settings["p"]), "lr": r.Rate,
 		"train_loss": r.Loss, "train_accuracy": r.Train, "test_accuracy": r.Test, "test_accuracy_flip": r.Flips,
-		"test_accuracy_shift": r.Shifts} {
+		"test_accuracy_shift": r.Shifts, "validation_accuracy": r.Validation} {
 		if !math.IsNaN(v) {
 			out[name] = v
 		}

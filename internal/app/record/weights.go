@@ -36,6 +36,12 @@ func newLevels(s *train.Study) *Levels {
 	return &Levels{s.Accuracy, s.Recalibrated, s.PrunedEach, s.PrunedAll, s.Rounded, s.RoundedChannels}
 }
 
+// Study has these levels and nothing else.
+func (l *Levels) Study() *train.Study {
+	return &train.Study{Accuracy: l.Accuracy, Recalibrated: l.Recalibrated, PrunedEach: l.PrunedEach,
+		PrunedAll: l.PrunedAll, Rounded: l.Rounded, RoundedChannels: l.RoundedChannels}
+}
+
 // mostLevels is more than any study has of a kind.
 const mostLevels = 100
 

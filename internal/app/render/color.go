@@ -50,6 +50,16 @@ func Color(p float64) color.Color {
 	return colors[len(colors)-1].c
 }
 
+// Neutral is the colour of the k-th of n curves that are not of a p each: greys, from dark to light, since colours mean
+// p. The lightest has a contrast of 3 with white. Beyond a few, readers need dashes to tell them apart.
+func Neutral(k, n int) color.Color {
+	if k == 0 || n < 2 {
+		return ink
+	}
+	const dark, light = 13, 61 // L*; ink has the first
+	return unlab(dark+(light-dark)*float64(min(k, n-1))/float64(n-1), 0, 0)
+}
+
 // Dark returns the colour that stands for c on a dark page: greys are inverted, others keep their hue and become light.
 func Dark(c color.Color) color.Color {
 	l, a, b := lab(c)

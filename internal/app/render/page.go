@@ -24,6 +24,10 @@ type Page struct {
 	body  strings.Builder
 	n     int
 	dark  map[string]string // a figure's colours in dark mode
+
+	// Explain finds the explanation of a measure by the head of its column or the title of its figure; nil: there are none
+	Explain   func(name string) (Explanation, bool)
+	explained []Explanation // those that the page has a button for
 }
 
 // NewPage starts a page with a title and a line below it.
@@ -64,7 +68,7 @@ func (p *Page) List(items ...string) {
 func (p *Page) Tables(ts ...Table) {
 	p.body.WriteString(`<div class="row">`)
 	for _, t := range ts {
-		p.body.WriteString(t.HTML())
+		p.body.WriteString(t.html(p.why))
 	}
 	p.body.WriteString(`</div>`)
 }
@@ -74,7 +78,7 @@ func (p *Page) Tables(ts ...Table) {
 func (p *Page) Figure(caption string, figs ...Figure) error {
 	own, shared := shareLegend(numbered(figs), true)
 	var panels strings.Builder
-	for _, f := range own {
+	for k, f := range own {
 		names := f.named()
 		f.Series = slices.Clone(f.Series)
 		for k := range f.Series {
@@ -85,6 +89,7 @@ func (p *Page) Figure(caption string, figs ...Figure) error {
 			return err
 		}
 		panels.WriteString(`<div class="panel">`)
+		panels.WriteString(p.why(figs[k].Title, figs[k].Y))
 		panels.WriteString(strings.Replace(string(svg), "<svg", fmt.Sprintf(`<svg role="img" aria-label="%s"`,
 			html.EscapeString(f.Title)), 1))
 		if len(names) > 0 {
@@ -169,6 +174,6 @@ func (p *Page) Bytes() []byte {
 	return fmt.Appendf(nil, `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s</title><style>%s</style></head>
-<body><main>%s</main><nav aria-label="Sections">%s</nav></body></html>
-`, html.EscapeString(p.title), pageCSS+p.darkCSS(), p.body.String(), p.toc.String())
+<body><main>%s</main><nav aria-label="Sections">%s</nav>%s</body></html>
+`, html.EscapeString(p.title), pageCSS+p.darkCSS(), p.body.String(), p.toc.String(), p.whys())
 }

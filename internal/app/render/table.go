@@ -18,6 +18,8 @@ type Table struct {
 	Header []string
 	Rows   [][]Cell
 	Left   int // how many columns are aligned left, not right; 0: the first
+
+	Measures bool // the rows, too, are named after measures
 }
 
 // left reports whether a column is aligned left.
@@ -261,20 +263,30 @@ func (t Table) Text() string {
 }
 
 // HTML returns the table as an element.
-func (t Table) HTML() string {
+func (t Table) HTML() string { return t.html(func(...string) string { return "" }) }
+
+// manyColumns is from how many columns a table may need to be scrolled: the keyboard can reach it then.
+const manyColumns = 4
+
+// html is the table with buttons that explain its measures.
+func (t Table) html(why func(...string) string) string {
 	var b strings.Builder
 	long := t.long()
 	b.WriteString(`<figure class="table">`)
 	if t.Title != "" {
-		fmt.Fprintf(&b, "<figcaption>%s</figcaption>", html.EscapeString(t.Title))
+		fmt.Fprintf(&b, "<figcaption>%s%s</figcaption>", html.EscapeString(t.Title), why(t.Title))
 	}
-	b.WriteString(`<div class="scroll"><table><thead><tr>`)
+	focus := ""
+	if len(t.Header) >= manyColumns {
+		focus = ` tabindex="0"`
+	}
+	fmt.Fprintf(&b, `<div class="scroll"%s><table%s><thead><tr>`, focus, t.heads())
 	for j, h := range t.Header {
 		class := ""
 		if j > 0 && (t.left(j) || long[j]) {
 			class = ` class="left"`
 		}
-		fmt.Fprintf(&b, `<th scope="col"%s>%s</th>`, class, html.EscapeString(h))
+		fmt.Fprintf(&b, `<th scope="col"%s>%s</th>`, class, asked(h, why(h)))
 	}
 	b.WriteString("</tr></thead><tbody>")
 	for _, r := range t.Rows {
@@ -302,14 +314,44 @@ func (t Table) HTML() string {
 			if c.Shade > 0 { // seen through: for a light page and a dark one
 				class += fmt.Sprintf(` style="background:rgba(47,143,196,%.2f)"`, 0.75*min(c.Shade, 1))
 			}
-			fmt.Fprintf(&b, "<%s%s>%s</%s>", tag, class, html.EscapeString(c.Text), tag[:2])
+			ask := ""
+			if j == 0 && t.Measures {
+				ask = why(c.Text)
+			}
+			fmt.Fprintf(&b, "<%s%s>%s</%s>", tag, class, asked(c.Text, ask), tag[:2])
 		}
 		b.WriteString("</tr>")
 	}
 	b.WriteString("</tbody></table></div>")
 	if t.Note != "" {
-		fmt.Fprintf(&b, `<p class="note">%s</p>`, html.EscapeString(t.Note))
+		ask := ""
+		if t.means() {
+			ask = why("standard error")
+		}
+		fmt.Fprintf(&b, `<p class="note">%s%s</p>`, html.EscapeString(t.Note), ask)
 	}
 	b.WriteString("</figure>")
 	return b.String()
+}
+
+// heads is the class of a table whose rows have long names: they wrap, but not letter by letter.
+func (t Table) heads() string {
+	longest := 0
+	for _, r := range t.Rows {
+		longest = max(longest, len([]rune(r[0].Text)))
+	}
+	switch {
+	case longest > 45:
+		return ` class="longest"`
+	case longest > 16:
+		return ` class="longer"`
+	}
+	return ""
+}
+
+// means reports whether a cell is the mean of several runs.
+func (t Table) means() bool {
+	return slices.ContainsFunc(t.Rows, func(r []Cell) bool {
+		return slices.ContainsFunc(r, func(c Cell) bool { return c.Runs > 1 })
+	})
 }

@@ -77,15 +77,23 @@ func CheckZero(s any, values map[string]string) error {
 	return nil
 }
 
+// Extended is a settings struct whose finished runs can be extended by new runs. Extend says how, in a sentence without
+// its full stop.
+type Extended interface{ Extend() string }
+
 // CheckResume returns an error for a setting that was set besides --resume and would be ignored: a run is resumed with
 // its own settings. said are the keys.
 func CheckResume(s any, said []string) error {
 	if !slices.Contains(said, "resume") {
 		return nil
 	}
+	more := ""
+	if e, ok := s.(Extended); ok {
+		more = ". " + e.Extend()
+	}
 	for _, f := range Fields(s) {
 		if slices.Contains(said, f.Key) && f.Stored && f.Role != Place {
-			return Errorf(f.Key, "--%s with --resume: a resumed run keeps its settings: drop --%[1]s", f.Flag)
+			return Errorf(f.Key, "--%s with --resume: a resumed run keeps its settings: drop --%[1]s%s", f.Flag, more)
 		}
 	}
 	return nil

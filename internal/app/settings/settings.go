@@ -444,3 +444,13 @@ func Resume(saved, now any) {
 		}
 	}
 }
+
+// Copy copies into to the settings of from that take chooses. Both are addresses of structs of one type.
+func Copy(to, from any, take func(Field) bool) {
+	into, out := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for _, f := range Fields(to) {
+		if take(f) {
+			into.FieldByIndex(f.index).Set(out.FieldByIndex(f.index))
+		}
+	}
+}

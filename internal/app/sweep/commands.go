@@ -19,6 +19,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // NewCommands returns the commands, which use this library.
@@ -74,7 +75,8 @@ func (*Start) Help() string {
 
 A sweep file:
   job    = "fit"                  # train, fit, margin or path
-  metric = "norm"                 # a number of its result, which the tables compare
+  metric = "norm"                 # a number of its result, which the tables compare; of train also of its study:
+                                  # pruned_all_70, rounded_3, …
   trials = 5                      # seeds 1 to 5
   [settings]                      # the flags of "bregman fit"
   data   = "r100:{seed}"
@@ -186,11 +188,8 @@ func (s *Start) Plan(version string) (*Plan, error) {
 
 // left returns the runs that are not done.
 func (f Folder) left(p *Plan) []*Spec {
-	done := map[string]bool{}
-	for _, name := range f.names("trials") {
-		done[name] = true
-	}
-	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return s.Recorded != nil || done[s.Folder()] })
+	done := f.byID("trials")
+	return slices.DeleteFunc(slices.Clone(p.Runs), func(s *Spec) bool { return s.Recorded != nil || done[s.ID] != "" })
 }
 
 // Describe prints what the sweep will do, and in which folder.
@@ -224,12 +223,9 @@ func (p *Plan) Describe(env command.Observer, dir string) {
 	}
 	left := f.left(p)
 	done := len(p.Runs) - len(left)
-	others := map[string]bool{} // folders of runs that are not in the plan
-	for _, name := range f.names("trials") {
-		others[name] = true
-	}
+	others := maps.Clone(f.byID("trials")) // folders of runs that are not in the plan
 	for _, s := range p.Runs {
-		delete(others, s.Folder())
+		delete(others, s.ID)
 	}
 	switch n := p.recorded(); {
 	case n > 0:
@@ -504,6 +500,9 @@ func resetAttempts(ctx context.Context, env *command.Env, f Folder, plan *Plan, 
 
 // seenByChoice says what to do for a choice that the test images do not see.
 func seenByChoice(f *File) string {
+	if _, studied := train.StudyMetricByName(f.Metric); studied {
+		return "; the study measures it on the test images"
+	}
 	if f.Job != "train" || !strings.HasPrefix(f.Metric, "test_") || f.Report != "" {
 		return ""
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
-	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
@@ -48,6 +47,7 @@ type coordinator struct {
 type Options struct {
 	Place
 	Connection
+	command.Labels
 	Jobs      int           `default:"-1" role:"place"`
 	Listen    string        `placeholder:"HOST:PORT" role:"place"`
 	LostAfter time.Duration `default:"30s" role:"place"`
@@ -75,6 +75,9 @@ func (*Options) Texts() settings.Texts {
 
 // Check returns the first thing wrong with the options.
 func (o *Options) Check() error {
+	if err := o.CheckLabels(); err != nil {
+		return err
+	}
 	switch {
 	case o.NATS != "" && o.Listen != "":
 		return settings.Errorf("nats", "--nats and --listen: choose an external server or the embedded one")
@@ -204,8 +207,11 @@ func (c *coordinator) ready(byDefault bool) error {
 	hashes, sizes := map[string]string{}, map[string]int{}
 	for _, s := range c.plan.Runs {
 		data := s.Settings["data"]
+		if size := s.Settings["size"]; size != "" {
+			data += " at size " + size
+		}
 		if _, ok := hashes[data]; !ok {
-			set, err := images.Load(data, c.DataDir)
+			set, err := command.LoadImages(s.Settings, c.DataDir)
 			if err != nil {
 				return err
 			}
@@ -254,7 +260,7 @@ func (c *coordinator) lockFolder() (err error) {
 	for _, s := range c.plan.Runs {
 		c.byID[s.ID] = s
 		if r, ok := c.Result(s); ok {
-			lines = append(lines, metricLine(s, r))
+			lines = append(lines, c.metricLine(s, r))
 			c.done++
 			if s.Recorded == nil {
 				c.unrecorded = append(c.unrecorded, s)
@@ -283,6 +289,9 @@ func (c *coordinator) lockFolder() (err error) {
 		return err
 	}
 	c.run.Say = c.env.Say
+	if err := c.PutLabels(c.run, ""); err != nil {
+		return errors.Join(err, c.run.Finish(err, false))
+	}
 	if left, err := filepath.Glob(c.path(".incoming-*")); err == nil { // of a process that was killed
 		for _, dir := range left {
 			os.RemoveAll(dir)
@@ -313,8 +322,8 @@ func (c *coordinator) lockFolder() (err error) {
 	return nil
 }
 
-func metricLine(s *Spec, r Result) map[string]any {
-	return map[string]any{"run": s.Folder(), "settings": s.Settings, "seed": s.Seed, "result": r}
+func (c *coordinator) metricLine(s *Spec, r Result) map[string]any {
+	return map[string]any{"run": filepath.Base(c.Trial(s)), "settings": s.Settings, "seed": s.Seed, "result": r}
 }
 
 // watchStop ends the sweep on request.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/engine"
-	"github.com/bregman-ml/bregman/images"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
@@ -108,7 +107,7 @@ func estimateTraining(left []*Spec, o Options, runs string, jobs int) (text stri
 	for _, s := range left {
 		data := s.Settings["data"]
 		if _, ok := sizes[data]; !ok {
-			set, err := images.Load(data, o.DataDir)
+			set, err := command.LoadImages(s.Settings, o.DataDir)
 			if err != nil {
 				return fmt.Sprintf("  time       unknown: %v", err), 0
 			}

@@ -26,11 +26,11 @@ func TestTheEstimateCountsSearches(t *testing.T) {
 	for file, want := range map[string]string{
 		"job = \"train\"\n[settings]\nepochs = 60\np = 2": "about 1m0s and 1 compilation, 1 " +
 			"at a time, by the speed of " + dir,
-		// 4·(2 + 6 + 15) epochs
-		"job = \"train\"\ntrials = 2\n[settings]\nepochs = 60\nlr = \"auto\"\np = 2": "about 3m32s and 1 compilation, 1 " +
+		// 60 epochs twice and 4·(2 + 7 + 30)
+		"job = \"train\"\ntrials = 2\n[settings]\nepochs = 60\nlr = \"auto\"\np = 2": "about 4m36s and 1 compilation, 1 " +
 			"at a time, with 1 search for a learning rate, by",
-		// 15 + 4·(2 + 3) epochs each
-		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]": "about 1m10s and 1 compilation, 1 at " +
+		// 15 + 4·(2 + 7) epochs each
+		"job = \"train\"\n[settings]\nlr = \"auto\"\n[grid]\np = [2, 3]": "about 1m42s and 1 compilation, 1 at " +
 			"a time, with 2 searches",
 	} {
 		if text, _ := estimateTraining(planOf(t, file).Runs, Options{}, runs, 1); !strings.Contains(text, want) {

@@ -103,6 +103,19 @@ func TestARunThatFailsIsRetriedTwiceAndReported(t *testing.T) {
 	if inPlace(dir) != 12 || !strings.Contains(s.out.String(), "(4 failed)") {
 		t.Errorf("%d runs: %s", inPlace(dir), s.out.String())
 	}
+	page, err := os.ReadFile(filepath.Join(dir, "runs", "sweep-s", "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := -1
+	for _, want := range []string{`<p class="answer">`, "12 runs are in no mean: 12 failed.", ">Result</h2>",
+		"later.svm: no such file", ">Every run</h2>", "<td>failed</td>", "<td>done</td>"} { // in this order
+		k := strings.Index(string(page[at+1:]), want)
+		if k < 0 {
+			t.Fatalf("%q is not where it belongs in the sweep's page", want)
+		}
+		at += 1 + k
+	}
 	out := start(t, dir, "sweep", "status", "runs/sweep-s").done()
 	if !strings.Contains(out, ": failed, 12 of 24 done, 0 running, 0 queued, 12 failed") {
 		t.Error(out)

@@ -11,15 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // Folder is a sweep's folder. It alone decides what is done: nothing is lost with the queue.
 //
 //	run.json metrics.jsonl tables/ figures/ report.html   as in every run folder
 //	plan.json        the runs
-//	trials/NAME/     the runs that are done, renamed into place whole
-//	work/NAME/       the runs that are running, with their checkpoints
+//	trials/NAME-ID/  the runs that are done, renamed into place whole; ID alone says which run it is
+//	work/NAME-ID/    the runs that are running, with their checkpoints
 //	failed/ID.json   the runs that failed
 //	running.json     which worker runs what
 //	queue/           JetStream's files, of a sweep on one machine
@@ -31,8 +33,8 @@ func (f Folder) path(parts ...string) string {
 }
 
 // Trial is the folder of a finished run, work that of an unfinished one.
-func (f Folder) Trial(s *Spec) string { return f.path("trials", s.Folder()) }
-func (f Folder) work(s *Spec) string  { return f.path("work", s.Folder()) }
+func (f Folder) Trial(s *Spec) string { return f.at("trials", s) }
+func (f Folder) work(s *Spec) string  { return f.at("work", s) }
 
 // Result is the content of tables/result.json of a run.
 type Result map[string]any
@@ -47,6 +49,22 @@ func (r Result) Diverged() (why string, ok bool) {
 func (r Result) number(key string) (float64, bool) {
 	v, ok := r[key].(float64)
 	return v, ok
+}
+
+// number returns a number of a run that is done: of its result, or an accuracy that the study of its weights measured.
+func (f Folder) number(s *Spec, r Result, metric string) (float64, bool) {
+	if v, ok := r.number(metric); ok {
+		return v, true
+	}
+	m, ok := train.StudyMetricByName(metric)
+	if !ok || s.Job != "train" {
+		return 0, false
+	}
+	study, err := command.ReadStudy(f.Trial(s))
+	if err != nil {
+		return 0, false
+	}
+	return m.Of(&study)
 }
 
 // Result reads a run that is done.
@@ -95,7 +113,15 @@ func (f Folder) place(s *Spec, dir string) error {
 	if err := os.MkdirAll(f.path("trials"), 0o777); err != nil {
 		return err
 	}
-	err := os.Rename(dir, f.Trial(s))
+	to := f.Trial(s)
+	var before time.Time
+	if st, err := os.Stat(f.path("trials")); err == nil {
+		before = st.ModTime()
+	}
+	err := os.Rename(dir, to)
+	if err == nil {
+		f.added("trials", filepath.Base(to), before)
+	}
 	if err != nil && f.has(s) {
 		err = os.RemoveAll(dir)
 	}
@@ -175,6 +201,7 @@ func (f Folder) readPlan() (*Plan, error) {
 	if p.File == nil || len(p.Runs) == 0 || slices.Contains(p.Runs, nil) {
 		return nil, fmt.Errorf("%s: not the plan of a sweep: it has no runs; run the sweep file again", f.path("plan.json"))
 	}
+	p.label()
 	return p, nil
 }
 
@@ -231,13 +258,10 @@ func (f Folder) Status() (Status, error) {
 		return Status{}, err
 	}
 	s := Status{Sweep: f.Dir, Runs: len(p.Runs), State: "stopped"}
-	done := map[string]bool{}
-	for _, name := range f.names("trials") {
-		done[name] = true
-	}
+	done := f.byID("trials")
 	failed, open := f.failures(p), map[string]bool{}
 	for _, r := range p.Runs {
-		if done[r.Folder()] || r.Recorded != nil {
+		if _, ok := done[r.ID]; ok || r.Recorded != nil {
 			s.Done++
 		} else if x, ok := failed[r.ID]; ok {
 			s.Failed = append(s.Failed, x)

@@ -96,14 +96,14 @@ func (c *coordinator) ended(e event) error {
 	c.done++
 	if why, bad := r.Diverged(); bad {
 		c.env.Say("%d of %d: %v diverged: %s", c.done, len(c.plan.Runs), e.run, why)
-	} else if v, ok := r.number(c.plan.File.Metric); ok && c.plan.File.Job == "train" {
+	} else if v, ok := c.number(e.run, r, c.plan.File.Metric); ok && c.plan.File.Job == "train" {
 		c.env.Say("%d of %d: %v: %s %.5g", c.done, len(c.plan.Runs), e.run, c.plan.File.Metric, v)
 	}
 	c.unrecorded = append(c.unrecorded, e.run)
 	if err := c.record(); err != nil {
 		c.env.Say("%v: its row is not in %s yet: %v", e.run, c.Results, err) // at the end it is tried again
 	}
-	return c.run.Append(metricLine(e.run, r))
+	return c.run.Append(c.metricLine(e.run, r))
 }
 
 // endedLast counts the runs that ended while the sweep was interrupted: their rows must not wait for the next start,

@@ -16,6 +16,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // Spec is one run of a sweep.
@@ -31,6 +32,8 @@ type Spec struct {
 	Entry int `json:"entry,omitempty"`
 	// the numbers of a results file that has a row for this run: it is done, without a folder
 	Recorded Result `json:"recorded,omitempty"`
+
+	label string // see Label; "": of a run alone, such as a worker gets
 }
 
 // Identity is everything that makes the result.
@@ -40,15 +43,6 @@ func (s *Spec) Identity() record.Identity {
 
 // identity is a hash of the settings. It does not depend on the sweep a run is part of.
 func (s *Spec) identity() string { return s.Identity().ID() }
-
-// Folder is the name of the run's folder: readable, and of its identity.
-func (s *Spec) Folder() string {
-	name := ""
-	if p, ok := s.Settings["p"]; ok {
-		name = "p" + slug(p) + "-"
-	}
-	return fmt.Sprintf("%ss%d-%s", name, s.Seed, s.ID)
-}
 
 // String describes the run by what varies.
 func (s *Spec) String() string {
@@ -149,6 +143,7 @@ func NewPlan(f *File, version string) (*Plan, error) {
 		return nil, err
 	}
 	p.ID = p.identity()
+	p.label()
 	return p, nil
 }
 
@@ -156,6 +151,7 @@ func NewPlan(f *File, version string) (*Plan, error) {
 func (p *Plan) Keep(wanted func(*Spec) bool) {
 	p.Runs = slices.DeleteFunc(p.Runs, func(s *Spec) bool { return !wanted(s) })
 	p.ID = p.identity()
+	p.label()
 }
 
 // runs are every combination with every seed.
@@ -213,9 +209,8 @@ func (f *File) check(k kinds.Kind) error {
 			f.Metric = "validation_accuracy"
 		}
 	}
-	if !slices.Contains(k.Metrics(), f.Metric) {
-		return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s", f.at("metric"), f.Metric,
-			settings.Nearest(f.Metric, k.Metrics()), f.Job, strings.Join(k.Metrics(), ", "))
+	if err := f.checkMetric(k); err != nil {
+		return err
 	}
 	if f.Better == "" {
 		f.Better = "high"
@@ -248,6 +243,32 @@ func (f *File) check(k kinds.Kind) error {
 		}
 	}
 	return nil
+}
+
+// checkMetric returns an error for a metric that the runs do not have.
+func (f *File) checkMetric(k kinds.Kind) error {
+	names, studied := k.Metrics(), ""
+	if f.Job == "train" {
+		if _, ok := train.StudyMetricByName(f.Metric); ok {
+			if v, ok := f.Settings["no_study"]; ok && fmt.Sprint(v) == "true" {
+				return fmt.Errorf("%s = %q: the study measures it, and %s leaves the study out", f.at("metric"), f.Metric,
+					f.at("settings.no_study"))
+			}
+			return nil
+		}
+		studied = "; its study has " + train.StudyMetricNames()
+	}
+	if slices.Contains(names, f.Metric) {
+		return nil
+	}
+	near := slices.Clone(names)
+	if studied != "" {
+		for _, m := range train.StudyMetrics() {
+			near = append(near, m.Name())
+		}
+	}
+	return fmt.Errorf("%s = %q: there is none%s: the result of %s has %s%s", f.at("metric"), f.Metric,
+		settings.Nearest(f.Metric, near), f.Job, strings.Join(names, ", "), studied)
 }
 
 // nearestKey suggests the key that was probably meant.

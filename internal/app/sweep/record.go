@@ -10,6 +10,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/record"
 	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // readResults marks the runs that have a row in a results file: they are done, whichever version their numbers are of.
@@ -29,9 +30,21 @@ func (p *Plan) readResults(path string) error {
 	if err := command.CheckFolder("--results", filepath.Dir(path)); err != nil {
 		return err
 	}
+	metric, studied := train.StudyMetricByName(p.File.Metric)
+	var weights []*record.Weights
+	if studied {
+		if weights, err = record.ReadWeights(path, rows); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
 	have := map[string]Result{}
-	for _, r := range rows {
+	for k, r := range rows {
 		numbers := Result(r.Numbers())
+		if studied && weights[k] != nil && weights[k].Levels != nil {
+			if v, ok := metric.Of(weights[k].Levels.Study()); ok {
+				numbers[p.File.Metric] = v
+			}
+		}
 		if r.Status == record.Diverged {
 			numbers["diverged"] = "recorded in " + path
 		}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
@@ -63,7 +65,7 @@ func (r *results) runsTable() render.Table {
 	t := render.Table{Header: append(slices.Clone(keys), "seed", "status", r.plan.File.Metric, "seconds", "folder")}
 	for _, s := range r.plan.Runs {
 		out, ok := r.folder.Result(s)
-		status, folder := "done", "trials/"+s.Folder()
+		status, folder := "done", "trials/"+filepath.Base(r.folder.Trial(s))
 		if _, bad := out.Diverged(); bad {
 			status = "diverged"
 		}
@@ -79,33 +81,65 @@ func (r *results) runsTable() render.Table {
 		for _, k := range keys {
 			cells = append(cells, render.Text("%s", s.get(k)))
 		}
-		num := func(key string) render.Cell {
-			if v, ok := out.number(key); ok {
-				return render.Short(v, 8)
+		num := func(key string, digits int) render.Cell {
+			if v, ok := r.folder.number(s, out, key); ok {
+				return render.Short(v, digits)
 			}
 			return render.Text("–")
 		}
-		t.Rows = append(t.Rows, append(cells, render.Text("%d", s.Seed), render.Text("%s", status), num(r.plan.File.Metric),
-			num("seconds"), render.Text("%s", folder)))
+		metric := func() render.Cell {
+			c := num(r.plan.File.Metric, 8)
+			if trials.IsPercent(r.plan.File.Metric) && !math.IsNaN(c.Value) {
+				c.Text = fmt.Sprintf("%.2f %%", 100*c.Value) // tables/runs.csv has the value
+			}
+			return c
+		}
+		t.Rows = append(t.Rows, append(cells, render.Text("%d", s.Seed), render.Text("%s", status), metric(),
+			num("seconds", 3), render.Text("%s", folder)))
 	}
 	return t
+}
+
+// mostRuns is how many runs the page lists.
+const mostRuns = 200
+
+// showRuns lists the runs, those without a result first: a reader looks for them.
+func (r *results) showRuns(doc *render.Document) {
+	t := r.runsTable()
+	doc.SaveTable("runs", t)
+	status := slices.Index(t.Header, "status")
+	shown := t
+	shown.Rows = slices.Clone(t.Rows)
+	slices.SortStableFunc(shown.Rows, func(a, b []render.Cell) int {
+		rank := func(row []render.Cell) int {
+			return slices.Index([]string{"failed", "diverged", "not done", "done"}, row[status].Text)
+		}
+		return rank(a) - rank(b)
+	})
+	if n := len(t.Rows); n > mostRuns {
+		shown.Rows = shown.Rows[:mostRuns]
+		shown.Note = fmt.Sprintf("%d of %d; all are in tables/runs.csv.", mostRuns, n)
+	}
+	doc.Tables(shown)
 }
 
 // Write writes the tables, the figure and report.html.
 func (r *results) Write(run *runlog.Run) error {
 	p := r.plan
-	doc := render.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name,
-		strings.ReplaceAll(p.File.Metric, "_", " "), r.grid.RowKey),
+	doc := pages.NewDocument(run, fmt.Sprintf("Sweep %s: %s against %s", p.File.Name,
+		strings.TrimSuffix(trials.Shown(p.File.Metric), ", %"), r.grid.RowKey),
 		fmt.Sprintf("bregman sweep · %s · %d of %s of %s", run.Info.Started.Format("2 January 2006 15:04"), r.done,
 			render.Count(len(p.Runs), "run"), p.File.Job))
-	if w := r.warnings(); len(w) > 0 {
-		doc.Section("Warnings")
-		doc.List(w...)
-	}
+	lead := r.grid.Lead()
+	lead.Put(doc)
 	doc.Section("Result")
 	doc.AddTables(render.Named{Name: "result", Table: r.grid.Table()})
 	if fig, ok := r.grid.Figure(); ok {
-		if err := doc.AddFigure("metric", "Lines: means over the trials; crosses: the trials.", fig); err != nil {
+		caption := "Lines: means over the trials; crosses: the trials."
+		if slices.ContainsFunc(fig.Series, func(s render.Series) bool { return s.Style == render.Rings }) {
+			caption += " Rings: " + r.grid.Reference + "."
+		}
+		if err := doc.AddFigure("metric", caption, fig); err != nil {
 			doc.Say("There is no figure: %v.", err) // a name that the font cannot show must not cost the tables
 		}
 	}
@@ -113,10 +147,15 @@ func (r *results) Write(run *runlog.Run) error {
 		doc.Section("Differences")
 		doc.AddTables(render.Named{Name: "pairs", Table: r.grid.Pairs()})
 	}
+	if w := r.warnings(); len(w) > 0 {
+		doc.Section("Before you compare")
+		doc.List(w...)
+	}
 	doc.Section("The same in every run")
 	doc.Tables(r.fixed())
-	doc.Say("Every run is in trials/, listed in tables/runs.csv. bregman %s made them.", p.Version)
-	doc.SaveTable("runs", r.runsTable())
+	doc.Section("Every run")
+	doc.Say("Every run is in trials/. bregman %s made them.", p.Version)
+	r.showRuns(doc)
 	doc.Save()
 	return nil
 }

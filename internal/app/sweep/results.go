@@ -68,7 +68,7 @@ func (r *results) trial(s *Spec) trials.Trial {
 	if why, bad := out.Diverged(); bad {
 		t.State = trials.Diverged
 		r.diverged = append(r.diverged, fmt.Sprintf("%v diverged: %s", s, why))
-	} else if v, ok := out.number(r.plan.File.Metric); ok {
+	} else if v, ok := r.folder.number(s, out, r.plan.File.Metric); ok {
 		if t.Value = v; trials.IsPercent(r.plan.File.Metric) {
 			t.Value = 100 * v
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/bregman-ml/bregman/internal/app/kinds"
+	"github.com/bregman-ml/bregman/internal/app/pages"
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
@@ -93,13 +94,14 @@ deviation = 0.14
 	}
 }
 
-// Colours mean p: a single line against p has none of them, and lines that are p have their own.
+// Colours mean p: lines that are something else are grey, and lines that are p have their own.
 func TestTheColoursOfFiguresMeanP(t *testing.T) {
 	const fit = "job = \"fit\"\ntrials = 2\n[settings]\ndata = \"r100:{seed}\"\n[grid]\np = [2, 3]\n"
 	for text, want := range map[string][]color.Color{
-		"metric = \"nonzero\"\n" + fit:                                       {nil},
-		"metric = \"nonzero\"\n" + fit + "init = [\"zero\", \"normal:0.1\"]": {nil, render.Color(3)},
-		"metric = \"norm\"\n" + fit + "lr = [0.1, 0.2]":                      {render.Color(2), render.Color(3)},
+		"metric = \"nonzero\"\n" + fit: {pages.Curve(0, 1).Color},
+		"metric = \"nonzero\"\n" + fit + "init = [\"zero\", \"normal:0.1\"]": {pages.Curve(0, 2).Color,
+			pages.Curve(1, 2).Color},
+		"metric = \"norm\"\n" + fit + "lr = [0.1, 0.2]": {render.Color(2), render.Color(3)},
 	} {
 		p := planOf(t, text)
 		fig, ok := collect(filled(t, p, func(s *Spec) string { return fmt.Sprint(s.Seed) }), p).grid.Figure()
@@ -109,6 +111,10 @@ func TestTheColoursOfFiguresMeanP(t *testing.T) {
 		for k, s := range fig.Series {
 			if s.Color != want[k/2] {
 				t.Errorf("%s: series %d, %q, is %v, want %v", text, k, s.Name, s.Color, want[k/2])
+			}
+			ofP := s.Color == render.Color(2) || s.Color == render.Color(3)
+			if ofP != strings.Contains(text, "norm\"\n"+fit) {
+				t.Errorf("%s: series %d, %q, has a colour of p: %v", text, k, s.Name, ofP)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bregman-ml/bregman/dataset"
+	"github.com/bregman-ml/bregman/engine"
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/pages"
@@ -38,6 +39,7 @@ func (*Place) Texts() settings.Texts {
 				"resident if there is room.",
 		},
 		Choices: map[string][]string{"feed": command.Feeds},
+		Known:   map[string][]string{"engine": engine.Names()},
 	}
 }
 

@@ -30,7 +30,11 @@ func TestASweepRunsOnceAndGoesOnFromWhatIsThere(t *testing.T) {
 		"12 runs of fit") || !strings.Contains(out.err.String(), "time       about") || inPlace(dir) != 0 {
 		t.Errorf("dry run: %s", out.err.String())
 	}
-	out := start(t, dir, "sweep", file).done()
+	out := start(t, dir, "sweep", file, "--name", "norms by p", "--tag", "paper,first").done()
+	if about, err := os.ReadFile(filepath.Join(dir, "runs", "sweep-s", "about.json")); err != nil ||
+		!strings.Contains(string(about), `"norms by p"`) || !strings.Contains(string(about), `"paper"`) {
+		t.Errorf("what is said of the sweep: %s, %v", about, err)
+	}
 	if !strings.Contains(out, "Paired differences") || !strings.Contains(out, "Report: runs/sweep-s/report.html") ||
 		inPlace(dir) != 12 || lines(t, dir) != 12 {
 		t.Errorf("%d runs: %s", inPlace(dir), out)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/bregman-ml/bregman/train"
 )
 
 // Setting is a setting that varies, as on the command line.
@@ -94,6 +96,9 @@ func NewGrid(all []Trial, metric string, low bool, keys []string) *Grid {
 func (c *Cell) add(t Trial) {
 	switch t.State {
 	case Done:
+		if _, twice := c.Values[t.Seed]; twice {
+			return // one seed run twice is one trial
+		}
 		c.seeds, c.Values[t.Seed] = append(c.seeds, t.Seed), t.Value
 	case None:
 		c.None++
@@ -256,11 +261,17 @@ var lowIsBetter = []string{"norm", "gap", "loss", "train_loss", "test_loss", "va
 func LowIsBetter(metric string) bool { return slices.Contains(lowIsBetter, metric) }
 
 // IsPercent reports whether a metric is a share, shown in %.
-func IsPercent(metric string) bool { return strings.Contains(metric, "accuracy") }
+func IsPercent(metric string) bool {
+	_, studied := train.StudyMetricByName(metric)
+	return studied || strings.Contains(metric, "accuracy")
+}
 
 // Shown is the displayed name of a metric, with its unit.
 func Shown(metric string) string {
 	name := strings.ReplaceAll(metric, "_", " ")
+	if m, ok := train.StudyMetricByName(metric); ok {
+		name = m.Title()
+	}
 	if IsPercent(metric) {
 		name += ", %"
 	}

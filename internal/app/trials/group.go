@@ -19,6 +19,8 @@ import (
 type Curve struct {
 	*runlog.Curve
 	Run *Run
+
+	own string // the settings that may change its numbers, besides p and the seed, where the runs of its kind differ
 }
 
 // Seed is the seed of the curve: that of its run, unless its name has one, as in a run of several seeds.
@@ -44,19 +46,34 @@ type Group struct {
 	Curves []Curve
 
 	variant string // what it differs in besides p and the learning rate
+	merged  bool   // its curves may differ in more than their seeds
 }
+
+// Merged reports whether the curves of a group may differ in more than their seeds: its mean is over whatever differs.
+func (g *Group) Merged() bool { return g.merged }
 
 // Groups sorts the curves of runs by kind and p. Runs that are done and differ only in their seed are trials of one
 // group; one that is not done is a group by itself, so that no mean counts it. A group's name has its p and what
 // distinguishes it from other groups of its kind.
-func Groups(runs []*Run) []*Group {
+func Groups(runs []*Run) []*Group { return GroupsBy(runs, AllSettings) }
+
+// What GroupsBy may group by, besides the name of a setting.
+const (
+	AllSettings = "all"  // everything but the seed
+	OnlyP       = "p"    // nothing but p
+	SingleRuns  = "runs" // each run by itself
+)
+
+// GroupsBy is as Groups, but runs that are equal in p and in the setting called by are one group, whatever else
+// differs.
+func GroupsBy(runs []*Run, by string) []*Group {
 	kinds := map[string][]*Run{}
 	for _, r := range runs {
 		kinds[r.Kind()] = append(kinds[r.Kind()], r)
 	}
 	var out []*Group
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		out = append(out, groupsOf(kinds[kind], kind)...)
+		out = append(out, groupsOf(kinds[kind], kind, by)...)
 	}
 	return out
 }
@@ -70,8 +87,32 @@ func (r *Run) Kind() string {
 	return strings.TrimSuffix(strings.Join(strings.Fields(r.Info.Command+" "+model+" on "+data), " "), " on .")
 }
 
+// Distinguishing are the settings by which runs of one kind can be grouped, besides p: those that differ and may change
+// numbers.
+func Distinguishing(runs []*Run) []string {
+	byKind := map[string][]*Run{}
+	for _, r := range runs {
+		byKind[r.Kind()] = append(byKind[r.Kind()], r)
+	}
+	names := map[string]bool{}
+	for _, same := range byKind {
+		for _, d := range Differences(same) {
+			if changesNumbers(d.Name) {
+				names[d.Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// changesNumbers reports whether a setting is part of what a group is. Its p is the curve's own.
+func changesNumbers(name string) bool {
+	apart := []string{"p", "version", "engine used", "no_study"}
+	return kinds.Role(name) == settings.Result && !slices.Contains(apart, name)
+}
+
 // groupsOf are the groups of runs of one kind.
-func groupsOf(runs []*Run, kind string) []*Group {
+func groupsOf(runs []*Run, kind, by string) []*Group {
 	differ := Differences(runs)
 	var out []*Group
 	byKey := map[string]*Group{}
@@ -80,12 +121,14 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		own := "" // what a short name may not show
 		for _, d := range differ {
 			v := d.Values[i]
-			apart := []string{"p", "version", "engine used", "no_study"} // p is the curve's; the others change no numbers
-			if kinds.Role(d.Name) != settings.Result || slices.Contains(apart, d.Name) || unset(d.Name, v) {
+			if !changesNumbers(d.Name) || unset(d.Name, v) {
 				own += "\x00"
 				continue
 			}
 			own += v + "\x00"
+			if by != AllSettings && by != SingleRuns && by != d.Name {
+				continue
+			}
 			text := strings.ReplaceAll(d.Name, "_", " ")
 			switch {
 			case d.Name == "data":
@@ -99,6 +142,9 @@ func groupsOf(runs []*Run, kind string) []*Group {
 		}
 		if r.Status != runlog.Done && len(runs) > 1 {
 			parts = append(parts, fmt.Sprintf("seed %d, %s", r.Info.Seed, r.Status))
+		} else if by == SingleRuns && len(runs) > 1 {
+			parts = append(parts, fmt.Sprintf("seed %d", r.Info.Seed))
+			variant = append(variant, fmt.Sprintf("seed %d", r.Info.Seed))
 		}
 		for _, c := range r.Log.Curves {
 			if !IsCurve(c, r.Status) {
@@ -116,16 +162,21 @@ func groupsOf(runs []*Run, kind string) []*Group {
 			} else if extra != "" {
 				kind = strings.TrimPrefix(kind+": "+extra, ": ")
 			}
-			key := name + "\x00" + kind + "\x00" + x + "\x00" + own
-			if r.Status != runlog.Done {
-				key += "\x00" + r.ID
+			key := name + "\x00" + kind + "\x00" + x
+			switch by {
+			case AllSettings, SingleRuns:
+				key += "\x00" + own
+			}
+			if r.Status != runlog.Done || by == SingleRuns {
+				key += "\x00" + r.ID + "\x00" + c.Name
 			}
 			g := byKey[key]
 			if g == nil {
-				g = &Group{Name: name, P: p, Kind: kind, variant: strings.Join(variant, ", ")}
+				g = &Group{Name: name, P: p, Kind: kind, variant: strings.Join(variant, ", "),
+					merged: by != AllSettings && by != SingleRuns}
 				byKey[key], out = g, append(out, g)
 			}
-			g.Curves = append(g.Curves, Curve{c, r})
+			g.Curves = append(g.Curves, Curve{c, r, own})
 		}
 	}
 	for _, g := range out {
@@ -142,16 +193,17 @@ func groupsOf(runs []*Run, kind string) []*Group {
 	return out
 }
 
-// Trials returns the curves that count in a mean: of each seed the first. Runs of one seed and equal settings are
-// one trial, and counting it twice would make the deviation too small.
+// Trials returns the curves that count in a mean: of each seed and each setting the first. Runs of one seed and equal
+// settings are one trial, and counting it twice would make the deviation too small. A run of several seeds names its
+// curves by them: such a curve and a run of that seed alone are one trial, too.
 func (g *Group) Trials() []Curve {
 	type trial struct {
-		seed uint64
-		name string // a run of several seeds names its curves by them
+		seed      uint64
+		name, own string
 	}
 	seen := map[trial]bool{}
 	return slices.DeleteFunc(slices.Clone(g.Curves), func(c Curve) bool {
-		t := trial{c.Run.Info.Seed, c.Name}
+		t := trial{c.Seed(), withoutP(c.Name), c.own}
 		twice := seen[t]
 		seen[t] = true
 		return twice
@@ -250,7 +302,7 @@ func withoutP(name string) string {
 func (g *Group) X() (string, bool) {
 	for _, c := range g.Curves {
 		x, _ := c.Over()
-		return x, x == "step" || x == "b"
+		return x, LogAxis(x)
 	}
 	return "", false
 }
@@ -275,21 +327,30 @@ func IsCurve(c *runlog.Curve, status string) bool {
 
 // Band is the mean of a metric over the group's trials.
 func (g *Group) Band(metric string) Band {
+	x, _ := g.X()
+	return g.BandOver(metric, x)
+}
+
+// BandOver is the mean of a metric over one of the axes of the group's curves; a curve that does not have it does not
+// count.
+func (g *Group) BandOver(metric, axis string) Band {
 	m := MetricOf(metric)
 	var all []Points
 	for _, c := range g.Trials() {
 		if _, ok := c.Values[metric]; !ok {
 			continue
 		}
-		_, x := c.Over()
+		x := AxisOf(c.Curve, axis)
+		if x == nil {
+			continue
+		}
 		y := slices.Clone(c.Column(metric))
 		for k := range y {
 			y[k] *= m.Scale
 		}
 		all = append(all, Points{X: x, Y: y})
 	}
-	_, log := g.X()
-	return MeanOf(all, log)
+	return MeanOf(all, LogAxis(axis))
 }
 
 // Results are the lines of a run that are not points of a curve, each with a name.

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -65,7 +66,11 @@ func tab(t *testing.T, width, height int64) context.Context {
 				return
 			}
 			mu.Lock()
-			wrong = append(wrong, e.ExceptionDetails.Text)
+			text := e.ExceptionDetails.Text
+			if x := e.ExceptionDetails.Exception; x != nil {
+				text += " " + x.Description
+			}
+			wrong = append(wrong, text)
 			mu.Unlock()
 		}
 	}()
@@ -74,9 +79,9 @@ func tab(t *testing.T, width, height int64) context.Context {
 			if err != nil {
 				return
 			}
-			// a server that ends breaks its streams, and a start is refused as it should be
+			// a server that ends breaks its streams; a start and a wrong filter are refused as they should be
 			if e.Entry.Level == log.EntryLevelError && !strings.Contains(e.Entry.Text, "net::ERR_") &&
-				!strings.Contains(e.Entry.URL, "/api/start") {
+				!strings.Contains(e.Entry.URL, "/api/start") && !strings.Contains(e.Entry.URL, "/api/runs?q=") {
 				mu.Lock()
 				wrong = append(wrong, e.Entry.Text+" "+e.Entry.URL)
 				mu.Unlock()
@@ -137,9 +142,20 @@ func do(t *testing.T, ctx context.Context, actions ...action) {
 // -artifacts.
 func shot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
+	picture(t, ctx, name, chromedp.FullScreenshot(100))
+}
+
+// screen saves what is on the screen, without what one has to scroll to.
+func screen(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	picture(t, ctx, name, chromedp.CaptureScreenshot())
+}
+
+func picture(t *testing.T, ctx context.Context, name string, take chromedp.Action[[]byte]) {
+	t.Helper()
 	time.Sleep(150 * time.Millisecond)
 	named(t, ctx)
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	png, err := chromedp.Run(ctx, take)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,16 +201,29 @@ func soon(ctx context.Context, js string, within time.Duration) bool {
 	return false
 }
 
+// untilLimit is longer than any step of a page takes on a busy machine.
+var untilLimit = flag.Duration("web.patience", 200*time.Second, "how long tests in the browser wait for something")
+
 // until waits for a condition of the page.
 func until(t *testing.T, ctx context.Context, js string) {
 	t.Helper()
-	for end := time.Now().Add(200 * time.Second); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
+	for end := time.Now().Add(*untilLimit); time.Now().Before(end); time.Sleep(40 * time.Millisecond) {
 		// while a page loads there may be nothing to ask
 		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+js+`)`)); err == nil && ok {
 			return
 		}
 	}
 	t.Fatalf("%s does not come; the page: %.600s", js, eval[string](t, ctx, `document.body.innerText`))
+}
+
+// curves is how many all charts of a page draw, as they note it themselves: a canvas cannot be asked.
+const curves = `[...document.querySelectorAll('.plot')].reduce((n, e) => n + Number(e.dataset.curves || 0), 0)`
+
+// pixels counts those of the first chart that have a colour.
+func pixels(color string) string {
+	return fmt.Sprintf(`(c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, [r, g, b] = [1, 3, 5].map(k =>
+		parseInt('%s'.slice(k, k + 2), 16)); let n = 0; for (let k = 0; k < d.length; k += 4) n += d[k] === r && d[k + 1] === g &&
+		d[k + 2] === b && d[k + 3] === 255; return n; })(document.querySelector('.plot canvas'))`, color)
 }
 
 const painted = `performance.getEntriesByName('painted').length > 0`
@@ -233,25 +262,25 @@ func TestBrowserListFiltersSortsAndCompares(t *testing.T) {
 	shot(t, ctx, "list")
 	do(t, ctx, enter("#filter", "p=3"))
 	until(t, ctx,
-		`document.querySelectorAll('tbody tr').length === 1 && document.querySelector('tbody').innerText.includes('fit-p3')`)
+		`document.querySelectorAll('tbody tr').length === 1 && document.querySelector('tbody').innerText.includes('p = 3')`)
 	do(t, ctx, script(`document.querySelector('#filter').value = ''`), enter("#filter", "fit-"), click(`[data-sort=loss]`))
 	until(t, ctx,
-		`document.querySelector('th[aria-sort=ascending]').innerText.startsWith('loss') && document.querySelector('tbody tr').innerText.includes('fit-p1.5')`)
+		`document.querySelector('th[aria-sort=ascending]').innerText.startsWith('loss') && document.querySelector('tbody tr').innerText.includes('p = 1.5')`)
 	if !strings.Contains(eval[string](t, ctx, `location.search`), "sort=loss") {
 		t.Error("the address does not keep the order")
 	}
 	do(t, ctx, script(`document.querySelectorAll('tbody input').forEach(b => b.click())`), click("#compare"))
-	until(t, ctx, `location.pathname === '/compare' && document.querySelectorAll('.card path.curve').length >= 12`)
+	until(t, ctx, `location.pathname === '/compare' && `+curves+` >= 12`)
 	if n := eval[int](t, ctx,
-		`new Set([...document.querySelectorAll('.card')][0].querySelectorAll('path.curve').values().map(e => getComputedStyle(e).stroke)).size`); n != 3 {
+		`new Set(document.querySelector('.plot').dataset.looks.split(', ').map(l => l.split(' ')[0])).size`); n != 3 {
 		t.Errorf("%d colours for three p", n)
 	}
 	until(t, ctx, `document.querySelector('#differ').innerText.includes('1.5')`)
 	shot(t, ctx, "overlay")
-	before := eval[int](t, ctx, `document.querySelectorAll('path.curve').length`)
+	before := eval[int](t, ctx, curves)
 	live.Finish(nil, false)
 	do(t, ctx, click(`.legend input`))
-	until(t, ctx, fmt.Sprintf(`document.querySelectorAll('path.curve').length < %d`, before))
+	until(t, ctx, fmt.Sprintf(curves+` < %d`, before))
 }
 
 // A long name is shortened before a column is cut off.
@@ -264,8 +293,10 @@ func TestBrowserTheListFitsItsPageWhateverTheNames(t *testing.T) {
 		`{"step":900,"loss":3.797e-113,"accuracy":0.98765,"margin":0.0123456,"gap":1.234567e-10}`).Finish(nil, false)
 	makeNetwork(t, srv.settings.Runs, "20261115-212104-train-resnet18-fashion-mnist-p1.1-1", 1.1, 1,
 		epochs(1, 4)...).Finish(nil, false)
-	makeRun(t, srv.settings.Runs, "20261115-212105-live", 3, 1, losses(400)...)
+	live := makeRun(t, srv.settings.Runs, "20261115-212105-live", 3, 1, losses(400)...)
+	defer live.Finish(nil, false) // and it keeps its lock until here
 	do(t, ctx, chromedp.Navigate(h.URL))
+	until(t, ctx, `document.querySelector('tbody .status.running')`)
 	for _, width := range []int64{1200, 1000, 400, 1600} {
 		do(t, ctx, size(width, 700))
 		until(t, ctx, fmt.Sprintf(`innerWidth === %d && document.querySelectorAll('tbody tr').length === 4`, width))
@@ -290,10 +321,10 @@ func TestBrowserACurveGrowsWhileItsRunRuns(t *testing.T) {
 	r := makeRun(t, srv.settings.Runs, "live", 3, 1, losses(50)...)
 	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=live"))
 	until(t, ctx,
-		`document.querySelector('.card path.curve') !== null && document.querySelector('#state').innerText === 'running'`)
+		``+curves+` > 0 && document.querySelector('#state').innerText === 'running'`)
 	requests := `performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`
 	asked := eval[int](t, ctx, requests)
-	length := `document.querySelector('.card path.curve').getAttribute('d').split('L').length`
+	length := `Number(document.querySelector('.plot').dataset.points)`
 	was := eval[int](t, ctx, length)
 	for k := 51; k <= 250; k++ {
 		r.Append(map[string]any{"step": k, "loss": 1 / float64(k), "norm": k})
@@ -303,7 +334,7 @@ func TestBrowserACurveGrowsWhileItsRunRuns(t *testing.T) {
 	if again := eval[int](t, ctx, requests); again != asked {
 		t.Errorf("the page asked for all metrics %d times more", again-asked)
 	}
-	do(t, ctx, chromedp.Focus(chromedp.CSS(".card svg")), chromedp.KeyEvent(kb.End))
+	do(t, ctx, chromedp.Focus(chromedp.CSS(".plot")), chromedp.KeyEvent(kb.End))
 	until(t, ctx, `document.querySelector('#live').textContent.includes('step 250')`)
 	shot(t, ctx, "live")
 	r.Finish(nil, false)
@@ -316,35 +347,35 @@ func TestBrowserANetworksWeightsAreSeenWhileItTrains(t *testing.T) {
 	r := makeNetwork(t, srv.settings.Runs, "net", 3, 1, epochs(1, 5)...)
 	do(t, ctx, chromedp.Navigate(h.URL+"/run?id=net"))
 	until(t, ctx,
-		`document.querySelector('canvas') && document.querySelector('canvas').getAttribute('aria-label').includes('to 5.')`)
+		`document.querySelector('canvas.heat') && document.querySelector('canvas.heat').getAttribute('aria-label').includes('to 5.')`)
 	for _, want := range []string{"Learning", "Geometry", "Rate and speed"} {
 		until(t, ctx, fmt.Sprintf(`[...document.querySelectorAll('h2')].some(e => e.innerText === '%s')`, want))
 	}
-	for _, want := range []string{"Test accuracy", "Output margin, 10 %", "Divergence from start", "1-norm of the weights",
-		"Largest weight"} {
-		until(t, ctx, fmt.Sprintf(`document.querySelector('section[aria-label="%s"] path.curve') !== null`, want))
+	for _, want := range []string{"Accuracy", "Loss", "Output margin, 10 %", "Divergence from start",
+		"1-norm of the weights", "Largest weight"} {
+		until(t, ctx, fmt.Sprintf(`Number(document.querySelector('section[aria-label="%s"] .plot')?.dataset.points) > 0`, want))
 	}
 	asked := eval[int](t, ctx,
 		`performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`)
 	for _, line := range epochs(6, 9) {
 		r.Append(json.RawMessage(line))
 	}
-	until(t, ctx, `document.querySelector('canvas').getAttribute('aria-label').includes('to 9.')`)
+	until(t, ctx, `document.querySelector('canvas.heat').getAttribute('aria-label').includes('to 9.')`)
 	if again := eval[int](t, ctx,
 		`performance.getEntriesByType('resource').filter(e => e.name.includes('/api/metrics')).length`); again != asked {
 		t.Errorf("the page asked for all metrics %d times more", again-asked)
 	}
-	do(t, ctx, chromedp.Focus(chromedp.CSS("canvas")), chromedp.KeyEvent(kb.End)) // with the keyboard alone
+	do(t, ctx, chromedp.Focus(chromedp.CSS("canvas.heat")), chromedp.KeyEvent(kb.End)) // with the keyboard alone
 	until(t, ctx, `document.querySelector('#live').textContent.includes('epoch 9: half of the weights are below')`)
 	if dark := eval[int](t, ctx,
-		`(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, k) => k % 4 === 3 && v > 0).length)(document.querySelector('canvas'))`); dark < 1000 {
+		`(c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, k) => k % 4 === 3 && v > 0).length)(document.querySelector('canvas.heat'))`); dark < 1000 {
 		t.Errorf("%d pixels of the heat map are drawn", dark)
 	}
 	shot(t, ctx, "network")
 	makeNetwork(t, srv.settings.Runs, "net2", 2, 1, epochs(1, 9)...).Finish(nil, false)
 	do(t, ctx, scheme("dark"), chromedp.Navigate(h.URL+"/compare?run=net&run=net2"))
 	until(t, ctx,
-		`document.querySelectorAll('canvas').length === 2 && document.querySelector('#own').innerText.includes('60.00 %')`)
+		`document.querySelectorAll('canvas.heat').length === 2 && document.querySelector('#own').innerText.includes('60.00 %')`)
 	shot(t, ctx, "network-overlay")
 	r.Finish(nil, false)
 }
@@ -378,18 +409,19 @@ func TestBrowserASweepsPage(t *testing.T) {
 	until(t, ctx,
 		`[...document.querySelectorAll('details.table strong')].some(e => e.innerText === '91.50') && document.body.innerText.includes('accuracy of <b>all</b>') && document.body.innerText.includes('a|b')`)
 	until(t, ctx, `[...document.querySelectorAll('.paper img')].some(e => e.complete && e.naturalWidth > 0)`)
+	do(t, ctx, script(`document.querySelector('#settings').open = true`))
 	if text := eval[string](t, ctx, `document.body.innerText`); strings.Contains(text, "[object") ||
 		!strings.Contains(text, "p = 2, 3") {
 		t.Error("the grid is not shown as a person would write it")
 	}
 	shot(t, ctx, "sweep")
 	do(t, ctx, click("#inner-compare"))
-	until(t, ctx, `location.pathname === '/compare' && document.querySelectorAll('path.curve').length >= 4`)
+	until(t, ctx, `location.pathname === '/compare' && `+curves+` >= 4`)
 	do(t, ctx, chromedp.Navigate(h.URL)) // inner runs are in the list when asked for
 	until(t, ctx, `document.querySelectorAll('tbody tr').length === 1`)
 	do(t, ctx, click("#inner"))
 	until(t, ctx,
-		`document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('sweep ›')`)
+		`document.querySelectorAll('tbody tr').length === 3 && document.querySelector('tbody').innerText.includes('in sweep')`)
 }
 
 // A browser has six connections to a server. Closed pages, and tabs behind others, must not hold them: the seventh page
@@ -425,7 +457,7 @@ func TestBrowserPagesThatAreLeftLetGoOfTheirStreams(t *testing.T) {
 		r.Append(map[string]any{"step": k, "loss": 1 / float64(k), "norm": k})
 	}
 	do(t, ctx, hide(false)) // nothing is lost, and nothing comes twice
-	until(t, ctx, `document.querySelector('.card path.curve').getAttribute('d').split('L').length === 300`)
+	until(t, ctx, `document.querySelector('.plot').dataset.points === '300'`)
 }
 
 func TestBrowserTheSliderMovesTheDecisionLine(t *testing.T) {
@@ -515,10 +547,18 @@ func TestBrowserInTheDarkAndOnAPhone(t *testing.T) {
 			if bg := eval[string](t, ctx, `getComputedStyle(document.body).backgroundColor`); bg != "rgb(27, 28, 30)" {
 				t.Errorf("the dark page is %s", bg)
 			}
-			if c := eval[string](t, ctx, `getComputedStyle(document.querySelector('path.curve')).stroke`); c == "rgb(201, "+
-				"138, 0)" {
+			if light, dark := colours(3)[0], colours(3)[1]; eval[int](t, ctx, pixels(light)) > 0 ||
+				eval[int](t, ctx, pixels(dark)) == 0 {
 				t.Error("the curve of p = 3 has its light colour in the dark")
 			}
+			do(t, ctx, scheme("light")) // while the page is open
+			until(t, ctx, pixels(colours(3)[0])+` > 0`)
+			do(t, ctx, scheme("dark"))
+			until(t, ctx, pixels(colours(3)[1])+` > 0`)
+			do(t, ctx, script(`dispatchEvent(new Event('beforeprint'))`)) // paper is white
+			until(t, ctx, pixels(colours(3)[0])+` > 0`)
+			do(t, ctx, script(`dispatchEvent(new Event('afterprint'))`))
+			until(t, ctx, pixels(colours(3)[1])+` > 0`)
 		}
 		if wide := eval[int](t, ctx, `document.documentElement.scrollWidth`); wide > 400 {
 			t.Errorf("%s is %d wide on a phone of 400", path, wide)
@@ -567,10 +607,10 @@ func TestBrowserAnOverlayCountsTrialsBySeed(t *testing.T) {
 		makeRun(t, srv.settings.Runs, name, 2, seed, losses(5)...).Finish(nil, false)
 	}
 	for query, want := range map[string][2]string{
-		"run=a":                 {"p = 2", "1 run – bregman"},
-		"run=a&run=again":       {"p = 2 (2 runs, 1 trial)", "2 runs – bregman"},
-		"run=a&run=b":           {"p = 2 (2 trials)", "2 runs – bregman"},
-		"run=a&run=again&run=b": {"p = 2 (3 runs, 2 trials)", "3 runs – bregman"},
+		"run=a":                 {"p = 2", "a – bregman"},
+		"run=a&run=again":       {"p = 2 (2 runs, 1 trial)", "fit on r2 – bregman"},
+		"run=a&run=b":           {"p = 2 (2 trials)", "fit on r2: 2 seeds – bregman"},
+		"run=a&run=again&run=b": {"p = 2 (3 runs, 2 trials)", "fit on r2: 2 seeds – bregman"},
 	} {
 		do(t, ctx, chromedp.Navigate(h.URL+"/compare?"+query))
 		until(t, ctx, fmt.Sprintf(`document.title === %q && document.querySelector('.legend label')?.innerText.trim() === %q`,
@@ -588,9 +628,9 @@ func TestBrowserAnOverlayGrowsToo(t *testing.T) {
 	defer a.Finish(nil, false)
 	defer b.Finish(nil, false)
 	do(t, ctx, chromedp.Navigate(h.URL+"/compare?run=a&run=b"))
-	until(t, ctx, `document.querySelectorAll('path.curve').length === 4`)
+	until(t, ctx, curves+` === 4`)
 	for k := 6; k <= 20; k++ {
 		b.Append(map[string]any{"step": k, "loss": 1 / float64(k), "norm": k})
 	}
-	until(t, ctx, `[...document.querySelectorAll('path.curve')].some(e => e.getAttribute('d').split('L').length === 20)`)
+	until(t, ctx, `[...document.querySelectorAll('.plot')].some(e => e.dataset.points === '25')`)
 }

@@ -88,7 +88,7 @@ func TestBrowserALoopOfGoMLXGrowsAndGoesOn(t *testing.T) {
 		textContent.slice(4).replace(/\D/g, ''))`
 	until(t, ctx, `[...document.querySelectorAll('dl.numbers div')].some(d => d.textContent.startsWith('step'))`)
 	first := eval[float64](t, ctx, number)
-	until(t, ctx, number+` >= 50`)
+	until(t, ctx, fmt.Sprintf("%s >= 50 && %s > %v", number, number, first))
 	until(t, ctx, `document.body.textContent.includes('hidden/dense/weights')`)
 	if now := eval[float64](t, ctx, number); now <= first {
 		t.Errorf("step %v, then %v", first, now)

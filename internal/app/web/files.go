@@ -2,7 +2,12 @@ package web
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -11,7 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bregman-ml/bregman/internal/app/kinds"
 	"github.com/bregman-ml/bregman/internal/app/pages"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
 )
@@ -44,8 +51,12 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 		failed(w, fs.ErrNotExist)
 		return
 	}
-	w.Header().Set("Content-Type", shown[path.Ext(r.PathValue("name"))])
-	w.Write(data)
+	w.Header().Set("Content-Type", cmp.Or(shown[path.Ext(r.PathValue("name"))], "text/plain; charset=utf-8"))
+	sum := sha256.Sum256(data)
+	data = compress(w, r, data)
+	// kept by the browser, which asks whether it has changed: another version of the program has other files
+	w.Header().Set("ETag", fmt.Sprintf(`"%x%s"`, sum[:12], w.Header().Get("Content-Encoding")))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
 // send sends bytes with the content of runs: a browser must not execute them. With a name they are a download.
@@ -131,7 +142,8 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 	if id == "." {
 		return nil, fs.ErrNotExist
 	}
-	out := map[string]any{"summary": summarise(f, id), "files": filesOf(f), "trouble": []string{}}
+	out := map[string]any{"summary": s.list.named(summarise(f, id)), "files": filesOf(f), "trouble": []string{},
+		"allow_run": s.settings.AllowRun}
 	run, err := trials.ReadHead(f, id)
 	if err != nil { // a corrupt run has a page, too
 		return out, nil
@@ -149,7 +161,21 @@ func (s *Server) getRun(r *http.Request) (any, error) {
 	if text := pages.PaperSays(run); text != "" {
 		out["paper"] = text
 	}
+	if why := ended(f, run); why != "" {
+		out["ended"] = why
+	}
+	if line := s.resume(f, id, run); line != "" {
+		out["resume"] = line
+	}
 	out["inner"], out["differ"], out["hidden"] = s.inner(id)
+	if run.Info.Command == "sweep" {
+		if a := readSweep(f, run); a != nil {
+			out["sweep"] = a
+		}
+	} else if lead := leadOf(pages.LeadOf(f, run.Info)); lead != nil {
+		out["lead"] = lead
+	}
+	out["chips"] = chips(run)
 	return out, nil
 }
 
@@ -186,4 +212,38 @@ func (s *Server) inner(id string) (runs []summary, differ []trials.Difference, h
 		heads = append(heads, s.settingsOf(r.ID))
 	}
 	return runs, trials.Differences(heads), hidden
+}
+
+// chip is a setting that was chosen.
+type chip struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
+}
+
+// apart are settings that the head of a run's page has elsewhere.
+var apart = []string{"p", "data", "model", "name", "tag", "note", "seed"}
+
+// chips are the settings of a run that are not at their defaults.
+func chips(run *trials.Run) []chip {
+	out := []chip{}
+	k, err := kinds.ByName(run.Info.Command)
+	if err != nil {
+		return out
+	}
+	c := k.New()
+	settings.Earlier(c)
+	data, err := json.Marshal(run.Info.Settings)
+	if err != nil {
+		return out
+	}
+	var strange *json.UnmarshalTypeError // costs one setting of another program's run, not the others
+	if err := json.Unmarshal(data, c); err != nil && !errors.As(err, &strange) {
+		return out
+	}
+	for _, v := range settings.Changed(c) {
+		if v.Role == settings.Result && !slices.Contains(apart, v.Key) && v.Text != "0" && v.Text != "false" {
+			out = append(out, chip{v.Key, v.Text})
+		}
+	}
+	return out
 }

@@ -1,57 +1,16 @@
 package web
 
 import (
-	"fmt"
-	"math"
-	"slices"
-	"strconv"
+	"cmp"
 	"strings"
 	"time"
 
-	"github.com/bregman-ml/bregman/internal/app/settings"
+	"github.com/bregman-ml/bregman/internal/app/filter"
 )
-
-// filter is a condition on runs: a word that is part of what describes them, tag:WORD, or KEY=VALUE, with < <= > >= for
-// numbers.
-type filter struct {
-	key, op, value string
-	number         float64 // NaN if the value is none
-}
-
-var comparisons = []string{"<=", ">=", "!=", "=", "<", ">"} // the longer first
-
-// parseFilter reads one word.
-func parseFilter(text string) (filter, error) {
-	at, op := len(text), ""
-	for _, o := range comparisons {
-		if k := strings.Index(text, o); k >= 0 && (k < at || k == at && len(o) > len(op)) {
-			at, op = k, o
-		}
-	}
-	f := filter{op: op, number: math.NaN()}
-	if op == "" {
-		if tag, ok := strings.CutPrefix(text, "tag:"); ok {
-			return filter{key: "tag", op: "=", value: tag, number: math.NaN()}, nil
-		}
-		f.value = strings.ToLower(text)
-		return f, nil
-	}
-	f.key, f.value = strings.TrimSpace(text[:at]), strings.TrimSpace(text[at+len(op):])
-	if f.key == "" {
-		return f, settings.Errorf("filter", "%q: want KEY%sVALUE, such as p%s3", text, op, op)
-	}
-	f.key = strings.ReplaceAll(strings.TrimPrefix(f.key, "--"), "-", "_")
-	if v, err := strconv.ParseFloat(f.value, 64); err == nil {
-		f.number = v
-	} else if strings.ContainsAny(op, "<>") {
-		return f, settings.Errorf("filter", "%q: %s compares numbers", text, op)
-	}
-	return f, nil
-}
 
 // words are what a word is looked for in.
 func (s *summary) words() string {
-	texts := []string{s.ID, s.Name, s.Note, s.Command, s.Data, s.Model, s.Status, s.Error}
+	texts := []string{s.ID, s.Title, s.Name, s.Note, s.Command, s.Data, s.Model, s.Status, s.Error}
 	return strings.ToLower(strings.Join(append(texts, s.Tags...), "\n"))
 }
 
@@ -70,8 +29,22 @@ func (s *summary) values(key string) []any {
 			out = append(out, t)
 		}
 		return out
+	case "is":
+		out := []any{s.Status}
+		for word, yes := range map[string]bool{"archived": s.Archived, "inside": s.Inside != ""} {
+			if yes {
+				out = append(out, word)
+			}
+		}
+		return out
 	case "name":
 		return []any{s.title()}
+	case "run": // as the page calls it
+		return []any{cmp.Or(s.Name, s.Title)}
+	case "tags":
+		return []any{strings.Join(s.Tags, " ")}
+	case "time":
+		return []any{float64(s.Seconds)}
 	case "status":
 		return []any{s.Status}
 	case "command":
@@ -85,52 +58,29 @@ func (s *summary) values(key string) []any {
 	case "started":
 		return []any{s.Started.Local().Format(time.DateTime)}
 	}
+	var out []any
 	for k, c := range listKeys {
 		if c == key {
-			return []any{float64([]number{s.Loss, s.Accuracy, s.Margin, s.Gap}[k])}
+			out = append(out, float64([]number{s.Loss, s.Accuracy, s.Margin, s.Gap}[k]))
 		}
 	}
-	if v, ok := s.settings[key]; ok {
-		if list, ok := v.([]any); ok && len(list) > 0 {
-			return list
-		}
-		return []any{v}
+	switch v := s.settings[key].(type) { // a setting may be called as a result is: loss=exp
+	case nil:
+	case []any:
+		out = append(out, v...)
+	default:
+		out = append(out, v)
 	}
-	return nil
+	return out
 }
 
 // listKeys name trials.ListColumns in filters.
 var listKeys = []string{"loss", "accuracy", "margin", "gap"}
 
-// match reports whether a run meets the condition. Of several values one is enough, for != none may be equal.
-func (f filter) match(s *summary) bool {
-	if f.op == "" {
-		return strings.Contains(s.words(), f.value)
+// meets reports whether a run meets the condition. A word is looked for in what describes the run.
+func (s *summary) meets(c filter.Condition) bool {
+	if c.Op == "" {
+		return strings.Contains(s.words(), c.Value)
 	}
-	if f.op == "!=" {
-		f.op = "="
-		return !f.match(s)
-	}
-	return slices.ContainsFunc(s.values(f.key), func(v any) bool {
-		x, isNumber := v.(float64)
-		if text, ok := v.(string); ok { // settings with names for some values are texts
-			if n, err := strconv.ParseFloat(text, 64); err == nil {
-				x, isNumber = n, true
-			}
-		}
-		if math.IsNaN(f.number) || !isNumber {
-			return f.op == "=" && strings.EqualFold(fmt.Sprint(v), f.value)
-		}
-		switch f.op {
-		case "=":
-			return x == f.number
-		case "<":
-			return x < f.number
-		case "<=":
-			return x <= f.number
-		case ">":
-			return x > f.number
-		}
-		return x >= f.number
-	})
+	return c.Holds(s.values(c.Key))
 }

@@ -2,17 +2,18 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/bregman-ml/bregman/internal/app/command"
 	"github.com/bregman-ml/bregman/internal/app/render"
+	"github.com/bregman-ml/bregman/internal/app/settings"
 	"github.com/bregman-ml/bregman/runlog"
 )
 
@@ -38,7 +39,9 @@ type jobs struct {
 type started struct {
 	id       int
 	args     []string
-	runs     int // how many runs it has
+	line     string            // the command, as one would type it
+	form     map[string]string // what the page sent
+	runs     int               // how many runs it has
 	begin    time.Time
 	cmd      *exec.Cmd
 	out, err tailBuffer
@@ -77,7 +80,7 @@ func (b *tailBuffer) String() string {
 const keepJobs = 50
 
 // start starts a command.
-func (j *jobs) start(args []string, runs int) (*started, error) {
+func (j *jobs) start(p prepared, form map[string]string) (*started, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if n := j.count(); n >= j.max {
@@ -91,8 +94,8 @@ func (j *jobs) start(args []string, runs int) (*started, error) {
 			return nil, err
 		}
 	}
-	s := &started{id: len(j.all) + 1, args: args, runs: runs, begin: time.Now()}
-	s.cmd = exec.Command(program, args...)
+	s := &started{id: len(j.all) + 1, args: p.args, line: p.line, form: form, runs: runsOf(p.command), begin: time.Now()}
+	s.cmd = exec.Command(program, p.args...)
 	if n := len(j.all); n > 0 {
 		s.id = j.all[n-1].id + 1
 	}
@@ -176,17 +179,21 @@ type jobAnswer struct {
 	Started  time.Time `json:"started"`
 	Seconds  number    `json:"seconds"`
 	Progress number    `json:"progress"`
-	Runs     []string  `json:"runs"` // its run folders
+	Runs     []string  `json:"runs"`   // its run folders
+	Titles   []string  `json:"titles"` // and what they are called
 	Output   string    `json:"output"`
 	Messages string    `json:"messages"`
+
+	Form     string            `json:"form"` // what starts it again
+	Settings map[string]string `json:"settings"`
 }
 
 func (s *Server) jobAnswer(j *started) jobAnswer {
 	j.mu.Lock()
 	end, code, canceled := j.end, j.code, j.canceled
 	j.mu.Unlock()
-	a := jobAnswer{ID: j.id, Command: "bregman " + strings.Join(j.args, " "), Status: "running", Started: j.begin,
-		Seconds: number(time.Since(j.begin).Seconds()), Progress: number(nan), Runs: []string{},
+	a := jobAnswer{ID: j.id, Command: j.line, Status: "running", Started: j.begin, Form: j.args[0], Settings: j.form,
+		Seconds: number(time.Since(j.begin).Seconds()), Progress: number(nan), Runs: []string{}, Titles: []string{},
 		Output: j.out.String(), Messages: j.err.String()}
 	if !end.IsZero() {
 		a.Seconds = number(end.Sub(j.begin).Seconds())
@@ -208,7 +215,7 @@ func (s *Server) jobAnswer(j *started) jobAnswer {
 			break // the list is in this order
 		}
 		if head, err := s.head(run.ID); err == nil && head.Info.Machine.PID == j.cmd.Process.Pid {
-			a.Runs = append(a.Runs, run.ID)
+			a.Runs, a.Titles = append(a.Runs, run.ID), append(a.Titles, cmp.Or(run.Name, run.Label, run.Title))
 			if run.Status == runlog.Done {
 				progress++
 			} else if v := float64(run.Progress); v-v == 0 {
@@ -251,19 +258,36 @@ func (s *Server) postStart(r *http.Request) (any, error) {
 	var in struct {
 		Command  string            `json:"command"`
 		Settings map[string]string `json:"settings"`
+		Dry      bool              `json:"dry"` // check them only
 	}
 	if err := decode(r, &in); err != nil {
 		return nil, err
 	}
-	c, args, err := s.settings.arguments(in.Command, in.Settings)
+	p, err := s.settings.arguments(in.Command, in.Settings)
+	if in.Dry {
+		return checked(p, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.jobs.start(args, runsOf(c))
+	j, err := s.jobs.start(p, in.Settings)
 	if err != nil {
 		return nil, err
 	}
 	return s.jobAnswer(j), nil
+}
+
+// checked is the answer to a form that is not sent yet. What is wrong with a form that somebody still fills in is an
+// answer, too.
+func checked(p prepared, err error) (any, error) {
+	var wrong *settings.Error
+	switch {
+	case errors.As(err, &wrong):
+		return map[string]any{"error": err.Error(), "setting": wrong.Key}, nil
+	case err != nil:
+		return nil, err
+	}
+	return map[string]any{"line": p.line, "runs": runsOf(p.command)}, nil
 }
 
 func (s *Server) postCancel(r *http.Request) (any, error) {

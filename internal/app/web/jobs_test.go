@@ -160,20 +160,20 @@ func TestSettingsAreCheckedAsOnTheCommandLine(t *testing.T) {
 		command  string
 		settings map[string]string
 	}{
-		"from 1 to inf":                {"fit", map[string]string{"data": "r2", "p": "0.5"}},
-		"above 1":                      {"fit", map[string]string{"data": "r2", "p": "1", "objective": "margin"}},
-		"missing setting: data":        {"fit", nil},
-		"--gap is about":               {"fit", map[string]string{"data": "r2", "gap": "1e-2", "loss": "square"}},
-		"choose auto, exp":             {"fit", map[string]string{"data": "r2", "loss": "x"}},
-		"is not a setting":             {"fit", map[string]string{"data": "r2", "out": "/tmp/x"}},
-		"choose fit":                   {"doctor", nil},
-		"choose auto":                  {"train", map[string]string{"engine": "/tmp/evil.so"}},
-		"--data":                       {"fit", map[string]string{"data": "/etc/passwd"}},
-		"inside the folder":            {"fit", map[string]string{"data": "../x"}},
-		"no such file":                 {"fit", map[string]string{"data": "x.svm"}},
-		"a line break":                 {"fit", map[string]string{"data": "r2\n--out=x"}},
-		"is not a whole":               {"fit", map[string]string{"data": "r2", "steps": "1.5"}},
-		"--epochs -1: want at least 1": {"train", map[string]string{"epochs": "-1"}},
+		"from 1 to inf":              {"fit", map[string]string{"data": "r2", "p": "0.5"}},
+		"above 1":                    {"fit", map[string]string{"data": "r2", "p": "1", "objective": "margin"}},
+		"Data is needed":             {"fit", nil},
+		"Certified gap is about":     {"fit", map[string]string{"data": "r2", "gap": "1e-2", "loss": "square"}},
+		"choose auto, exp":           {"fit", map[string]string{"data": "r2", "loss": "x"}},
+		"is not a setting":           {"fit", map[string]string{"data": "r2", "out": "/tmp/x"}},
+		"choose fit":                 {"doctor", nil},
+		"choose auto":                {"train", map[string]string{"engine": "/tmp/evil.so"}},
+		"Data: name a built-in set":  {"fit", map[string]string{"data": "/etc/passwd"}},
+		"inside the folder":          {"fit", map[string]string{"data": "../x"}},
+		"no such file":               {"fit", map[string]string{"data": "x.svm"}},
+		"a line break":               {"fit", map[string]string{"data": "r2\n--out=x"}},
+		"is not a whole":             {"fit", map[string]string{"data": "r2", "steps": "1.5"}},
+		"Epochs -1: want at least 1": {"train", map[string]string{"epochs": "-1"}},
 	} {
 		if code, body := start(t, h, c.command, c.settings); code != 400 || !strings.Contains(body, want) {
 			t.Errorf("%v: %d %s, want %q", c, code, body, want)
@@ -188,7 +188,7 @@ func TestARunIsStartedWatchedAndCanceled(t *testing.T) {
 	}
 	got := wait(t, h)
 	if j := got.Jobs[0]; j.Status != "done" || !strings.Contains(j.Output, "margin") ||
-		j.Command != "bregman fit --data=r2 --p=3 --steps=1000 --runs="+srv.settings.Runs {
+		j.Command != "bregman fit --data r2 --p 3 --steps 1000 --runs "+srv.settings.Runs {
 		t.Errorf("%+v", j)
 	}
 	time.Sleep(lookEvery)
@@ -246,12 +246,12 @@ func TestTheRunsOfACommandAreCountedWithItsDefaults(t *testing.T) {
 		{"fit", map[string]string{"data": "r2"}, 1},
 		{"fit", map[string]string{"data": "r2", "p": "1.1,2,3", "cv": "5"}, 1}, // one run that chooses
 	} {
-		cmd, args, err := srv.settings.arguments(c.command, c.settings)
+		p, err := srv.settings.arguments(c.command, c.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := runsOf(cmd); got != c.want {
-			t.Errorf("%q has %d runs, want %d", args, got, c.want)
+		if got := runsOf(p.command); got != c.want {
+			t.Errorf("%q has %d runs, want %d", p.args, got, c.want)
 		}
 	}
 }

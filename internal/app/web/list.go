@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/bregman-ml/bregman/internal/app/render"
 	"github.com/bregman-ml/bregman/internal/app/trials"
 	"github.com/bregman-ml/bregman/runlog"
+	"github.com/bregman-ml/bregman/train"
 )
 
 // corrupt is a status besides those of runlog: run.json cannot be read.
@@ -24,6 +24,7 @@ const corrupt = "corrupt"
 type summary struct {
 	ID       string    `json:"id"`
 	Name     string    `json:"name,omitempty"` // what people say of it
+	Title    string    `json:"title"`          // what it is, in words
 	Tags     []string  `json:"tags,omitempty"`
 	Note     string    `json:"note,omitempty"`
 	Command  string    `json:"command"`
@@ -36,13 +37,21 @@ type summary struct {
 	Started  time.Time `json:"started,omitzero"`
 	Seconds  number    `json:"seconds"`
 	Progress number    `json:"progress"` // 0 to 1, null if it is not known
+	Left     number    `json:"left"`     // seconds to its end, about; null if it is not known
 	Loss     number    `json:"loss"`
 	Accuracy number    `json:"accuracy"` // of test images or examples, else of what was held out, else of training
 	Margin   number    `json:"margin"`
 	Gap      number    `json:"gap"`
 	Error    string    `json:"error,omitempty"`
 	Inside   string    `json:"inside,omitempty"` // the run that it is a part of
+	Archived bool      `json:"archived,omitempty"`
+	Best     *best     `json:"best,omitempty"`  // of a sweep
+	Label    string    `json:"label,omitempty"` // what varies, of a trial of a sweep: p1.5-lr0.2-s1
+	From     string    `json:"from,omitempty"`  // the run whose weights it started from: an ID, or a folder's name
 	settings map[string]any
+	texts    map[string]string // the settings as one would type them
+	estimate *float64          // Left, when it was written
+	written  time.Time
 }
 
 // lister caches the summaries of runs and reads again what changed.
@@ -51,7 +60,9 @@ type lister struct {
 
 	mu    sync.Mutex
 	last  time.Time // of the last look
+	soon  bool      // look again, however recent that was
 	known map[string]known
+	plans map[string]labels // of sweeps
 	runs  []summary
 }
 
@@ -62,7 +73,7 @@ type known struct {
 
 // stamp identifies a version of a run's files.
 type stamp struct {
-	info, result, about, metrics           time.Time
+	info, result, about, metrics, steps    time.Time
 	infoSize, resultSize, aboutSize, lines int64
 }
 
@@ -77,9 +88,10 @@ const (
 func (l *lister) all() []summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if time.Since(l.last) < lookEvery {
+	if time.Since(l.last) < lookEvery && !l.soon {
 		return l.runs
 	}
+	l.soon = false
 	now := map[string]known{}
 	l.walk(".", 0, now)
 	l.known = now
@@ -93,6 +105,8 @@ func (l *lister) all() []summary {
 		}
 		runs = append(runs, k.summary)
 	}
+	l.label(runs)
+	linkOrigins(runs)
 	slices.SortFunc(runs, func(a, b summary) int {
 		return cmp.Or(b.Started.Compare(a.Started),
 			strings.Compare(b.ID, a.ID))
@@ -139,17 +153,18 @@ func (l *lister) look(id string) known {
 	s.result, s.resultSize = version(f, "tables/result.json")
 	s.about, s.aboutSize = version(f, "about.json")
 	old, ok := l.known[id]
-	if ok && old.Status == runlog.Running {
+	if ok && (old.Status == runlog.Running || old.Command == "sweep") {
 		s.metrics, s.lines = version(f, "metrics.jsonl")
-		if !f.Busy() {
+		s.steps, _ = version(f, train.StepsFile)
+		if old.Status == runlog.Running && !f.Busy() {
 			ok = false
 		}
 	} else if ok {
-		s.metrics, s.lines = old.stamp.metrics, old.stamp.lines
+		s.metrics, s.lines, s.steps = old.stamp.metrics, old.stamp.lines, old.stamp.steps
 	}
 	if ok && old.stamp == s {
 		if old.Status == runlog.Running {
-			old.Seconds = since(old.Started)
+			old.Seconds, old.Left = since(old.Started), leftNow(old.estimate, old.written)
 		}
 		return old
 	}
@@ -170,8 +185,8 @@ func corruptRun(id string, err error) summary {
 		why = "it has no run.json"
 	}
 	nan := number(math.NaN())
-	return summary{ID: id, Status: corrupt, Error: why, Color: colours(math.NaN()), Seconds: nan, Progress: nan, Loss: nan,
-		Accuracy: nan, Margin: nan, Gap: nan}
+	return summary{ID: id, Title: id, Status: corrupt, Error: why, Color: colours(math.NaN()), Seconds: nan,
+		Progress: nan, Left: nan, Loss: nan, Accuracy: nan, Margin: nan, Gap: nan}
 }
 
 // summarise reads a run as far as the list needs it: of a running one the end of its metrics.
@@ -181,12 +196,21 @@ func summarise(f *runlog.Folder, id string) summary {
 		return corruptRun(id, err)
 	}
 	s := summary{ID: id, Command: r.Info.Command, Data: r.Info.Data, P: trials.Ps(r.Settings), Color: colours(r.P()),
-		Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started,
-		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(math.NaN())}
+		Seed: r.Info.Seed, Status: r.Status, Started: r.Info.Started, From: r.Info.From,
+		Seconds: number(r.Seconds()), Error: r.Info.Error, Progress: number(nan), Left: number(nan)}
 	s.Model, _ = r.Settings["model"].(string)
-	s.settings = r.Settings
+	s.settings, s.texts = r.Settings, map[string]string{}
+	for k, v := range r.Settings {
+		if v != nil {
+			s.texts[k] = trials.SettingText(v)
+		}
+	}
+	s.Title = s.describe()
 	if a, err := f.About(); err == nil { // a broken one costs the name, not the run
-		s.Name, s.Tags, s.Note = a.Name, a.Tags, a.Note
+		s.Name, s.Tags, s.Note, s.Archived = a.Name, a.Tags, a.Note, a.Archived
+	}
+	if s.Command == "sweep" {
+		s.Best = readSweep(f, r).best()
 	}
 	if s.Status == runlog.Running {
 		s.Seconds = since(s.Started)
@@ -194,6 +218,9 @@ func summarise(f *runlog.Folder, id string) summary {
 	if r.Result == nil && r.OneLine() {
 		r.Log = tail(f)
 		s.Progress = number(progress(r))
+		if s.Status == runlog.Running {
+			s.follow(f, r)
+		}
 	} else if r.Result != nil && s.Status == runlog.Running { // it is about to end
 		s.Progress = 1
 	}
@@ -201,6 +228,16 @@ func summarise(f *runlog.Folder, id string) summary {
 		*to = number(r.Listed(trials.ListColumns[k]))
 	}
 	return s
+}
+
+// follow takes progress and the time left from the steps of a network that trains.
+func (s *summary) follow(f *runlog.Folder, r *trials.Run) {
+	last, written, ok := lastStep(f)
+	if epochs, _ := r.Settings["epochs"].(float64); ok && epochs > 0 {
+		s.Progress = number(min(1, last.Epoch/epochs))
+		s.estimate, s.written = last.Left, written
+		s.Left = leftNow(s.estimate, s.written)
+	}
 }
 
 // since is how many seconds ago that was, NaN if that is in the future.
@@ -248,8 +285,4 @@ func progress(r *trials.Run) float64 {
 func colours(p float64) [2]string {
 	c := render.Color(p)
 	return [2]string{render.Hex(c), render.Hex(render.Dark(c))}
-}
-
-func (s *Server) getRuns(*http.Request) (any, error) {
-	return map[string]any{"root": s.settings.Runs, "allow_run": s.settings.AllowRun, "runs": s.list.all()}, nil
 }

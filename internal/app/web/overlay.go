@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -76,6 +77,7 @@ type groupAnswer struct {
 	Color [2]string `json:"color"`
 	Dash  int       `json:"dash"` // 0 solid, 1 dashed, 2 dotted: a variant of the settings has one for every p
 	Over  string    `json:"over"`
+	Axes  []string  `json:"axes"` // what its curves can be drawn over
 	Runs  []string  `json:"runs"`
 
 	Trials int           `json:"trials"`          // runs of different seeds: of each seed the first counts
@@ -87,11 +89,74 @@ type kindAnswer struct {
 	Groups  []groupAnswer           `json:"groups"`
 	Metrics []metricAnswer          `json:"metrics"`
 	Bands   map[string][]bandAnswer `json:"bands"`
+	Final   []tableAnswer           `json:"final"`
 }
 
-// getCompare returns runs grouped by p. Numbers are scaled as they are shown: percent.
+// tableAnswer is a table of a report.
+type tableAnswer struct {
+	Title  string         `json:"title"`
+	Header []string       `json:"header"`
+	Rows   [][]cellAnswer `json:"rows"`
+	Note   string         `json:"note"`
+}
+
+type cellAnswer struct {
+	Text string `json:"text"`
+	Best bool   `json:"best,omitempty"`
+}
+
+func tableAnswers(tables []render.Table) []tableAnswer {
+	out := []tableAnswer{}
+	for _, t := range tables {
+		a := tableAnswer{Title: t.Title, Header: t.Header, Note: t.Note}
+		for _, row := range t.Rows {
+			var cells []cellAnswer
+			for _, c := range row {
+				cells = append(cells, cellAnswer{c.Text, c.Best})
+			}
+			a.Rows = append(a.Rows, cells)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// groupAnswers are the groups of one kind.
+func groupAnswers(groups []*trials.Group, w window) (out []groupAnswer) {
+	for _, g := range groups {
+		a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: g.Line, Over: w.over(g.Curves[0].Curve),
+			Axes: trials.Axes(g.Curves[0].Curve), Trials: len(g.Trials())}
+		for _, c := range g.Curves {
+			if !slices.Contains(a.Runs, c.Run.ID) {
+				a.Runs = append(a.Runs, c.Run.ID)
+			}
+			if a.Sizes == nil {
+				a.Sizes = sizesOf(c.Curve)
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// bandOf is the mean of a metric of a group in a window.
+func bandOf(g *trials.Group, metric string, a groupAnswer, w window) (band bandAnswer) {
+	b := g.BandOver(metric, a.Over)
+	from, to := w.cut(b.X)
+	for _, at := range render.Thin(b.X[from:to], b.Mean[from:to], w.points, trials.LogAxis(a.Over)) {
+		at += from
+		band.X, band.Y = append(band.X, b.X[at]), append(band.Y, b.Mean[at])
+		if a.Trials > 1 {
+			band.Low, band.High = append(band.Low, b.Low[at]), append(band.High, b.High[at])
+		}
+	}
+	return band
+}
+
+// getCompare returns runs grouped by p, and by all that differs but the seed or by the setting that by= names. Numbers
+// are scaled as they are shown: percent.
 func (s *Server) getCompare(r *http.Request) (any, error) {
-	n, err := points(r)
+	shown, err := windowOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -101,51 +166,37 @@ func (s *Server) getCompare(r *http.Request) (any, error) {
 	}
 	defer done()
 	kinds := []kindAnswer{}
-	for _, groups := range trials.Kinds(trials.Groups(runs)) {
-		k := kindAnswer{Kind: groups[0].Kind, Bands: map[string][]bandAnswer{},
-			Metrics: metricAnswers(trials.MetricNames(groups))}
+	names, by := append([]string{}, trials.Distinguishing(runs)...), cmp.Or(r.URL.Query().Get("by"), trials.AllSettings)
+	if !slices.Contains(append([]string{trials.AllSettings, trials.OnlyP, trials.SingleRuns}, names...), by) {
+		by = trials.AllSettings // the address is of other runs
+	}
+	for _, groups := range trials.Kinds(trials.GroupsBy(runs, by)) {
+		k := kindAnswer{Kind: groups[0].Kind, Groups: groupAnswers(groups, shown), Bands: map[string][]bandAnswer{},
+			Metrics: metricAnswers(slices.DeleteFunc(trials.MetricNames(groups), isAxis)),
+			Final:   tableAnswers(pages.FinalTables(groups))}
 		for i, g := range groups {
-			over, log := g.X()
-			a := groupAnswer{Name: g.Name, P: number(g.P), Color: colours(g.P), Dash: g.Line, Over: over,
-				Trials: len(g.Trials())}
-			for _, c := range g.Curves {
-				if !slices.Contains(a.Runs, c.Run.ID) {
-					a.Runs = append(a.Runs, c.Run.ID)
-				}
-				if a.Sizes == nil {
-					a.Sizes = sizesOf(c.Curve)
-				}
-			}
-			k.Groups = append(k.Groups, a)
 			for _, m := range k.Metrics {
-				b := g.Band(m.Name)
-				if len(b.X) == 0 {
-					continue
+				if band := bandOf(g, m.Name, k.Groups[i], shown); len(band.X) > 0 {
+					band.Group = i
+					k.Bands[m.Name] = append(k.Bands[m.Name], band)
 				}
-				band := bandAnswer{Group: i}
-				for _, at := range render.Thin(b.X, b.Mean, n, log) {
-					band.X, band.Y = append(band.X, b.X[at]), append(band.Y, b.Mean[at])
-					if a.Trials > 1 {
-						band.Low, band.High = append(band.Low, b.Low[at]), append(band.High, b.High[at])
-					}
-				}
-				k.Bands[m.Name] = append(k.Bands[m.Name], band)
 			}
 		}
 		kinds = append(kinds, k)
 	}
-	var names, statuses []string
+	var ids, statuses []string
 	running := false
 	own := make([]numbers, len(trials.ListColumns)) // as in the list
 	for _, run := range runs {
-		names, statuses = append(names, run.ID), append(statuses, run.Status)
+		ids, statuses = append(ids, run.ID), append(statuses, run.Status)
 		running = running || run.Status == runlog.Running
 		for k, o := range trials.ListColumns {
 			own[k] = append(own[k], run.Listed(o))
 		}
 	}
-	return map[string]any{"runs": names, "status": statuses, "loss": own[0], "accuracy": own[1], "margin": own[2],
-		"gap": own[3], "running": running, "kinds": kinds, "differ": trials.Differences(runs)}, nil
+	return map[string]any{"runs": ids, "by": by, "can_group": names, "status": statuses, "loss": own[0],
+		"accuracy": own[1], "margin": own[2], "gap": own[3], "running": running, "kinds": kinds,
+		"differ": trials.Differences(runs)}, nil
 }
 
 // figure draws a metric of runs as bregman report does.
@@ -165,8 +216,10 @@ func (s *Server) figure(w http.ResponseWriter, r *http.Request) {
 	}
 	var figs []render.Figure
 	for _, groups := range trials.Kinds(trials.Groups(runs)) {
-		if f, ok := pages.Figure(groups, q.Get("metric")); ok && len(figs) < 6 {
-			figs = append(figs, f)
+		for _, metric := range q["metric"] {
+			if f, ok := pages.Figure(groups, metric); ok && len(figs) < 6 {
+				figs = append(figs, f)
+			}
 		}
 	}
 	done() // a figure has its own numbers

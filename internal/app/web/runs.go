@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,10 +23,14 @@ type Runs struct {
 	Name RunsName `cmd:""`
 	Tag  RunsTag  `cmd:""`
 	Note RunsNote `cmd:""`
+
+	Archive RunsArchive `cmd:""`
+	Delete  RunsDelete  `cmd:""`
+	Restore RunsRestore `cmd:""`
 }
 
 // RunsVerbs are the commands of Runs. Without one of them it is list.
-var RunsVerbs = []string{"list", "name", "tag", "note"}
+var RunsVerbs = []string{"list", "name", "tag", "note", "archive", "delete", "restore"}
 
 // RunsList is `bregman runs list`, and `bregman runs`.
 type RunsList struct {
@@ -43,8 +46,8 @@ func (*RunsList) Texts() settings.Texts {
 	return settings.Texts{
 		About: "The runs in a folder: what they are, how they stand, what they found.",
 		Help: map[string]string{
-			"filter": "Only runs that meet all of these: a word, KEY=VALUE (or < <= > >= !=), tag:WORD. A key is a setting, " +
-				"such as lr, or loss, accuracy, margin, gap, status, command, data, seed, seconds.",
+			"filter": "Only runs that meet all of these: a word, KEY=VALUE (or < <= > >= !=), tag:WORD, is:archived. A key is " +
+				"a setting, such as lr, or loss, accuracy, margin, gap, status, command, data, seed, seconds.",
 			"runs":   "The folder of run folders.",
 			"inside": "Also the runs inside of others, such as the trials of a sweep.",
 			"sort": "What to sort by: started, a number of the list, or a setting; with - before it (--sort=-accuracy) the " +
@@ -63,17 +66,16 @@ Examples:
   bregman runs tag:paper status=done --sort=-accuracy
   bregman runs name runs/20261119-101500-train-cnn-p3-s1 'first with decay'
   bregman runs tag runs/*-p3-* +paper -draft
-  bregman runs note runs/20261119-101500-train-cnn-p3-s1 'the rate is too small'`
+  bregman runs note runs/20261119-101500-train-cnn-p3-s1 'the rate is too small'
+  bregman runs archive runs/*-p10-*              left out of lists, but for is:archived
+  bregman runs delete runs/*-p10-*               into runs/.trash, which nothing empties
+  bregman runs restore runs/.trash/*             and back`
 }
 
 // Check returns the first thing wrong with the settings.
 func (r *RunsList) Check() error {
-	for _, text := range r.Filter {
-		if _, err := parseFilter(text); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := parseListing(r.Filter)
+	return err
 }
 
 // Do reads the runs.
@@ -86,23 +88,13 @@ func (r *RunsList) Do(_ context.Context, _ *command.Env) (command.Result, error)
 		return nil, fmt.Errorf("--runs: %w", err)
 	}
 	defer root.Close()
-	var filters []filter
-	for _, text := range r.Filter {
-		f, err := parseFilter(text)
-		if err != nil {
-			return nil, err
-		}
-		filters = append(filters, f)
+	l, err := parseListing(r.Filter)
+	if err != nil {
+		return nil, err
 	}
-	out := &runsFound{root: r.Runs}
-	for _, s := range (&lister{root: root}).all() {
-		out.all++
-		if (r.Inside || s.Inside == "") && !slices.ContainsFunc(filters, func(f filter) bool { return !f.match(&s) }) {
-			out.runs = append(out.runs, s)
-		}
-	}
-	out.sort(r.Sort)
-	return out, nil
+	l.inside, l.sort = r.Inside, r.Sort
+	all := (&lister{root: root}).all()
+	return &runsFound{root: r.Runs, runs: l.of(all), all: len(all)}, nil
 }
 
 // runsFound is the result of runs list.
@@ -110,58 +102,6 @@ type runsFound struct {
 	root string
 	runs []summary
 	all  int
-}
-
-// sort sorts by a key, the newest or largest last; with - before it, first. Runs that do not have it come first.
-func (f *runsFound) sort(by string) {
-	key, down := strings.CutPrefix(by, "-")
-	key = strings.ReplaceAll(key, "-", "_")
-	slices.Reverse(f.runs) // the list has the newest first
-	value := func(s *summary) (float64, string) {
-		v := s.values(key)
-		if len(v) == 0 {
-			return math.Inf(-1), ""
-		}
-		if x, ok := v[0].(float64); ok && x == x {
-			return x, ""
-		}
-		return math.Inf(-1), strings.ToLower(fmt.Sprint(v[0]))
-	}
-	if key != "started" {
-		slices.SortStableFunc(f.runs, func(a, b summary) int {
-			x, s := value(&a)
-			y, t := value(&b)
-			return cmp.Or(cmp.Compare(x, y), strings.Compare(s, t))
-		})
-	}
-	if down {
-		slices.Reverse(f.runs)
-	}
-}
-
-// varying are the settings that are not the same in all runs, at most so many, those that most runs have first.
-func (f *runsFound) varying(most int) []string {
-	count, values := map[string]int{}, map[string]map[string]bool{}
-	for _, s := range f.runs {
-		for k, v := range s.settings {
-			if slices.Contains([]string{"p", "data", "seed", "runs", "model"}, k) {
-				continue
-			}
-			if values[k] == nil {
-				values[k] = map[string]bool{}
-			}
-			count[k]++
-			values[k][fmt.Sprint(v)] = true
-		}
-	}
-	var out []string
-	for k, v := range values {
-		if len(v) > 1 {
-			out = append(out, k)
-		}
-	}
-	slices.SortFunc(out, func(a, b string) int { return cmp.Or(count[b]-count[a], strings.Compare(a, b)) })
-	return out[:min(most, len(out))]
 }
 
 // Print writes a table.
@@ -186,12 +126,6 @@ func (f *runsFound) Print(w io.Writer) {
 		}
 	}
 	short := func(v float64) render.Cell { return render.Short(v, 4) }
-	shown := func(v any) string {
-		if list, ok := v.([]any); ok {
-			return strings.Trim(fmt.Sprint(list), "[]")
-		}
-		return fmt.Sprint(v)
-	}
 	columns := []column{
 		{"run", text(func(s *summary) string { return s.title() })},
 		{"tags", text(func(s *summary) string { return strings.Join(s.Tags, " ") })},
@@ -205,13 +139,10 @@ func (f *runsFound) Print(w io.Writer) {
 			return strings.Join(ps, " ")
 		})},
 	}
-	for _, k := range f.varying(4) {
-		columns = append(columns, column{strings.ReplaceAll(k, "_", " "), text(func(s *summary) string {
-			if v, ok := s.settings[k]; ok && v != nil {
-				return shown(v)
-			}
-			return ""
-		})})
+	keys := varying(f.runs)
+	for _, k := range keys[:min(autoColumns, len(keys))] {
+		columns = append(columns, column{strings.ReplaceAll(k, "_", " "),
+			text(func(s *summary) string { return s.texts[k] })})
 	}
 	columns = append(columns,
 		column{"status", text(func(s *summary) string { return s.Status })},
@@ -365,6 +296,103 @@ func (r *RunsTag) Do(context.Context, *command.Env) (command.Result, error) {
 	return said(runs, func(a *runlog.About) {
 		a.Tags = slices.DeleteFunc(append(a.Tags, add...), func(t string) bool { return slices.Contains(remove, t) })
 	})
+}
+
+// RunsArchive is `bregman runs archive`.
+type RunsArchive struct {
+	Runs []string `arg:"" name:"run" json:"runs"`
+	Undo bool     `json:"undo"`
+}
+
+// Texts are the words for its settings.
+func (*RunsArchive) Texts() settings.Texts {
+	return settings.Texts{About: "Leave runs out of lists; is:archived lists them.",
+		Help: map[string]string{"runs": "Run folders.", "undo": "List them again."}}
+}
+
+// Check finds nothing wrong: folders are looked at when they are changed.
+func (*RunsArchive) Check() error { return nil }
+
+// Do changes what is said of them.
+func (r *RunsArchive) Do(context.Context, *command.Env) (command.Result, error) {
+	return said(r.Runs, func(a *runlog.About) { a.Archived = !r.Undo })
+}
+
+// RunsDelete is `bregman runs delete`.
+type RunsDelete struct {
+	Runs []string `arg:"" name:"run" json:"runs"`
+}
+
+// Texts are the words for its settings.
+func (*RunsDelete) Texts() settings.Texts {
+	return settings.Texts{About: "Move runs into the trash beside them.",
+		Help: map[string]string{"runs": "Run folders."}}
+}
+
+// Help is shown by --help.
+func (*RunsDelete) Help() string {
+	return `The trash is the folder .trash beside the runs. Nothing empties it; "bregman runs restore" brings runs back.`
+}
+
+// Check finds nothing wrong: folders are looked at when they are moved.
+func (*RunsDelete) Check() error { return nil }
+
+// Do moves them.
+func (r *RunsDelete) Do(context.Context, *command.Env) (command.Result, error) {
+	return move(r.Runs, runlog.Trash)
+}
+
+// RunsRestore is `bregman runs restore`.
+type RunsRestore struct {
+	Runs []string `arg:"" name:"run" json:"runs"`
+}
+
+// Texts are the words for its settings.
+func (*RunsRestore) Texts() settings.Texts {
+	return settings.Texts{About: "Move runs out of the trash.",
+		Help: map[string]string{"runs": "Run folders in a folder called .trash."}}
+}
+
+// Check finds nothing wrong: folders are looked at when they are moved.
+func (*RunsRestore) Check() error { return nil }
+
+// Do moves them.
+func (r *RunsRestore) Do(context.Context, *command.Env) (command.Result, error) {
+	return move(r.Runs, runlog.Restore)
+}
+
+// moved are runs with their new places.
+type moved struct{ From, To []string }
+
+// move moves runs. Those that cannot be moved are named, the others are moved.
+func move(dirs []string, how func(string) (string, error)) (command.Result, error) {
+	var out moved
+	var bad []error
+	for _, dir := range dirs {
+		to, err := how(dir)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		out.From, out.To = append(out.From, dir), append(out.To, to)
+	}
+	return out, errors.Join(bad...)
+}
+
+// Print writes a line for each run.
+func (m moved) Print(w io.Writer) {
+	for k := range m.To {
+		fmt.Fprintf(w, "%s is now %s\n", m.From[k], m.To[k])
+	}
+}
+
+// JSON has where each run is now.
+func (m moved) JSON() any {
+	out := map[string]string{}
+	for k := range m.To {
+		out[m.From[k]] = m.To[k]
+	}
+	return out
 }
 
 // saidOf is what is now said of runs.

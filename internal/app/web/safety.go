@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bregman-ml/bregman/internal/app/settings"
 )
 
 // pagePolicy lets the page load what this server embeds, and nothing else: no inline script, no other host, no frame
@@ -178,9 +180,13 @@ func bad(format string, args ...any) error {
 
 // fail answers with an error, as JSON.
 func fail(w http.ResponseWriter, status int, err error) {
+	failWith(w, status, map[string]string{"error": err.Error()})
+}
+
+func failWith(w http.ResponseWriter, status int, body map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]string{"error": err.Error()})
+	json.NewEncoder(w).Encode(body)
 }
 
 // failed finds the status of an error.
@@ -189,6 +195,11 @@ func failed(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &p):
+		var of *settings.Error
+		if errors.As(err, &of) {
+			failWith(w, p.status, map[string]string{"error": err.Error(), "setting": of.Key})
+			return
+		}
 		fail(w, p.status, err)
 	case errors.As(err, &tooLarge):
 		fail(w, http.StatusRequestEntityTooLarge, err)
@@ -218,7 +229,7 @@ func answer(f func(*http.Request) (any, error)) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Write(data)
+		w.Write(compress(w, r, data))
 	}
 }
 

@@ -2,13 +2,19 @@
 //
 //	serve.go    the command and the routes
 //	safety.go   which requests are allowed, and what answers may do in a browser
-//	list.go     the list of runs; filter.go, which of them; runs.go, the same in a terminal
+//	list.go     runs, read; listing.go, filter.go: which of them, in which order; runs.go, the same in a terminal
+//	edit.go     what people say of runs, and the trash
+//	sweeps.go   what a sweep found
+//	gzip.go     compressed answers
 //	watch.go    metrics that are read as they grow; stream.go sends them to pages
+//	live.go     steps and the machine's load while a run is running; ended.go, why it ended and how to resume it
 //	thin.go     fewer points that look the same
 //	overlay.go  several runs; figures and reports of them
 //	replay.go   the trajectory of a fit's weights
 //	files.go    a run's page and its files
-//	form.go     forms from settings; jobs.go starts commands
+//	help.go     the guide, from docs/ and the help of commands; helpsearch.go, the search in it
+//	form.go     forms from settings; words.go, their words; datalist.go, the data they suggest; again.go, the form of a
+//	            run; jobs.go starts commands
 //	assets/     the page: HTML, CSS and JavaScript without a build step
 package web
 
@@ -49,7 +55,7 @@ func (*Serve) Texts() settings.Texts {
 			"runs":      "The folder of run folders.",
 			"addr":      "Where to listen. Any address but loopback needs a token; without --token one is generated.",
 			"token":     "What a browser must show once, as ?token=…, and a program as Authorization: Bearer …",
-			"allow_run": "Let the page start fit, margin and train on this machine, as you.",
+			"allow_run": "Let the page start fit, margin and train on this machine, as you, and name, tag and delete runs.",
 			"data":      "The folder whose data files the page may name when it starts a run.",
 			"limit":     "The most runs that the page may start at once.",
 		},
@@ -69,9 +75,14 @@ From another machine without a token: ssh -L 8420:localhost:8420 HOST, then http
 
 The page uses this JSON API. A run's id is its path below --runs. Numbers that are not finite are null.
   GET  /api/runs                             all runs: id, command, data, p, status, progress, last numbers
-  GET  /api/run?id=ID                        settings, result, files, the runs inside it
+  GET  /api/runs?q=p=3+tag:x&sort=-accuracy  those that meet all conditions, as in "bregman runs list", with the
+                                             settings that vary; &limit=200 &columns=lr,epochs &inside=1 &ids=1
+  GET  /api/run?id=ID                        settings, result, files, the runs inside it; of a run that was stopped,
+                                             why it ended and the command that resumes it
   GET  /api/metrics?id=ID&points=800         curves, down-sampled such that extremes stay, with histograms of a
                                              network's weights; results that are not curves; an offset to continue from
+                                             &x=step|epoch|time &from=X &to=X for a part of them
+  GET  /api/live?id=ID&points=800            loss and gradient norm by step, progress and seconds left, CPU and GPU
   GET  /api/stream?id=ID&from=OFFSET         server-sent events: "rows" with what was appended since, "status", "reset"
   GET  /api/compare?run=ID&run=ID            groups by p: mean and band of each metric; settings that differ
   GET  /api/weights?id=ID                    the trajectory of a fit's weights (built-in data), or histograms over time
@@ -81,9 +92,15 @@ The page uses this JSON API. A run's id is its path below --runs. Numbers that a
   GET  /file?id=ID&name=tables/trace.csv     a file of the run
 With --allow-run:
   GET  /api/forms                            the settings of fit, margin and train
-  POST /api/start  {"command":"fit","settings":{"data":"r2","p":"3"}}
+  GET  /api/data                             names of tables and image sets in the folder of --data
+  GET  /api/again?id=ID                      the settings of a run as those of a form
+  POST /api/start  {"command":"fit","settings":{"data":"r2","p":"3"}}; with "dry":true the command line only, or what
+                                             is wrong with a setting
   GET  /api/jobs                             what was started, and its status
-  POST /api/cancel {"job":1}`
+  POST /api/cancel {"job":1}
+  POST /api/about  {"runs":["ID"],"name":"…","note":"…","add":["tag"],"remove":["tag"],"archived":true}
+  POST /api/delete {"runs":["ID"]}           into the trash beside them; the answer says where they are
+  POST /api/restore {"trash":[".trash/ID"]}  and back`
 }
 
 // Check returns the first thing wrong with the settings.
@@ -132,7 +149,7 @@ func (s *Serve) Do(_ context.Context, env *command.Env) (command.Result, error) 
 		l.Close()
 		return nil, err
 	}
-	srv.jobs.say = env.Say
+	srv.jobs.say, srv.guide.commands = env.Say, env.Commands
 	out := &serving{srv, l, url.URL{Scheme: "http", Host: openAt(l.Addr()), Path: "/"}}
 	if set.Token != "" {
 		out.address.RawQuery = url.Values{"token": {set.Token}}.Encode()
@@ -200,6 +217,7 @@ type Server struct {
 	list     lister
 	logs     logs
 	replays  replays
+	guide    guide
 	jobs     jobs
 	heavy    chan struct{} // a place for each request that computes
 	streams  chan struct{} // a place for each page that watches
@@ -248,6 +266,8 @@ func (s *Server) Handler() http.Handler {
 	for _, page := range []string{"/{$}", "/run", "/compare", "/start"} {
 		mux.HandleFunc("GET "+page, s.page)
 	}
+	mux.HandleFunc("GET /help", s.help)
+	mux.HandleFunc("GET /help/{page...}", s.help)
 	mux.HandleFunc("GET /static/{name}", s.static)
 	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/static/icon.svg", http.StatusFound)
@@ -255,6 +275,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/runs", answer(s.getRuns))
 	mux.HandleFunc("GET /api/run", s.busy(answer(s.getRun)))
 	mux.HandleFunc("GET /api/metrics", s.busy(answer(s.getMetrics)))
+	mux.HandleFunc("GET /api/live", s.busy(answer(s.getLive)))
 	mux.HandleFunc("GET /api/stream", s.stream)
 	mux.HandleFunc("GET /api/compare", s.busy(answer(s.getCompare)))
 	mux.HandleFunc("GET /api/weights", s.busy(answer(s.getWeights)))
@@ -263,8 +284,13 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /api/report", s.busy(s.report))
 	mux.HandleFunc("GET /file", s.file)
 	mux.HandleFunc("GET /api/forms", answer(s.getForms))
+	mux.HandleFunc("GET /api/data", s.busy(answer(s.getData)))
+	mux.HandleFunc("GET /api/again", s.busy(answer(s.getAgain)))
 	mux.HandleFunc("GET /api/jobs", answer(s.getJobs))
 	mux.HandleFunc("POST /api/start", answer(s.postStart))
 	mux.HandleFunc("POST /api/cancel", answer(s.postCancel))
+	mux.HandleFunc("POST /api/about", answer(s.postAbout))
+	mux.HandleFunc("POST /api/delete", answer(s.postDelete))
+	mux.HandleFunc("POST /api/restore", answer(s.postRestore))
 	return s.guard(mux)
 }

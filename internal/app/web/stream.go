@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ type curveRows struct {
 	Color  [2]string          `json:"color"`
 	X      string             `json:"x"`
 	Values map[string]numbers `json:"values"`
+	Time   numbers            `json:"time,omitempty"` // seconds of the run, as its clock says
 	Sizes  []sizesAnswer      `json:"sizes,omitempty"`
 }
 
@@ -136,7 +138,7 @@ func (s *Server) pOf(id string) float64 {
 // rowsOf puts points of a log into columns.
 func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 	var e rowsEvent
-	at := map[int]int{}
+	at, clocks := map[int]int{}, map[int]bool{}
 	for _, row := range rows {
 		c := log.Curves[row.Curve]
 		k, ok := at[row.Curve]
@@ -144,6 +146,7 @@ func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 			x, _ := c.Over()
 			k = len(e.Curves)
 			at[row.Curve] = k
+			clocks[row.Curve] = slices.Contains(trials.Axes(c), trials.Time)
 			e.Curves = append(e.Curves, curveRows{Curve: row.Curve, Name: c.Name, P: number(orP(c.P, p)),
 				Color: colours(orP(c.P, p)), X: x, Values: map[string]numbers{}})
 		}
@@ -156,6 +159,9 @@ func rowsOf(log *runlog.Log, rows []runlog.Row, p float64) rowsEvent {
 		if i := sort.Search(len(c.Sizes), func(i int) bool { return c.Sizes[i].Index >= row.Index }); i < len(c.Sizes) &&
 			c.Sizes[i].Index == row.Index {
 			e.Curves[k].Sizes = append(e.Curves[k].Sizes, sizesAt(c, c.Sizes[i]))
+		}
+		if clocks[row.Curve] {
+			e.Curves[k].Time = append(e.Curves[k].Time, trials.TimeAt(c, row.Index))
 		}
 		if e.Curves[k].X == "line" {
 			e.Curves[k].Values["line"] = append(e.Curves[k].Values["line"], float64(row.Index+1))

@@ -30,6 +30,8 @@ type curveAnswer struct {
 	P       number             `json:"p"`
 	Color   [2]string          `json:"color"`
 	X       string             `json:"x"`
+	Axes    []string           `json:"axes"` // what it can be drawn over
+	At      number             `json:"at"`   // the last place on its first axis
 	Rows    int                `json:"rows"`
 	Metrics map[string]samples `json:"metrics"`
 	Sizes   []sizesAnswer      `json:"sizes,omitempty"`
@@ -110,15 +112,65 @@ type metricAnswer struct {
 	Log   bool    `json:"log"`
 	Scale float64 `json:"scale"`
 	Part  string  `json:"part"`
+
+	Explain string `json:"explain,omitempty"` // one sentence; an unknown metric has none
 }
 
 func metricAnswers(names []string) []metricAnswer {
 	out := []metricAnswer{}
 	for _, n := range names {
 		m := trials.MetricOf(n)
-		out = append(out, metricAnswer{n, m.Title, m.Y, m.Log, m.Scale, string(m.Part)})
+		out = append(out, metricAnswer{n, m.Title, m.Y, m.Log, m.Scale, string(m.Part), m.Explain()})
 	}
 	return out
+}
+
+// axes of runs: a column called so is no metric.
+func isAxis(name string) bool { return name == "step" || name == "epoch" }
+
+// window is what part of an axis is asked for, and how its points are chosen.
+type window struct {
+	axis   string // empty: what a curve is drawn over by itself
+	lo, hi float64
+	points int
+}
+
+// windowOf reads x=, from=, to= and points= of a request.
+func windowOf(r *http.Request) (w window, err error) {
+	w = window{axis: r.URL.Query().Get("x"), lo: math.Inf(-1), hi: math.Inf(1)}
+	if !slices.Contains([]string{"", "step", "epoch", trials.Time}, w.axis) {
+		return w, bad("x=%s: choose step, epoch or time", w.axis)
+	}
+	for key, v := range map[string]*float64{"from": &w.lo, "to": &w.hi} {
+		if text := r.URL.Query().Get(key); text != "" {
+			if *v, err = strconv.ParseFloat(text, 64); err != nil || math.IsNaN(*v) {
+				return w, bad("%s=%s: want a number", key, text)
+			}
+		}
+	}
+	w.points, err = points(r)
+	return w, err
+}
+
+// over is the axis of a curve: the one that is asked for if the curve has it.
+func (w window) over(c *runlog.Curve) string {
+	axes := trials.Axes(c)
+	if slices.Contains(axes, w.axis) {
+		return w.axis
+	}
+	return axes[0]
+}
+
+// cut keeps what lies in the window, with a point more on each side.
+func (w window) cut(x []float64) (from, to int) {
+	from, to = 0, len(x)
+	for from+1 < to && x[from+1] < w.lo {
+		from++
+	}
+	for to-1 > from && x[to-2] > w.hi {
+		to--
+	}
+	return from, to
 }
 
 // points reads how many points an answer should have per curve.
@@ -139,7 +191,7 @@ const shownCurves = 40
 
 // getMetrics returns the curves of a run, thinned.
 func (s *Server) getMetrics(r *http.Request) (any, error) {
-	n, err := points(r)
+	shown, err := windowOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +214,17 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 			continue
 		}
 		group.Curves = append(group.Curves, trials.Curve{Curve: c})
-		name, x := c.Over()
-		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Rows: c.Rows,
-			Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
+		name := shown.over(c)
+		x := trials.AxisOf(c, name)
+		a := curveAnswer{Name: c.Name, P: number(orP(c.P, p)), Color: colours(orP(c.P, p)), X: name, Axes: trials.Axes(c),
+			Rows: c.Rows, Metrics: map[string]samples{}, Sizes: sizesOf(c), Index: k}
+		if _, own := c.Over(); c.Rows > 0 {
+			a.At = number(own[c.Rows-1])
+		}
 		for _, m := range c.Metrics() {
-			a.Metrics[m] = thin(x, c.Column(m), n, name)
+			if !isAxis(m) {
+				a.Metrics[m] = thin(x, c.Column(m), shown, name)
+			}
 		}
 		curves = append(curves, a)
 	}
@@ -181,23 +239,26 @@ func (s *Server) getMetrics(r *http.Request) (any, error) {
 	rest, columns := results(w.log, w.status, p)
 	return map[string]any{"offset": fmt.Sprintf("%s:%d", w.edition, w.log.Offset), "status": w.status, "rows": w.log.Len(),
 		"curves":  curves,
-		"metrics": metricAnswers(trials.MetricNames([]*trials.Group{&group})),
+		"metrics": metricAnswers(slices.DeleteFunc(trials.MetricNames([]*trials.Group{&group}), isAxis)),
 		"results": rest, "columns": metricAnswers(columns), "note": note}, nil
 }
 
-// thin keeps about n points of a column. Lines without the number are skipped: most have no gap.
-func thin(x, y []float64, n int, over string) samples {
+// thin keeps about so many points of a column in a window. Lines without the number, or without a place on the axis,
+// are skipped: most have no gap.
+func thin(x, y []float64, w window, over string) samples {
 	out := samples{X: numbers{}, Y: numbers{}}
-	if slices.ContainsFunc(y, math.IsNaN) {
+	if slices.ContainsFunc(y, math.IsNaN) || over == trials.Time && slices.ContainsFunc(x, math.IsNaN) {
 		var xs, ys []float64
 		for k, v := range y {
-			if !math.IsNaN(v) {
+			if !math.IsNaN(v) && !math.IsNaN(x[k]) {
 				xs, ys = append(xs, x[k]), append(ys, v)
 			}
 		}
 		x, y = xs, ys
 	}
-	for _, k := range render.Thin(x, y, n, over == "step" || over == "b") {
+	from, to := w.cut(x)
+	x, y = x[from:to], y[from:to]
+	for _, k := range render.Thin(x, y, w.points, trials.LogAxis(over)) {
 		out.X, out.Y = append(out.X, x[k]), append(out.Y, y[k])
 	}
 	return out

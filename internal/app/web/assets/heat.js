@@ -37,7 +37,7 @@ export function fromBins(a) {
 export class Heat {
   constructor(title, color, explained = true) {
     this.color = color; this.at = null;
-    this.canvas = h('canvas', { tabindex: 0, role: 'img', onpointermove: e => this.point(e), onpointerleave: () => this.leave(), onkeydown: e => this.key(e), onblur: () => this.leave() });
+    this.canvas = h('canvas', { class: 'heat', tabindex: 0, role: 'img', onpointermove: e => this.point(e), onpointerleave: () => this.leave(), onkeydown: e => this.key(e), onblur: () => this.leave() });
     this.tip = h('div', { class: 'tip', hidden: true });
     this.caption = h('figcaption', { class: 'small soft', hidden: !explained });
     this.card = h('figure', { class: 'card', 'aria-label': title }, h('header', {}, h('h3', {}, title)), h('div', { class: 'chart' }, this.canvas, this.tip), this.caption);

@@ -31,7 +31,7 @@ export const parse = text => JSON.parse(text, (_, v) => v && typeof v === 'objec
 async function read(answer) {
   let body = null;
   try { body = parse(await answer.text()); } catch { /* not JSON */ }
-  if (!answer.ok) throw new Error(body && body.error || `the server answered ${answer.status}`);
+  if (!answer.ok) throw Object.assign(new Error(body && body.error || `the server answered ${answer.status}`), { setting: body && body.setting });
   return body;
 }
 
@@ -85,3 +85,24 @@ export function ps(p) {
 }
 
 export const status = s => h('span', { class: 'status ' + s }, s);
+
+// settle writes settings in one line.
+export const settle = settings => Object.entries(settings).map(([k, v]) => `${k.replaceAll('_', ' ')} = ${v}`).join(', ');
+
+// toast shows what was done, with a button that undoes it, until something else is done or half a minute has passed.
+export function toast(text, undo) {
+  const old = document.getElementById('toast');
+  if (old) old.remove();
+  const close = () => { el.remove(); };
+  const el = h('div', { id: 'toast', role: 'status' }, h('span', {}, text), undo ? h('button', { id: 'undo', onclick: async () => { close(); try { await undo(); say('Undone'); } catch (err) { toast(err.message); } } }, 'Undo') : null, h('button', { class: 'plain', 'aria-label': 'Close', onclick: close }, '✕'));
+  document.body.append(el);
+  setTimeout(close, 30_000);
+}
+
+// meaning is a "?" beside the title of a measure, and the sentence that it shows.
+export function meaning(title, explain) {
+  if (!explain) return { button: null, text: null };
+  const text = h('p', { class: 'small meaning', hidden: true }, explain + ' ', h('a', { href: '/help/measures' }, 'What the numbers mean'));
+  const button = h('button', { type: 'button', class: 'why', 'aria-expanded': 'false', 'aria-label': 'What is ' + title + '?', onclick: () => { text.hidden = !text.hidden; button.setAttribute('aria-expanded', String(!text.hidden)); } }, '?');
+  return { button, text };
+}

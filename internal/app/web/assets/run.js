@@ -1,20 +1,19 @@
-// A run's page: curves that grow while it runs, the trajectory of its weights, its settings and files.
-import { h, get, parse, main, num, percent, plural, time, bytes, date, name, ps, status, query, say } from './page.js';
-import { Chart, dashes, sample as line } from './chart.js';
+// A run's page: its result, curves that grow while it runs, the trajectory of its weights, its settings and files.
+import { h, get, post, main, plural, bytes, date, name, ps, status, query, say, settle, toast } from './page.js';
+import { Chart } from './chart.js';
+import { Curves } from './curves.js';
 import { showPlane } from './plane.js';
-import { Heat, fromSizes, fromBins } from './heat.js';
-import { showTables, showFigures, showInner, showResults } from './tables.js';
-
-const axis = { step: 'step', epoch: 'epoch', b: 'radius B of the ball', line: 'line' };
-const sample = 800, refetch = 4000; // points a curve gets from the server, and may have before it is asked again
+import { Heat, fromBins } from './heat.js';
+import { showTables, showFigures, showInner } from './tables.js';
+import { showLive } from './live.js';
 
 // panels are the parts of the page below the curves, in order. Each gets the run, its id, its summary, and whether its numbers are curves, and returns elements.
 const panels = [
   ({ run, s }) => histograms(run, s),
-  ({ run, id, plain }) => showTables(run, id, !plain),
+  ({ run, id, plain }) => showTables(run, id, !plain && !run.sweep),
   ({ run, id, plain }) => showFigures(run, id, !plain),
-  ({ run }) => [h('h2', {}, 'Settings'), settings(run)],
-  ({ run, id }) => [h('h2', {}, 'Files'), files(run, id)],
+  ({ run }) => [h('details', { class: 'table', id: 'settings' }, h('summary', {}, 'All settings'), settings(run))],
+  ({ run, id }) => [h('details', { class: 'table', id: 'files' }, h('summary', {}, plural(run.files.length, 'file')), files(run, id))],
 ];
 
 export async function showRun(params) {
@@ -22,173 +21,99 @@ export async function showRun(params) {
   document.title = name(id) + ' – bregman';
   const run = await get('/api/run' + query(of));
   const s = run.summary;
-  if (s.name) document.title = s.name + ' – bregman';
   const plain = s.command === 'fit' || s.command === 'train'; // their numbers are curves; of others the tables say most
   const scaled = s.command === 'fit' && run.result && /^accelerated/.test(run.result.method) && run.result.margin > 0;
   const state = h('span', { id: 'state' }, status(s.status));
   const numbers = h('dl', { class: 'numbers' });
-  const charts = h('div', {}), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {}), results = h('div', {}), inner = h('div', {}, ...showInner(run));
+  const charts = h('div', {}), legend = h('div', { class: 'legend', hidden: true }), note = h('p', { class: 'note', hidden: true }), weights = h('div', {}), results = h('div', {}), inner = h('div', {}, ...showInner(run)), sweep = h('div', {}, ...showSweep(run));
+  const [top, live] = showLive(run, id);
   main().replaceChildren(...[
-    h('h1', {}, s.name || name(id)), s.name ? h('p', { class: 'soft small' }, name(id)) : null,
-    h('div', { class: 'row' }, state, h('span', { class: 'soft' }, [s.command || '–', s.data ? (s.model ? s.model + ' on ' : '') + s.data : null].filter(Boolean).join(' · ') + ' · ', s.p && s.p.length ? [s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)} · `] : [], `started ${date(s.started)}`), ...(s.tags || []).map(t => h('span', { class: 'tag' }, t))),
-    s.note ? h('p', { class: 'said', id: 'note' }, s.note) : null,
-    ...(s.error ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
+    head(run, id, state), top,
+    ...(s.error && !run.ended ? [h('p', { class: 'note bad' }, s.error)] : []), ...run.trouble.map(t => h('p', { class: 'note' }, t)), note,
+    lead(run.lead), sweep,
     numbers, scaled ? h('p', { class: 'soft small', id: 'of' }, 'Of the model: the weights at margin 1. The curves are of the weights as they grew.') : null, run.paper ? h('p', { class: 'soft small' }, run.paper) : null,
-    h('div', { class: 'row' }, h('a', { class: 'button', id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), h('a', { class: 'button', href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'),
-      h('a', { class: 'button', href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'Report'),
-      run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'The run’s report') : null),
-    inner, legend, charts, weights, results,
+    h('div', { class: 'row downloads' }, run.files.some(f => f.name === 'report.html') ? h('a', { class: 'button', href: '/file' + query([...of, ['name', 'report.html']]) }, 'Report') : h('a', { class: 'button', href: '/api/report' + query([['run', id]]) }, 'Report'),
+      h('span', { class: 'soft small' }, 'Download: ', h('a', { id: 'csv', href: '/api/export' + query([...of, ['to', 'csv']]), download: '' }, 'CSV'), ' ', h('a', { href: '/api/export' + query([...of, ['to', 'npz']]), download: '' }, 'npz'), ' ', h('a', { href: '/api/report' + query([['run', id], ['download', '1']]), download: '' }, 'page'))),
+    live, inner, legend, charts, weights, results,
     ...panels.flatMap(panel => panel({ run, id, s, plain }))].filter(Boolean));
 
-  const view = new Curves(id, charts, legend, note, numbers, s, run.result, run.files.some(f => f.name.endsWith('.md')) ? null : results);
+  const view = new Curves(id, charts, legend, note, numbers, s, run.result, run.sweep || run.files.some(f => f.name.endsWith('.md')) ? null : results);
   await view.load();
   performance.mark('painted');
   if (run.replay) showWeights(id, s, weights, view).catch(err => weights.append(h('p', { class: 'note' }, err.message)));
   if (!plain && s.status === 'running') setInterval(async () => { // what is inside stands elsewhere now
-    if (!document.hidden && !inner.contains(document.activeElement)) inner.replaceChildren(...showInner(await get('/api/run' + query(of))));
+    if (document.hidden || inner.contains(document.activeElement) || sweep.contains(document.activeElement)) return;
+    const now = await get('/api/run' + query(of));
+    inner.replaceChildren(...showInner(now));
+    sweep.replaceChildren(...showSweep(now));
   }, 5000);
   view.follow(now => { state.replaceChildren(status(now)); say(`${name(id)}: ${now}`); });
 }
 
-// Curves holds the charts of a run and adds what the server streams.
-class Curves {
-  constructor(id, box, legend, note, numbers, s, result, results) { Object.assign(this, { id, box, legend, note, numbers, s, result, results, charts: new Map(), parts: new Map(), heats: new Map(), curves: [], begin: performance.now() }); }
+// head is what a run is: its title, settings that were chosen, and what people say of it. With --allow-run all of that can be changed here.
+function head(run, id, state) {
+  const s = run.summary, box = h('div', { id: 'head' });
+  const most = 12, chips = (run.chips || []).map(c => h('span', { class: 'chip' }, h('span', { class: 'soft' }, c.key.replaceAll('_', ' ') + ' '), c.text));
+  const from = s.from ? h('span', { class: 'chip' }, h('span', { class: 'soft' }, 'from '), h('a', { href: '/run' + query([['id', s.from]]) }, name(s.from))) : null;
+  const title = s.name || s.label || s.title;
+  const whole = s.inside ? h('p', { class: 'soft small' }, 'Part of ', h('a', { href: '/run' + query([['id', s.inside]]) }, name(s.inside))) : null;
+  const show = () => {
+    document.title = title + ' – bregman';
+    box.replaceChildren(...[whole, h('h1', {}, title), h('p', { class: 'soft small id' }, h('code', {}, id), s.started ? ` started ${date(s.started)}` : '', s.archived ? ', archived' : ''),
+      h('div', { class: 'row chips' }, state, s.p && s.p.length ? h('span', { class: 'chip' }, s.p.length === 1 ? h('span', { class: 'dot', color: s.color }) : null, `p = ${ps(s.p)}`) : null, from, ...chips.slice(0, most), chips.length > most ? h('a', { href: '#settings', class: 'small', onclick: () => { document.getElementById('settings').open = true; } }, `${chips.length - most} more`) : null, ...(s.tags || []).map(t => h('span', { class: 'tag' }, t))),
+      s.note ? h('p', { class: 'said', id: 'note' }, s.note) : null, run.allow_run ? tools() : null].filter(Boolean));
+  };
+  const tools = () => h('div', { class: 'row' }, h('button', { class: 'plain', id: 'edit', onclick: edit }, 'Name, tags, note'), h('button', { class: 'plain', id: 'archive', onclick: () => change({ archived: !s.archived }) }, s.archived ? 'Unarchive' : 'Archive'),
+    ['fit', 'margin', 'train'].includes(s.command) ? h('a', { class: 'plain', id: 'again', href: '/start' + query([['from', id]]) }, 'Start again with changes') : null,
+    s.inside || s.status === 'running' ? null : h('button', { class: 'plain', id: 'delete', onclick: remove }, 'Delete'));
 
-  async load() {
-    const a = await get('/api/metrics' + query([['id', this.id], ['points', sample]]));
-    this.offset = a.offset; this.curves = a.curves; this.metrics = a.metrics; this.rows = a.rows;
-    this.note.hidden = !a.note; this.note.textContent = a.note;
-    if (this.results) this.results.replaceChildren(...showResults(a));
-    this.draw();
+  async function change(what) {
+    await post('/api/about', { runs: [id], ...what }).then(() => location.reload(), err => toast(err.message));
   }
 
-  // part is the grid of charts under a heading; they stand in this order. Few charts need one heading only.
-  part(title) {
-    if (!this.parts.size) for (const t of this.metrics.length > 8 ? ['Learning', 'Geometry', 'Rate and speed'] : ['Curves']) {
-      const box = h('div', { hidden: true }, h('h2', {}, t), h('div', { class: 'charts' }));
-      this.parts.set(t, box);
-      this.box.append(box);
-    }
-    const box = this.parts.get(title) || this.parts.values().next().value;
-    box.hidden = false;
-    return box.lastChild;
+  async function remove() {
+    try {
+      const a = await post('/api/delete', { runs: [id] });
+      sessionStorage.setItem('trashed', a.trash[0]);
+      location.href = '/';
+    } catch (err) { toast(err.message); }
   }
 
-  // drawHeat shows how the weights of each curve are spread over time.
-  drawHeat() {
-    for (const c of this.curves) {
-      if (!c.sizes || !c.sizes.length) continue;
-      if (!this.heats.has(c.curve)) {
-        const heat = new Heat('Sizes of the weights over time' + (c.name ? ', ' + c.name : ''), c.color);
-        heat.card.classList.add('wide');
-        this.heats.set(c.curve, heat);
-        this.part('Geometry').prepend(heat.card);
-      }
-      this.heats.get(c.curve).set(fromSizes(c.sizes, axis[c.x] || c.x));
-    }
+  function edit() {
+    const nameBox = h('input', { type: 'text', id: 'run-name', value: s.name || '', placeholder: s.title, maxlength: 100 }), tags = h('input', { type: 'text', id: 'run-tags', value: (s.tags || []).join(' '), placeholder: 'paper draft' }), text = h('textarea', { id: 'run-note', rows: 3, maxlength: 10000 }, s.note || '');
+    const field = (id, label, el) => h('div', {}, h('label', { for: id }, label), el);
+    const form = h('form', { class: 'settings about', onsubmit: e => {
+      e.preventDefault();
+      const now = tags.value.split(/[\s,]+/).filter(Boolean), old = s.tags || [];
+      change({ name: nameBox.value, note: text.value, add: now.filter(t => !old.includes(t)), remove: old.filter(t => !now.includes(t)) });
+    } }, field('run-name', 'Name', nameBox), field('run-tags', 'Tags', tags), h('div', { class: 'full' }, h('label', { for: 'run-note' }, 'Note'), text), h('div', { class: 'row full' }, h('button', { class: 'main', type: 'submit', id: 'save' }, 'Save'), h('button', { type: 'button', onclick: show }, 'Cancel')));
+    box.append(form);
+    box.querySelector('#edit').closest('.row').hidden = true;
+    nameBox.focus();
   }
+  show();
+  return box;
+}
 
-  draw() {
-    const dash = dashes(this.curves.map(c => c.color));
-    for (const m of this.metrics) {
-      if (!this.charts.has(m.name)) {
-        const x = (this.curves.find(c => c.metrics[m.name]) || {}).x || 'line';
-        const to = t => h('a', { class: 'plain', href: '/api/figure' + query([['run', this.id], ['metric', m.name], ['to', t]]), download: '', 'aria-label': `${m.title} as ${t}` }, t);
-        const chart = new Chart({ title: m.title, x: axis[x] || x, y: m.y, logX: x === 'step' || x === 'b', logY: m.log, links: [to('svg'), to('png')] });
-        this.charts.set(m.name, chart);
-        this.part(m.part).append(chart.card);
-      }
-      this.charts.get(m.name).set(this.curves.filter(c => c.metrics[m.name]).map(c => ({ name: c.name, color: c.color, dash: dash[this.curves.indexOf(c)], x: c.metrics[m.name].x, y: c.metrics[m.name].y.map(v => v === null ? null : v * m.scale) })));
-    }
-    const several = this.curves.length > 1 && this.curves.length <= 12;
-    this.legend.hidden = !several;
-    if (several) this.legend.replaceChildren(...this.curves.map((c, k) => h('span', {}, line(c.color, dash[k]), ' ' + c.name)));
-    if (!this.metrics.length && !this.box.firstChild && this.s.status === 'running') this.box.append(h('p', { class: 'soft', id: 'none' }, 'No metrics yet.'));
-    else if (this.metrics.length) { const none = document.getElementById('none'); if (none) none.remove(); }
-    this.drawHeat();
-    this.last();
-  }
+// lead is the result in a sentence, with what is and is not certain.
+function lead(l) {
+  if (!l) return null;
+  return h('section', { class: 'lead', 'aria-label': 'Result' }, h('p', {}, l.sentence), l.claims && l.claims.length ? h('ul', {}, l.claims.map(c => h('li', {}, c))) : null);
+}
 
-  // last shows the newest numbers, large: those of the model that a fit wrote, or of the end of a curve. The two are not of the same weights, as a fit may scale its model to margin 1.
-  last() {
-    const withLoss = this.curves.filter(c => c.metrics.loss), main = withLoss.length ? withLoss : this.curves; // layers have none
-    const c = main[main.length - 1], several = main.length > 1, fit = this.s.command === 'fit' && this.result, items = [];
-    const q = fit && (fit.test || fit.held_out), of = fit && fit.test ? 'test ' : 'held-out ';
-    if (q) { // as the program prints them
-      for (const [k, title, write] of [['accuracy', 'accuracy', percent], ['auc', 'AUC', num], ['log_loss', 'log-loss', num]]) if (q.classes && typeof q.classes[k] === 'number') items.push([of + title, write(q.classes[k])]);
-      for (const [k, title] of [['r2', 'R²'], ['rmse', 'RMSE']]) if (q.targets) items.push([of + title, num(q.targets[k])]);
-      if (typeof fit.train_accuracy === 'number') items.push(['training accuracy', percent(fit.train_accuracy)]);
-      if (typeof fit.penalty === 'number') items.push(['penalty', num(fit.penalty)]);
-    }
-    if (fit || several && this.s.status === 'done') // of all curves together, as in the list
-      for (const [key, title, write] of [['loss', 'loss', num], ...(q ? [] : [['accuracy', 'accuracy', percent]]), ['margin', 'margin', num], ['gap', 'certified gap', num]]) if (this.s[key] !== null) items.push([title, write(this.s[key])]);
-    if (fit && typeof fit.norm === 'number') items.push(['p-norm at margin 1', num(fit.norm)]);
-    if (fit && typeof fit.steps === 'number') items.unshift(['steps', num(fit.steps)]);
-    if (c && !items.length) {
-      if (several) items.push(['the last curve', c.name]);
-      const xs = Object.values(c.metrics)[0];
-      if (xs && xs.x.length) items.push([axis[c.x] || c.x, num(xs.x[xs.x.length - 1])]);
-      for (const m of this.metrics.slice(0, 8)) {
-        const y = c.metrics[m.name] && c.metrics[m.name].y, k = y ? y.findLastIndex(v => v !== null) : -1;
-        if (k >= 0) items.push([m.title, m.scale === 100 ? percent(y[k]) : num(y[k])]);
-      }
-    }
-    const since = this.s.status === 'running' ? (performance.now() - this.begin) / 1000 : 0;
-    if (this.s.seconds !== null) items.push(['time', time(this.s.seconds + since)]);
-    this.numbers.replaceChildren(...items.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v))));
-  }
+const shownVariants = 60;
 
-  // follow adds what is appended, from where the last answer ended. A browser has six connections to a server, so only a page that is seen holds one, and none
-  // that shows a run which has ended.
-  follow(onStatus) {
-    if (['done', 'failed', 'corrupt'].includes(this.s.status)) return;
-    let known = this.s.status, source = null;
-    const close = () => { if (source) source.close(); source = null; };
-    const open = () => {
-      if (source || document.hidden) return;
-      source = new EventSource('/api/stream' + query([['id', this.id], ['from', this.offset]]));
-      source.addEventListener('rows', e => { this.offset = e.lastEventId; this.add(parse(e.data)); });
-      source.addEventListener('reset', () => this.load().catch(() => {}));
-      source.addEventListener('status', e => {
-        const now = JSON.parse(e.data).status;
-        if (now === known) return;
-        known = now;
-        onStatus(now);
-        if (now !== 'running') setTimeout(() => location.reload(), 1500); // results and files are there now
-      });
-    };
-    document.addEventListener('visibilitychange', () => document.hidden ? close() : open());
-    addEventListener('pagehide', close);
-    addEventListener('pageshow', open);
-    open();
-  }
-
-  add(event) {
-    let fresh = false, most = 0;
-    for (const c of event.curves) {
-      const mine = this.curves.find(k => k.curve === c.curve);
-      if (!mine || c.x === 'line') { fresh = true; continue; } // a curve or a result that is new
-      if (c.sizes) {
-        const last = mine.sizes && mine.sizes.length ? mine.sizes[mine.sizes.length - 1].at : -Infinity;
-        mine.sizes = (mine.sizes || []).concat(c.sizes.filter(s => s.at > last));
-        if (mine.sizes.length > 400) fresh = true;
-      }
-      const x = c.values[c.x];
-      for (const [m, y] of Object.entries(c.values)) {
-        if (m === c.x) continue;
-        if (!this.metrics.some(k => k.name === m)) fresh = true;
-        const to = mine.metrics[m] = mine.metrics[m] || { x: [], y: [] };
-        const last = to.x.length ? to.x[to.x.length - 1] : -Infinity; // an answer of the server may have been ahead of the stream
-        x.forEach((v, k) => { if (v > last) { to.x.push(v); to.y.push(y[k]); } });
-        most = Math.max(most, to.x.length);
-      }
-    }
-    if (fresh || most > refetch) { // a metric that is new, or so many points that the server should thin them
-      if (!this.soon) this.soon = setTimeout(() => { this.soon = null; this.load().catch(() => {}); }, this.curves.length ? 100 : 1000); // lines that come often must not put it off
-      return;
-    }
-    this.draw();
-  }
+// showSweep is what a sweep found: the answer, then its combinations, the best first.
+function showSweep(run) {
+  const a = run.sweep;
+  if (!a) return [];
+  const order = a.cells.filter(c => c.n || c.diverged).sort((x, y) => (x.mean === null) - (y.mean === null) || (a.low ? x.mean - y.mean : y.mean - x.mean));
+  const planned = a.done < a.planned ? h('p', { class: 'wait' }, h('progress', { max: a.planned, value: a.done, 'aria-label': 'Runs that are done' }), ` ${a.done} of ${a.planned} runs done`) : null;
+  const table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Combinations' }, h('table', { id: 'variants' }, h('thead', {}, h('tr', {}, a.keys.map(k => h('th', { scope: 'col' }, k.replaceAll('_', ' '))), h('th', { scope: 'col', class: 'n' }, a.title), h('th', { scope: 'col', class: 'n' }, 'n'), h('th', { scope: 'col' }, ''))),
+    h('tbody', {}, order.slice(0, shownVariants).map(c => h('tr', {}, a.keys.map(k => h('td', {}, k === 'p' && c.settings.p ? h('span', { class: 'dot', color: c.color }) : null, c.settings[k] || '–')), h('td', { class: 'n' }, c.best ? h('strong', {}, c.text) : c.text || '–', c.diverged ? ` (${c.diverged} diverged)` : ''), h('td', { class: 'n' }, c.n + (c.n < c.planned ? ` of ${c.planned}` : '')),
+      h('td', {}, c.runs.length ? h('a', { href: (c.runs.length > 1 ? '/compare' : '/run') + query(c.runs.map(r => [c.runs.length > 1 ? 'run' : 'id', r])), 'aria-label': 'Curves of ' + settle(c.settings) }, 'curves') : ''))))));
+  const [first] = order, words = first && first.text ? [h('h2', {}, 'By what varies'), table, order.length > shownVariants ? h('p', { class: 'soft small' }, `The best ${shownVariants} of ${order.length}; the table of the report has all.`) : null, a.line ? h('p', { class: 'soft small' }, a.line) : null] : [];
+  return [planned, lead(a.lead), ...words].filter(Boolean);
 }
 
 async function showWeights(id, s, box, view) {

@@ -63,7 +63,7 @@ export function showInner(run) {
   return [h('h2', {}, `Runs inside (${run.inner.length + run.hidden})`),
     done.length > 1 ? h('p', {}, h('a', { class: 'button', id: 'inner-compare', href: '/compare' + query(done.map(r => ['run', r.id])) }, `Compare ${done.length === run.inner.length ? 'them' : 'the first ' + done.length + ' that are done'}`)) : null,
     h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Runs inside' }, h('table', { id: 'inner' }, h('thead', {}, h('tr', {}, ['run', 'p', 'seed', 'status'].map(c => h('th', { scope: 'col' }, c)), differ.map(d => h('th', { scope: 'col' }, d.name.replaceAll('_', ' '))), columns.map(([c]) => h('th', { scope: 'col', class: 'n' }, c)), h('th', { scope: 'col', class: 'n' }, 'time'))),
-      h('tbody', {}, run.inner.map((r, k) => h('tr', {}, h('th', { scope: 'row' }, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, name(r.id) === 'run' ? name(r.id.slice(0, -4)) : name(r.id))), h('td', {}, h('span', { class: 'dot', color: r.color }), ps(r.p)), h('td', {}, r.seed),
+      h('tbody', {}, run.inner.map((r, k) => h('tr', {}, h('th', { scope: 'row' }, h('a', { href: '/run' + query([['id', r.id]]), title: r.id }, r.name || r.label || (name(r.id) === 'run' ? name(r.id.slice(0, -4)) : name(r.id)))), h('td', {}, h('span', { class: 'dot', color: r.color }), ps(r.p)), h('td', {}, r.seed),
         h('td', { title: r.error || null }, status(r.status)), differ.map(d => h('td', {}, d.values[k])), columns.map(([c, write]) => h('td', { class: 'n' }, write(r[c]))), h('td', { class: 'n' }, time(r.seconds))))))),
     run.hidden ? h('p', { class: 'soft small' }, `${run.hidden} more are in the list of all runs.`) : null].filter(Boolean);
 }
