@@ -129,7 +129,8 @@ func TestShellsCompleteCommandsFlagsChoicesFilesAndRuns(t *testing.T) {
 			}
 			dir := t.TempDir()
 			run := filepath.Join("runs", "20260101-000000-fit-p2-train")
-			for _, folder := range []string{run, "bin", "photos"} {
+			// Without its folder, fish would make completions from man pages, in the background and beyond the test.
+			for _, folder := range []string{run, "bin", "photos", filepath.Join("fish", "generated_completions")} {
 				if err := os.MkdirAll(filepath.Join(dir, folder), 0o777); err != nil {
 					t.Fatal(err)
 				}
