@@ -39,9 +39,10 @@ import (
 // same certificate. Both classes count equally: the bound is 1/(2·soft·n₊) for the n₊ examples of one class and
 // 1/(2·soft·n₋) for those of the other.
 //
-// Large sparse data, of a million entries or more, with p ≤ 2 and no soft margin are fitted by projected Newton steps
-// on the dual instead, with the same certificate (see facets): they work mostly on the support vectors. If they see no
-// margin, or hardly progress, the method above takes over. The steps of such a fit are products with the data.
+// Large sparse data, of a million entries or more, with p ≤ 3 and no soft margin are fitted by the method of multipliers
+// with Newton steps instead, with the same certificate (see multipliers): they work mostly on the support vectors. If
+// they hardly progress, the method above takes over. The steps of such a fit are products with the data, and Patience
+// counts passes over it.
 //
 // For p > 2 the dual is not smooth. F is replaced by a smooth function, with |v|^q rounded off within δ of 0, and E may
 // be slightly inexact. Both shrink with the gap and vanish in the limit, so no accuracy has to be fixed in advance.
@@ -77,8 +78,8 @@ func (m Accelerated) Fit(ctx context.Context, prob Problem, h Hooks) (*Result, e
 	}
 	size := prob.RowNorm(mirror.Conjugate(r.p))
 	rounding := rounded * size
-	if r.Resume == nil && facetsSuit(prob, r.p, m.Soft, r.steps) || r.Resume != nil && ofFacets(*r.Resume) {
-		if result, err, ok := fitFacets(ctx, r, rounding); ok {
+	if r.Resume == nil && multipliersSuit(prob, r.p, m.Soft, r.steps) || r.Resume != nil && ofMultipliers(*r.Resume) {
+		if result, err, ok := fitMultipliers(ctx, r, m.Patience, rounding); ok {
 			return result, err
 		}
 		r.Resume = nil

@@ -159,6 +159,23 @@ func TestSelectedAndScaledRowsAreTheRows(t *testing.T) {
 				}
 			}
 		}
+		n, _ := m.Dims()
+		backwards := make([]int, n) // many blocks
+		for k := range backwards {
+			backwards[k] = n - 1 - k
+		}
+		s = Select(m, backwards)
+		if s.NNZ() != m.NNZ() {
+			t.Errorf("%s: %d entries of %d", name, s.NNZ(), m.NNZ())
+		}
+		Rows(s, func(k int, idx []int32, val []float64) {
+			if wi, wv := m.Row(n - 1 - k); !slices.Equal(idx, wi) || !slices.Equal(val, wv) {
+				t.Fatalf("%s: row %d of all rows backwards is wrong", name, k)
+			}
+		})
+		if n, _ := Select(m, nil).Dims(); n != 0 {
+			t.Errorf("%s: no rows became %d", name, n)
+		}
 		count := 0
 		Rows(m, func(i int, idx []int32, val []float64) {
 			wi, wv := m.Row(i)

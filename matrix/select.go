@@ -46,16 +46,10 @@ func Select(m Matrix, rows []int) Matrix {
 		}
 		return NewDense(d, data)
 	}
-	entries := 0
-	for _, i := range rows {
-		_, val := m.Row(i)
-		entries += len(val)
+	if csr, ok := m.(*CSR); ok {
+		return csr.selected(rows)
 	}
-	csr, ok := m.(*CSR)
-	b := Builder{Float32: ok && len(csr.blocks) > 0 && csr.blocks[0].val32 != nil}
-	if entries < blockEntries {
-		b.Reserve(len(rows), entries)
-	}
+	var b Builder
 	for _, i := range rows {
 		idx, val := m.Row(i)
 		for k, j := range idx {
@@ -64,6 +58,62 @@ func Select(m Matrix, rows []int) Matrix {
 		b.EndRow()
 	}
 	return b.Build(d)
+}
+
+// selected is Select, on all cores: a block each.
+func (m *CSR) selected(rows []int) *CSR {
+	out := &CSR{cols: m.cols, first: starts{0}}
+	at := m.cursor()
+	entries := 0
+	for k, i := range rows {
+		lo, hi := at.find(i)
+		if n := int(hi - lo); entries > 0 && entries+n > blockEntries {
+			out.first = append(out.first, k)
+			entries = n
+		} else {
+			entries += n
+		}
+		out.nnz += int(hi - lo)
+	}
+	if len(rows) > 0 {
+		out.first = append(out.first, len(rows))
+	}
+	out.blocks = make([]block, len(out.first)-1)
+	fill := func(_, b int) { out.blocks[b] = m.copied(rows[out.first[b]:out.first[b+1]]) }
+	if out.nnz >= parallelEntries {
+		cores().pool.Each(len(out.blocks), fill)
+		return out
+	}
+	for b := range out.blocks {
+		fill(0, b)
+	}
+	return out
+}
+
+// copied returns a block of some rows.
+func (m *CSR) copied(rows []int) (out block) {
+	at := m.cursor()
+	entries := 0
+	for _, i := range rows {
+		lo, hi := at.find(i)
+		entries += int(hi - lo)
+	}
+	out.ptr, out.idx = make([]int32, 1, len(rows)+1), make([]int32, 0, entries)
+	if len(m.blocks) > 0 && m.blocks[0].val32 != nil {
+		out.val32 = make([]float32, 0, entries)
+	} else {
+		out.val = make([]float64, 0, entries)
+	}
+	for _, i := range rows {
+		lo, hi := at.find(i)
+		if out.idx = append(out.idx, at.k.idx[lo:hi]...); out.val32 != nil {
+			out.val32 = append(out.val32, at.k.val32[lo:hi]...)
+		} else {
+			out.val = append(out.val, at.k.val[lo:hi]...)
+		}
+		out.ptr = append(out.ptr, int32(len(out.idx)))
+	}
+	return out
 }
 
 // Clone returns a copy.
