@@ -57,7 +57,9 @@ type multipliers struct {
 	last   Certificate
 
 	rows              []int         // the examples with z > 0
-	sub               matrix.Matrix // and a copy of them
+	of                matrix.Matrix // a copy of them, or all
+	at                []int         // their places there; nil: it is a copy
+	sub               matrix.Matrix // memory for a copy
 	z, s              []float64     // of these examples
 	v                 []float64     // Aᵀz
 	g, r, dir, hd, dw []float64
@@ -74,6 +76,7 @@ const (
 	multiplierEntries = 1 << 20 // with fewer entries the accelerated method takes a second at most
 	multiplierSteps   = 1000    // with fewer steps the accelerated method is used
 	multiplierP       = 3.0     // for larger p the curvature of ½‖w‖² near 0 is too small
+	multiplierCopy    = 3       // with less than this part of the examples, a copy of them is worth its memory
 	multiplierStart   = 30.0    // C begins with so many times the value that balances both parts of L
 	multiplierFirst   = 240.0   // passes after which progress is checked; the next check is after twice as many
 	multiplierShrink  = 0.7     // from check to check the gap must shrink to this share of itself,
@@ -159,7 +162,10 @@ func (s *multipliers) choose() {
 			s.rows, s.z = append(s.rows, i), append(s.z, z)
 		}
 	}
-	s.sub = matrix.Select(s.prob.X, s.rows)
+	if s.of, s.at = s.prob.X, s.rows; len(s.rows) <= s.n/multiplierCopy {
+		s.sub = matrix.SelectInto(s.sub, s.prob.X, s.rows)
+		s.of, s.at = s.sub, nil
+	}
 	s.s = grow(s.s, len(s.rows))
 	for k, i := range s.rows {
 		if s.s[k] = s.z[k]; s.prob.Y != nil {
@@ -167,15 +173,19 @@ func (s *multipliers) choose() {
 		}
 	}
 	clear(s.v)
-	s.sub.AddMulT(s.v, s.s)
+	if s.at == nil {
+		s.of.AddMulT(s.v, s.s)
+	} else {
+		s.of.AddMulTRows(s.v, s.at, s.s)
+	}
 	s.work += s.share() / 2
 	if sum := total(s.z); sum > 0 {
 		s.cert.Upper = min(s.cert.Upper, mirror.Norm(s.v, s.q)/sum)
 	}
 }
 
-// share is the share of the examples in use, by their entries.
-func (s *multipliers) share() float64 { return float64(s.sub.NNZ()) / float64(s.prob.X.NNZ()) }
+// share is the share of the examples in use.
+func (s *multipliers) share() float64 { return float64(len(s.rows)) / float64(s.n) }
 
 // grow returns x with length n, whatever it holds.
 func grow(x []float64, n int) []float64 {
@@ -274,11 +284,16 @@ func (s *multipliers) equations(size float64) {
 	s.pow.Abs(s.curve, s.curve)
 	vec.Scale(s.curve, math.Sqrt(s.p-1), s.curve)
 	copy(s.scale, s.curve)
-	s.x = grow(s.x, len(s.rows))
-	for k := range s.x {
-		s.x[k] = s.c
+	rows, _ := s.of.Dims()
+	c := s.dm[:rows]
+	clear(c)
+	for k, i := range s.rows {
+		if s.at == nil {
+			i = k
+		}
+		c[i] = s.c
 	}
-	matrix.AddSquaresT(s.scale, s.sub, s.x)
+	matrix.AddSquaresT(s.scale, s.of, c)
 }
 
 // multiply sets dst = (P + (2−p)ĝĝᵀ + C·BᵀB)·x.
@@ -288,7 +303,7 @@ func (s *multipliers) multiply(dst, x []float64) {
 		vec.Axpy((2-s.p)*vec.Dot(s.gh, x), s.gh, dst)
 	}
 	prod, c := s.s, s.x[:len(s.rows)]
-	s.sub.MulAddT(dst, nil, prod, c, x, func(lo, hi int) {
+	s.of.MulAddT(dst, s.at, prod, c, x, func(lo, hi int) {
 		for k := lo; k < hi; k++ {
 			c[k] = s.c * prod[k] // the labels are ±1
 		}

@@ -164,7 +164,7 @@ func TestSelectedAndScaledRowsAreTheRows(t *testing.T) {
 		for k := range backwards {
 			backwards[k] = n - 1 - k
 		}
-		s = Select(m, backwards)
+		s = SelectInto(scaled, m, backwards)
 		if s.NNZ() != m.NNZ() {
 			t.Errorf("%s: %d entries of %d", name, s.NNZ(), m.NNZ())
 		}
@@ -173,6 +173,9 @@ func TestSelectedAndScaledRowsAreTheRows(t *testing.T) {
 				t.Fatalf("%s: row %d of all rows backwards is wrong", name, k)
 			}
 		})
+		if again := SelectInto(s, m, rows); again.NNZ() != Select(m, rows).NNZ() {
+			t.Errorf("%s: some rows have %d entries with the memory of others", name, again.NNZ())
+		}
 		if n, _ := Select(m, nil).Dims(); n != 0 {
 			t.Errorf("%s: no rows became %d", name, n)
 		}

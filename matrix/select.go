@@ -1,6 +1,9 @@
 package matrix
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Rows calls f with every row in turn: its columns, nil meaning all, and values, which f must not keep.
 func Rows(m Matrix, f func(i int, idx []int32, val []float64)) {
@@ -33,7 +36,10 @@ func rowsFrom(m Matrix, lo, hi int, f func(i int, idx []int32, val []float64)) {
 }
 
 // Select returns a copy of some rows, in the order given.
-func Select(m Matrix, rows []int) Matrix {
+func Select(m Matrix, rows []int) Matrix { return SelectInto(nil, m, rows) }
+
+// SelectInto is Select with the memory of an earlier copy, which is lost; nil: none.
+func SelectInto(old, m Matrix, rows []int) Matrix {
 	if pairs, ok := m.(*Pairs); ok {
 		return pairs.selected(rows)
 	}
@@ -47,7 +53,11 @@ func Select(m Matrix, rows []int) Matrix {
 		return NewDense(d, data)
 	}
 	if csr, ok := m.(*CSR); ok {
-		return csr.selected(rows)
+		var blocks []block
+		if o, ok := old.(*CSR); ok {
+			blocks = o.blocks
+		}
+		return csr.selected(rows, blocks)
 	}
 	var b Builder
 	for _, i := range rows {
@@ -60,60 +70,65 @@ func Select(m Matrix, rows []int) Matrix {
 	return b.Build(d)
 }
 
-// selected is Select, on all cores: a block each.
-func (m *CSR) selected(rows []int) *CSR {
+// selected is Select, on all cores: a block each, with the memory of old ones.
+func (m *CSR) selected(rows []int, old []block) *CSR {
 	out := &CSR{cols: m.cols, first: starts{0}}
 	at := m.cursor()
 	entries := 0
 	for k, i := range rows {
 		lo, hi := at.find(i)
-		if n := int(hi - lo); entries > 0 && entries+n > blockEntries {
+		n := int(hi - lo)
+		if entries > 0 && entries+n > blockEntries {
 			out.first = append(out.first, k)
-			entries = n
-		} else {
-			entries += n
+			entries = 0
 		}
-		out.nnz += int(hi - lo)
+		entries += n
+		out.nnz += n
 	}
 	if len(rows) > 0 {
 		out.first = append(out.first, len(rows))
 	}
-	out.blocks = make([]block, len(out.first)-1)
-	fill := func(_, b int) { out.blocks[b] = m.copied(rows[out.first[b]:out.first[b+1]]) }
+	blocks := len(out.first) - 1
+	out.blocks = append(make([]block, 0, max(blocks, len(old))), old...)
+	for len(out.blocks) < blocks {
+		out.blocks = append(out.blocks, block{})
+	}
+	out.blocks = out.blocks[:blocks]
+	fill := func(_, b int) { m.copyRows(&out.blocks[b], rows[out.first[b]:out.first[b+1]]) }
 	if out.nnz >= parallelEntries {
-		cores().pool.Each(len(out.blocks), fill)
+		cores().pool.Each(blocks, fill)
 		return out
 	}
-	for b := range out.blocks {
+	for b := range blocks {
 		fill(0, b)
 	}
 	return out
 }
 
-// copied returns a block of some rows.
-func (m *CSR) copied(rows []int) (out block) {
+// copyRows sets a block to some rows.
+func (m *CSR) copyRows(to *block, rows []int) {
 	at := m.cursor()
 	entries := 0
 	for _, i := range rows {
 		lo, hi := at.find(i)
 		entries += int(hi - lo)
 	}
-	out.ptr, out.idx = make([]int32, 1, len(rows)+1), make([]int32, 0, entries)
-	if len(m.blocks) > 0 && m.blocks[0].val32 != nil {
-		out.val32 = make([]float32, 0, entries)
+	short := len(m.blocks) > 0 && m.blocks[0].val32 != nil
+	to.ptr, to.idx = append(slices.Grow(to.ptr[:0], len(rows)+1), 0), slices.Grow(to.idx[:0], entries)
+	if short {
+		to.val32 = slices.Grow(to.val32[:0], entries)
 	} else {
-		out.val = make([]float64, 0, entries)
+		to.val = slices.Grow(to.val[:0], entries)
 	}
 	for _, i := range rows {
 		lo, hi := at.find(i)
-		if out.idx = append(out.idx, at.k.idx[lo:hi]...); out.val32 != nil {
-			out.val32 = append(out.val32, at.k.val32[lo:hi]...)
+		if to.idx = append(to.idx, at.k.idx[lo:hi]...); short {
+			to.val32 = append(to.val32, at.k.val32[lo:hi]...)
 		} else {
-			out.val = append(out.val, at.k.val[lo:hi]...)
+			to.val = append(to.val, at.k.val[lo:hi]...)
 		}
-		out.ptr = append(out.ptr, int32(len(out.idx)))
+		to.ptr = append(to.ptr, int32(len(to.idx)))
 	}
-	return out
 }
 
 // Clone returns a copy.

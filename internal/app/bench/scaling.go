@@ -20,17 +20,20 @@ import (
 
 // scalePoint is one size.
 type scalePoint struct {
-	Nonzeros  int     `json:"nonzeros"`
-	Bytes     int64   `json:"bytes"` // of the file
-	Read      float64 `json:"read_seconds"`
-	Iteration float64 `json:"iteration_seconds"`
-	Heap      float64 `json:"heap_bytes"`   // in use after reading
-	Fit       float64 `json:"fit_bytes"`    // and while fitting
-	Arrays    float64 `json:"arrays_bytes"` // columns, values, rows and labels
+	Nonzeros int       `json:"nonzeros"`
+	Bytes    int64     `json:"bytes"` // of the file
+	Read     float64   `json:"read_seconds"`
+	P        []float64 `json:"p"`
+	Seconds  []float64 `json:"margin_seconds"` // to a certified margin for each p, without reading
+	Heap     float64   `json:"heap_bytes"`     // in use after reading
+	Fit      float64   `json:"fit_bytes"`      // and the most while fitting
+	Arrays   float64   `json:"arrays_bytes"`   // columns, values, rows and labels
 }
 
-// scaleIterations are timed on each size, of the accelerated method from its start: no example is dropped yet.
-const scaleIterations = 10
+// scaleGap is the gap to which margins are certified, for each of scaleP.
+const scaleGap = 1e-3
+
+var scaleP = []float64{2, 1.1}
 
 // scaleTimes are the result of bench margin --scaling.
 type scaleTimes struct {
@@ -40,7 +43,7 @@ type scaleTimes struct {
 
 var _ command.Result = scaleTimes{}
 
-// scaling measures how reading, an iteration and memory grow with the number of nonzeros: ten times more rows each
+// scaling measures how reading, finding margins and memory grow with the number of nonzeros: ten times more rows each
 // time, and half as many features as rows, up to --cols.
 func (m *Margin) scaling(ctx context.Context, env *command.Env, dir string) (command.Result, error) {
 	var points []scalePoint
@@ -82,14 +85,20 @@ func (s scaleTimes) JSON() any {
 
 func (s scaleTimes) Print(w io.Writer) {
 	t := render.Table{Title: fmt.Sprintf("Time and memory by the number of nonzeros, %d cores", runtime.GOMAXPROCS(0)),
-		Header: []string{"nonzeros", "file MB", "reading s", "MB/s", "ms an iteration", "ns a nonzero", "arrays MB",
-			"heap after reading", "while fitting"}}
+		Header: []string{"nonzeros", "file MB", "reading s", "MB/s"}}
+	for _, p := range scaleP {
+		t.Header = append(t.Header, fmt.Sprintf("margin, p = %v, s", p), "µs a nonzero")
+	}
+	t.Header = append(t.Header, "arrays MB", "heap after reading", "while fitting")
 	for _, p := range s.points {
 		mb := float64(p.Bytes) / 1e6
-		t.Rows = append(t.Rows, []render.Cell{render.Text("%s", render.Thousands(p.Nonzeros)), render.Number(mb, 1),
-			render.Short(p.Read, 3), render.Number(mb/p.Read, 0), render.Short(1e3*p.Iteration, 3),
-			render.Number(1e9*p.Iteration/float64(p.Nonzeros), 2), render.Number(p.Arrays/1e6, 1),
-			render.Text("%.2f×", p.Heap/p.Arrays), render.Text("%.2f×", p.Fit/p.Arrays)})
+		row := []render.Cell{render.Text("%s", render.Thousands(p.Nonzeros)), render.Number(mb, 1),
+			render.Short(p.Read, 3), render.Number(mb/p.Read, 0)}
+		for _, seconds := range p.Seconds {
+			row = append(row, render.Short(seconds, 3), render.Number(1e6*seconds/float64(p.Nonzeros), 2))
+		}
+		t.Rows = append(t.Rows, append(row, render.Number(p.Arrays/1e6, 1),
+			render.Text("%.2f×", p.Heap/p.Arrays), render.Text("%.2f×", p.Fit/p.Arrays)))
 	}
 	fmt.Fprint(w, t.Text())
 }
@@ -99,7 +108,7 @@ func measureScale(ctx context.Context, file string) (scalePoint, error) {
 	if err != nil {
 		return scalePoint{}, err
 	}
-	pt := scalePoint{Bytes: st.Size(), Read: math.Inf(1), Iteration: math.Inf(1)}
+	pt := scalePoint{Bytes: st.Size(), Read: math.Inf(1), P: scaleP}
 	heap := func() float64 {
 		debug.FreeOSMemory()
 		var s runtime.MemStats
@@ -125,41 +134,55 @@ func measureScale(ctx context.Context, file string) (scalePoint, error) {
 	n, _ := set.X.Dims()
 	pt.Nonzeros = set.X.NNZ()
 	pt.Arrays = float64(12*pt.Nonzeros + 4*n + 8*n)
-	for range rounds {
-		last := time.Now()
-		m := linear.Accelerated{Steps: scaleIterations, Gap: 1e-9}
-		_, err = m.Fit(ctx, linear.Problem{X: set.X, Y: set.Y}, linear.Hooks{Progress: func(p linear.Point) {
-			if p.Step > 1 {
-				pt.Iteration = min(pt.Iteration, time.Since(last).Seconds())
-			}
-			last = time.Now()
-			if p.Step == scaleIterations && pt.Fit == 0 {
+	for _, p := range scaleP {
+		best := math.Inf(1)
+		for range rounds {
+			start := time.Now()
+			m := linear.Accelerated{P: p, Gap: scaleGap}
+			r, err := m.Fit(ctx, linear.Problem{X: set.X, Y: set.Y}, linear.Hooks{Progress: func(linear.Point) {
 				var s runtime.MemStats
 				runtime.ReadMemStats(&s)
-				pt.Fit = float64(s.HeapInuse) - before
+				pt.Fit = max(pt.Fit, float64(s.HeapInuse)-before)
+			}})
+			if err != nil {
+				return pt, err
 			}
-		}})
-		if err != nil {
-			return pt, err
+			if !(r.Gap() <= scaleGap) {
+				return pt, fmt.Errorf("%s nonzeros, p = %v: the gap is %v after %d steps", render.Thousands(pt.Nonzeros), p,
+					r.Gap(), r.Steps)
+			}
+			best = min(best, time.Since(start).Seconds())
 		}
+		pt.Seconds = append(pt.Seconds, best)
 	}
 	return pt, nil
 }
 
 func scaleFigures(points []scalePoint) []render.Figure {
-	var x, read, iteration, heap, arrays []float64
+	var x, read, heap, arrays []float64
 	for _, p := range points {
-		x, read, iteration = append(x, float64(p.Nonzeros)), append(read, p.Read), append(iteration, p.Iteration)
+		x, read = append(x, float64(p.Nonzeros)), append(read, p.Read)
 		heap, arrays = append(heap, p.Fit/1e6), append(arrays, p.Arrays/1e6)
 	}
-	line := []float64{iteration[len(iteration)-1] * x[0] / x[len(x)-1], iteration[len(iteration)-1]}
 	ends := []float64{x[0], x[len(x)-1]}
+	time := render.Figure{Title: "Time", X: "nonzeros", Y: "seconds", LogX: true, LogY: true, Series: []render.Series{
+		{Name: "reading the file", X: x, Y: read}, {X: x, Y: read, Style: render.Discs}}}
+	for k, p := range scaleP {
+		var seconds []float64
+		for _, pt := range points {
+			seconds = append(seconds, pt.Seconds[k])
+		}
+		time.Series = append(time.Series,
+			render.Series{Name: fmt.Sprintf("margin to 0.1 %%, p = %v", p), X: x, Y: seconds, Color: render.Color(p)},
+			render.Series{X: x, Y: seconds, Color: render.Color(p), Style: render.Discs})
+		if k == 0 {
+			last := seconds[len(seconds)-1]
+			time.Series = append(time.Series, render.Series{Name: "in proportion", X: ends,
+				Y: []float64{last * x[0] / x[len(x)-1], last}, Style: render.Dotted})
+		}
+	}
 	return []render.Figure{
-		{Title: "Time", X: "nonzeros", Y: "seconds", LogX: true, LogY: true, Series: []render.Series{
-			{Name: "reading the file", X: x, Y: read}, {X: x, Y: read, Style: render.Discs},
-			{Name: "one iteration, p = 2", X: x, Y: iteration, Color: render.Color(2)},
-			{X: x, Y: iteration, Color: render.Color(2), Style: render.Discs},
-			{Name: "in proportion", X: ends, Y: line, Style: render.Dotted}}},
+		time,
 		{Title: "Memory", X: "nonzeros", Y: "MB", LogX: true, LogY: true, Series: []render.Series{
 			{Name: "heap while fitting", X: x, Y: heap}, {X: x, Y: heap, Style: render.Discs},
 			{Name: "the arrays alone", X: x, Y: arrays, Style: render.Dotted}}},
