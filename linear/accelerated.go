@@ -39,10 +39,10 @@ import (
 // same certificate. Both classes count equally: the bound is 1/(2·soft·n₊) for the n₊ examples of one class and
 // 1/(2·soft·n₋) for those of the other.
 //
-// Large sparse data, of a million entries or more, with p ≤ 3 and no soft margin are fitted by the method of multipliers
-// with Newton steps instead, with the same certificate (see multipliers): they work mostly on the support vectors. If
-// they hardly progress, the method above takes over. The steps of such a fit are products with the data, and Patience
-// counts passes over it.
+// Sparse data of 131,072 entries or more, with p ≤ 3 and no soft margin, are fitted by the method of multipliers with
+// Newton steps instead, with the same certificate (see multipliers): it works mostly on the support vectors. With more
+// than four features an example it is used for p < 1.5 only. If it hardly progresses, the method above takes over. The
+// steps of such a fit are products with the data, and Patience counts passes over it.
 //
 // For p > 2 the dual is not smooth. F is replaced by a smooth function, with |v|^q rounded off within δ of 0, and E may
 // be slightly inexact. Both shrink with the gap and vanish in the limit, so no accuracy has to be fixed in advance.

@@ -73,9 +73,11 @@ type multipliers struct {
 // When the method is used, and how it steps. Tuned on sparse problems of 6·10⁵ to 5·10⁶ entries with 2 to 10 times as
 // many examples as features, for p = 1.1 to 3, and tried on 3·10⁷ entries. No constant matters much.
 const (
-	multiplierEntries = 1 << 20 // with fewer entries the accelerated method takes a second at most
+	multiplierEntries = 1 << 17 // with fewer entries the accelerated method takes 0.2 seconds at most
 	multiplierSteps   = 1000    // with fewer steps the accelerated method is used
 	multiplierP       = 3.0     // for larger p the curvature of ½‖w‖² near 0 is too small
+	multiplierWide    = 4       // with more features than so many an example, the accelerated method is faster,
+	multiplierSmallP  = 1.5     // but not for p below this
 	multiplierCopy    = 3       // with less than this part of the examples, a copy of them is worth its memory
 	multiplierStart   = 30.0    // C begins with so many times the value that balances both parts of L
 	multiplierFirst   = 240.0   // passes after which progress is checked; the next check is after twice as many
@@ -100,7 +102,9 @@ const (
 // multipliersSuit reports whether the method is to be tried.
 func multipliersSuit(prob Problem, p, soft float64, steps int) bool {
 	_, sparse := prob.X.(*matrix.CSR)
-	return sparse && prob.X.NNZ() >= multiplierEntries && p <= multiplierP && soft == 0 && steps >= multiplierSteps
+	n, d := prob.Dims()
+	return sparse && prob.X.NNZ() >= multiplierEntries && p <= multiplierP && soft == 0 && steps >= multiplierSteps &&
+		(d <= multiplierWide*n || p < multiplierSmallP)
 }
 
 // newMultipliers begins with a = 0 and the w that equal weights of the examples give. It returns nil if their margins
