@@ -2,11 +2,9 @@ package linear
 
 import (
 	"math"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
+	"github.com/bregman-ml/bregman/internal/pool"
 	"github.com/bregman-ml/bregman/internal/vec"
 	"github.com/bregman-ml/bregman/matrix"
 )
@@ -236,12 +234,19 @@ func cholesky(m []float64, n int) {
 	const block = 24
 	for lo := 0; lo < n; lo += block {
 		hi := min(lo+block, n)
-		inParallel(hi-lo, lo >= 128, func(k int) { // left of the block: rows do not depend on each other
+		left := func(k int) { // left of the block: rows do not depend on each other
 			row := m[(lo+k)*n : (lo+k+1)*n]
 			for j := range lo {
 				row[j] = (row[j] - vec.Dot(row[:j], m[j*n:j*n+j])) / m[j*n+j]
 			}
-		})
+		}
+		if lo >= 128 {
+			pool.Loop(hi-lo, left)
+		} else {
+			for k := range hi - lo {
+				left(k)
+			}
+		}
 		for i := lo; i < hi; i++ {
 			row := m[i*n : i*n+n]
 			for j := lo; j < i; j++ {
@@ -265,25 +270,4 @@ func choleskySolve(l []float64, n int, x []float64) {
 		x[i] /= l[i*n+i]
 		vec.Axpy(-x[i], l[i*n:i*n+i], x[:i])
 	}
-}
-
-// inParallel calls f(0) … f(n−1), on all cores if several is true. Each call writes what is its own alone.
-func inParallel(n int, several bool, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if !several || workers < 2 {
-		for i := range n {
-			f(i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -2,10 +2,8 @@ package margin
 
 import (
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
+	"github.com/bregman-ml/bregman/internal/pool"
 	"github.com/bregman-ml/bregman/internal/vec"
 )
 
@@ -54,21 +52,11 @@ func choleskySolve(l []float64, n int, x []float64) {
 // parallel calls f(0) … f(n−1), on all cores if several is true. Each call writes what is its own alone, so
 // that the result does not depend on the order.
 func parallel(n int, several bool, f func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if !several || workers < 2 {
-		for i := range n {
-			f(i)
-		}
+	if several {
+		pool.Loop(n, f)
 		return
 	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
-			}
-		})
+	for i := range n {
+		f(i)
 	}
-	wg.Wait()
 }

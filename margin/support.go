@@ -117,7 +117,7 @@ func (s *solver) pruneWeights(gap float64) {
 			order = append(order, j)
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[i], most[j]) })
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(most[i], most[j]), i-j) }) // as stable, faster
 	for _, j := range order {
 		if room -= most[j]; room < 0 {
 			return

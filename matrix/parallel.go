@@ -48,7 +48,7 @@ type rowsOf interface {
 }
 
 var cores = sync.OnceValue(func() *team {
-	t := &team{pool: pool.New(0)}
+	t := &team{pool: pool.Shared()}
 	t.mul = func(_, k int) {
 		lo, hi := t.part(k)
 		if t.rows == nil {

@@ -12,10 +12,17 @@ type Pool struct {
 	mu      sync.Mutex // one loop at a time
 	threads int
 	wake    []chan struct{}
-	done    sync.WaitGroup
-	next    atomic.Int64
+	loop
+}
+
+// loop is a loop that several goroutines share. None waits for one that has not woken yet: who wakes late finds nothing
+// to do.
+type loop struct {
 	tasks   int64
 	body    func(worker, task int)
+	left    atomic.Int64 // tasks that nobody has taken
+	pending atomic.Int64 // tasks that have not ended
+	ended   chan struct{}
 	failed  atomic.Pointer[failure]
 }
 
@@ -27,13 +34,13 @@ func New(threads int) *Pool {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	p := &Pool{threads: threads, wake: make([]chan struct{}, threads-1)}
+	p.ended = make(chan struct{}, 1)
 	for i := range p.wake {
 		wake := make(chan struct{}, 1)
 		p.wake[i] = wake
 		go func() {
 			for range wake {
 				p.work(i + 1)
-				p.done.Done()
 			}
 		}()
 	}
@@ -52,30 +59,77 @@ func (p *Pool) Each(tasks int, body func(worker, task int)) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	helpers := min(p.threads, tasks) - 1
-	p.body, p.tasks = body, int64(tasks)
-	p.next.Store(0)
-	p.done.Add(helpers)
-	for _, w := range p.wake[:helpers] {
-		w <- struct{}{}
+	p.run(tasks, body)
+}
+
+func (p *Pool) run(tasks int, body func(worker, task int)) {
+	p.begin(tasks, body)
+	for _, w := range p.wake[:min(p.threads, tasks)-1] {
+		select {
+		case w <- struct{}{}:
+		default: // it has not seen the last one yet
+		}
 	}
-	p.work(0)
-	p.done.Wait()
-	p.body = nil
-	if f := p.failed.Swap(nil); f != nil {
+	p.end()
+}
+
+// Shared is the pool of the process, on all cores.
+var Shared = sync.OnceValue(func() *Pool { return New(0) })
+
+// Loop calls body once for every task below tasks, on all cores, and returns when all are done. While the shared pool is
+// busy, as in the body of another Loop, it runs on this goroutine alone. A panic in a body is raised here.
+func Loop(tasks int, body func(task int)) {
+	p := Shared()
+	if tasks <= 1 || !p.mu.TryLock() {
+		for task := range tasks {
+			body(task)
+		}
+		return
+	}
+	defer p.mu.Unlock()
+	p.run(tasks, func(_, task int) { body(task) })
+}
+
+func (l *loop) begin(tasks int, body func(worker, task int)) {
+	l.body, l.tasks = body, int64(tasks)
+	l.pending.Store(l.tasks)
+	l.left.Store(l.tasks) // from here on others may take tasks
+}
+
+// end works, too, and waits for the tasks that others have taken.
+func (l *loop) end() {
+	l.work(0)
+	<-l.ended
+	l.body = nil
+	if f := l.failed.Swap(nil); f != nil {
 		panic(f.value)
 	}
 }
 
-func (p *Pool) work(worker int) {
+func (l *loop) work(worker int) {
+	for {
+		left := l.left.Load()
+		if left <= 0 {
+			return
+		}
+		if l.left.CompareAndSwap(left, left-1) {
+			l.do(worker, int(l.tasks-left))
+		}
+	}
+}
+
+// do does a task, or after a panic nothing.
+func (l *loop) do(worker, task int) {
 	defer func() {
 		if v := recover(); v != nil {
-			p.failed.CompareAndSwap(nil, &failure{v})
-			p.next.Store(p.tasks) // the others stop at their next task
+			l.failed.CompareAndSwap(nil, &failure{v})
+		}
+		if l.pending.Add(-1) == 0 {
+			l.ended <- struct{}{}
 		}
 	}()
-	for t := p.next.Add(1) - 1; t < p.tasks; t = p.next.Add(1) - 1 {
-		p.body(worker, int(t))
+	if l.failed.Load() == nil {
+		l.body(worker, task)
 	}
 }
 

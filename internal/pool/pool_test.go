@@ -62,3 +62,50 @@ func TestAPoolCanBeClosedBeforeItsWorkersRun(t *testing.T) {
 		New(4).Close()
 	}
 }
+
+func TestLoopRunsEveryTaskOnceAndMayNest(t *testing.T) {
+	for _, tasks := range []int{0, 1, 3, 1000} {
+		count := make([]atomic.Int32, tasks)
+		Loop(tasks, func(task int) {
+			var inner atomic.Int32
+			Loop(5, func(int) { inner.Add(1) })
+			count[task].Add(inner.Load())
+		})
+		for i := range count {
+			if count[i].Load() != 5 {
+				t.Errorf("task %d of %d counted %d, want 5", i, tasks, count[i].Load())
+			}
+		}
+	}
+	defer func() {
+		if v := recover(); v != "bad task" {
+			t.Errorf("recovered %v", v)
+		}
+	}()
+	Loop(10, func(task int) {
+		if task == 5 {
+			panic("bad task")
+		}
+	})
+}
+
+// Many short loops, so that workers wake in the middle of later ones.
+func TestLateWorkersDoNoHarm(t *testing.T) {
+	p := New(4)
+	defer p.Close()
+	sum := make([]int, 8)
+	for k := range 20000 {
+		p.Each(1+k%8, func(_, task int) { sum[task] += k }) // the race detector sees two workers on one task
+	}
+	want := make([]int, 8)
+	for k := range 20000 {
+		for task := range 1 + k%8 {
+			want[task] += k
+		}
+	}
+	for i := range sum {
+		if sum[i] != want[i] {
+			t.Errorf("task %d summed to %d, want %d", i, sum[i], want[i])
+		}
+	}
+}
