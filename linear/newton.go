@@ -37,7 +37,11 @@ var (
 // halves p−1 until it reaches the p asked for. Each p starts from the weights of the one before, with a λ that keeps
 // their penalty unchanged, and takes one to five steps.
 //
-// For large p the penalty's curvature is almost 0 for all but the largest weights. With correlated features the system
+// For large p the penalty's curvature is almost 0 for all but the largest weights, and a step takes weights to where it
+// is far from 0. So ∇²h has the slope of the secant between w and the weights ∇h*(−∇L/λ) that the examples ask for in
+// place of a smaller second derivative: one class of Fashion-MNIST with p = 10 takes 20 steps with it, and 38 without.
+//
+// With correlated features the system
 // is then nearly singular, and conjugate gradients with the diagonal need hundreds of products. If p is not 2 and they
 // take long, the factored system of a sample of the examples is their preconditioner (see sketch): then ten suffice.
 //
@@ -427,8 +431,29 @@ func (s *newtonState) curvature() {
 	diagonal := s.diagonal[:s.m] // 0 for intercepts, as u is
 	vec.PowerOf(p-2).Abs(diagonal, s.h[:s.m])
 	vec.Scale(diagonal, s.now.lambda*(p-1), diagonal)
+	if p > 2 {
+		s.secants()
+	}
 	s.invert()
 }
+
+// secants raises the curvature of the penalty where it is less than the slope of the secant between w and the weights
+// ∇h*(v/λ) that the examples ask for.
+func (s *newtonState) secants() {
+	asked, v := s.s[:s.m], s.h[:s.m] // the scratch of a step
+	vec.Scale(v, 1/s.now.lambda, s.v[:s.m])
+	mirror.DualityMap(asked, v, mirror.Conjugate(s.now.p))
+	for j, w := range s.w[:s.m] {
+		if far := asked[j] - w; math.Abs(far) > secantFar*math.Abs(w) {
+			if c := s.now.lambda * (v[j] - s.z[j]) / far; c > s.diagonal[j] && !math.IsInf(c, 1) {
+				s.diagonal[j] = c
+			}
+		}
+	}
+}
+
+// secantFar is the relative distance between weights from which on a secant is used: for less, it is the tangent.
+const secantFar = 1e-5
 
 // invert computes the inverse of the diagonal of the system.
 func (s *newtonState) invert() {
