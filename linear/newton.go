@@ -41,9 +41,9 @@ var (
 // is far from 0. So ∇²h has the slope of the secant between w and the weights ∇h*(−∇L/λ) that the examples ask for in
 // place of a smaller second derivative: one class of Fashion-MNIST with p = 10 takes 20 steps with it, and 38 without.
 //
-// With correlated features the system
-// is then nearly singular, and conjugate gradients with the diagonal need hundreds of products. If p is not 2 and they
-// take long, the factored system of a sample of the examples is their preconditioner (see sketch): then ten suffice.
+// With large p and correlated features the system is nearly singular, and conjugate gradients with the diagonal need
+// hundreds of products. If p is not 2 and they take long, the factored system of a sample of the examples is their
+// preconditioner (see sketch): then ten suffice.
 //
 // Every w has a dual point, the examples' weights −ℓ′/n. With v = −∇L(w) the gap between the two is that of the penalty
 // alone (Fenchel and Young):

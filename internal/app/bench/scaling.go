@@ -137,6 +137,7 @@ func measureScale(ctx context.Context, file string) (scalePoint, error) {
 	for _, p := range scaleP {
 		best := math.Inf(1)
 		for range rounds {
+			debug.FreeOSMemory()
 			start := time.Now()
 			m := linear.Accelerated{P: p, Gap: scaleGap}
 			r, err := m.Fit(ctx, linear.Problem{X: set.X, Y: set.Y}, linear.Hooks{Progress: func(linear.Point) {
