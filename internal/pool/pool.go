@@ -76,8 +76,8 @@ func (p *Pool) run(tasks int, body func(worker, task int)) {
 // Shared is the pool of the process, on all cores.
 var Shared = sync.OnceValue(func() *Pool { return New(0) })
 
-// Loop calls body once for every task below tasks, on all cores, and returns when all are done. While the shared pool is
-// busy, as in the body of another Loop, it runs on this goroutine alone. A panic in a body is raised here.
+// Loop calls body once for every task below tasks, on all cores, and returns when all are done. While the shared pool
+// is busy, as in the body of another Loop, it runs on this goroutine alone. A panic in a body is raised here.
 func Loop(tasks int, body func(task int)) {
 	p := Shared()
 	if tasks <= 1 || !p.mu.TryLock() {
