@@ -3,6 +3,7 @@ package linear
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -78,11 +79,15 @@ func (m Accelerated) Fit(ctx context.Context, prob Problem, h Hooks) (*Result, e
 	}
 	size := prob.RowNorm(mirror.Conjugate(r.p))
 	rounding := rounded * size
-	if r.Resume == nil && multipliersSuit(prob, r.p, m.Soft, r.steps) || r.Resume != nil && ofMultipliers(*r.Resume) {
+	resume := r.Resume != nil && ofMultipliers(*r.Resume)
+	if resume && m.Soft > 0 {
+		return nil, errors.New("the checkpoint is of a fit without a soft margin")
+	}
+	if resume || r.Resume == nil && multipliersSuit(prob, r.p, m.Soft, r.steps) && size > 1e-100 && size < 1e100 {
 		if result, err, ok := fitMultipliers(ctx, r, m.Patience, rounding); ok {
 			return result, err
 		}
-		r.Resume = nil
+		r.Resume, r.next = nil, 0
 	}
 	s := newAccelerated(prob, r.p, m.Soft)
 	if r.Resume != nil {

@@ -15,11 +15,11 @@ import (
 //
 // by the method of multipliers, with semismooth Newton steps on the augmented Lagrangian
 //
-//	L(w) = ½‖w‖ₚ² + 1/(2C) Σ zᵢ²,   z = max(a + C(1 − Aw), 0),
+//	L(w) = ½‖w‖ₚ² + Σ zᵢ²/(2Cᵢ),   z = max(a + C(1 − Aw), 0),   Cᵢ ∝ 1/‖aᵢ‖²,
 //
 // whose gradient is ∇½‖w‖ₚ² − Aᵀz. A step solves
 //
-//	(P + (2−p)ĝĝᵀ + C·BᵀB)·Δw = −∇L,   P = √(p−1)·diag|ŵ|^(p−2),   ŵ = w/‖w‖ₚ,   ĝ = sign(ŵ)|ŵ|^(p−1),
+//	(P + (2−p)ĝĝᵀ + BᵀCB)·Δw = −∇L,   P = √(p−1)·diag|ŵ|^(p−2),   ŵ = w/‖w‖ₚ,   ĝ = sign(ŵ)|ŵ|^(p−1),
 //
 // by conjugate gradients, where B has the examples with zᵢ > 0: examples enter and leave in any number from step to
 // step. The second derivative of ½‖w‖ₚ² has p−1 in place of the root. For p < 2 it is too small when weights change
@@ -47,9 +47,11 @@ type multipliers struct {
 	w      []float64
 	m      []float64 // Aw
 	a      []float64
-	c      float64 // C
-	most   int     // conjugate gradients of the next step
-	before float64 // how far the worst margin was below 1 when a last changed
+	even   []float64 // the mean ‖aᵢ‖² over ‖aᵢ‖²
+	c      float64   // C
+	most   int       // conjugate gradients of the next step
+	idle   int       // steps without any
+	before float64   // how far the worst margin was below 1 when a last changed
 	cert   Certificate
 	best   []float64 // the weights of the lower bound
 	bestM  []float64 // their margins; neither is set while cert.Lower is −Inf
@@ -78,11 +80,12 @@ const (
 	multiplierP       = 3.0     // for larger p the curvature of ½‖w‖² near 0 is too small
 	multiplierWide    = 4       // with more features than so many an example, the accelerated method is faster,
 	multiplierSmallP  = 1.5     // but not for p below this
+	multiplierShort   = 1e-8    // examples shorter than the root of this share of the mean count as that long
 	multiplierCopy    = 3       // with less than this part of the examples, a copy of them is worth its memory
 	multiplierStart   = 30.0    // C begins with so many times the value that balances both parts of L
 	multiplierFirst   = 240.0   // passes after which progress is checked; the next check is after twice as many
-	multiplierShrink  = 0.7     // from check to check the gap must shrink to this share of itself,
-	multiplierClose   = 0.01    // or be less than this
+	multiplierShrink  = 0.5     // from check to check the gap must shrink to this share of itself,
+	multiplierClose   = 1e-3    // or be less than this
 
 	stepForcing = 0.2 // accuracy of a step, relative to the gradient
 	stepMost    = 200 // conjugate gradients of a step
@@ -111,23 +114,26 @@ func multipliersSuit(prob Problem, p, soft float64, steps int) bool {
 // have no positive sum.
 func newMultipliers(prob Problem, p float64) *multipliers {
 	s := emptyMultipliers(prob, p)
-	for i := range s.dm {
-		s.dm[i] = 1
+	for i, e := range s.even {
+		s.dm[i] = math.Sqrt(e)
 	}
 	prob.addAbsorbed(s.v, s.dm)
 	vec.Scale(s.v, 1/float64(s.n), s.v)
 	mirror.DualityMap(s.w, s.v, s.q)
 	prob.Margins(s.m, s.w)
 	s.work++
-	mean := total(s.m) / float64(s.n)
+	var mean float64
+	for i, m := range s.m {
+		mean += m * math.Sqrt(s.even[i]) / float64(s.n)
+	}
 	if !(mean > 0) || math.IsInf(mean, 1) {
 		return nil
 	}
 	vec.Scale(s.w, 1/mean, s.w)
 	vec.Scale(s.m, 1/mean, s.m)
 	lack := 1e-3 * float64(s.n)
-	for _, m := range s.m {
-		lack += max(1-m, 0)
+	for i, m := range s.m {
+		lack += s.even[i] * max(1-m, 0)
 	}
 	norm := mirror.Norm(s.w, p)
 	s.c = multiplierStart * norm * norm / lack
@@ -137,10 +143,16 @@ func newMultipliers(prob Problem, p float64) *multipliers {
 func emptyMultipliers(prob Problem, p float64) *multipliers {
 	n, d := prob.Dims()
 	f := func(k int) []float64 { return make([]float64, k) }
-	return &multipliers{prob: prob, p: p, q: mirror.Conjugate(p), n: n, d: d, w: f(d), m: f(n), a: f(n), dm: f(n),
+	s := &multipliers{prob: prob, p: p, q: mirror.Conjugate(p), n: n, d: d, w: f(d), m: f(n), a: f(n), dm: f(n),
 		best: f(d), bestM: f(n), v: f(d), g: f(d), r: f(d), dir: f(d), hd: f(d), dw: f(d), curve: f(d), gh: f(d),
 		scale: f(d), pow: vec.PowerOf(p - 2), most: stepMost, before: math.Inf(1),
-		check: multiplierFirst, cert: unknown, last: unknown}
+		check: multiplierFirst, cert: unknown, last: unknown, even: f(n)}
+	matrix.Rows(prob.X, func(i int, _ []int32, val []float64) { s.even[i] = vec.Dot(val, val) })
+	mean := total(s.even) / float64(n)
+	for i, square := range s.even {
+		s.even[i] = mean / max(square, multiplierShort*mean)
+	}
+	return s
 }
 
 var unknown = Certificate{Lower: math.Inf(-1), Upper: math.Inf(1)}
@@ -162,7 +174,7 @@ func (s *multipliers) evaluate() {
 func (s *multipliers) choose() {
 	s.rows, s.z = s.rows[:0], s.z[:0]
 	for i, m := range s.m {
-		if z := s.a[i] + s.c*(1-m); z > 0 {
+		if z := s.a[i] + s.c*s.even[i]*(1-m); z > 0 {
 			s.rows, s.z = append(s.rows, i), append(s.z, z)
 		}
 	}
@@ -183,7 +195,7 @@ func (s *multipliers) choose() {
 		s.of.AddMulTRows(s.v, s.at, s.s)
 	}
 	s.work += s.share() / 2
-	if sum := total(s.z); sum > 0 {
+	if sum := total(s.z); sum > 0 && !math.IsInf(sum, 1) {
 		s.cert.Upper = min(s.cert.Upper, mirror.Norm(s.v, s.q)/sum)
 	}
 }
@@ -209,7 +221,7 @@ func (s *multipliers) offer() {
 		return
 	}
 	// The least margin of a mean is at most γₚ times its norm: larger ones can be left out.
-	most := s.cert.Upper * max(size, mirror.Norm(s.best, s.p))
+	most := s.cert.Upper * max(size, mirror.Norm(s.best, s.p)) * (1 + 1e-9)
 	s.x, s.y = s.x[:0], s.y[:0]
 	for i, b := range s.bestM {
 		if m := s.m[i]; b <= most || m <= most {
@@ -217,6 +229,9 @@ func (s *multipliers) offer() {
 		}
 	}
 	lower, at := s.cert.Lower, 0.0
+	if len(s.x) == 0 { // rounding
+		return
+	}
 	for _, t := range []float64{0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1} {
 		least := math.Inf(1)
 		for k, b := range s.x {
@@ -248,6 +263,11 @@ func (s *multipliers) step(ctx context.Context, gap float64) bool {
 		s.t, s.work = t0, work
 		return false
 	}
+	if s.idle++; used > 0 {
+		s.idle = 0
+	} else {
+		s.t++
+	}
 	s.prob.Margins(s.dm, s.dw)
 	s.work += 0.5
 	t := s.search()
@@ -262,7 +282,7 @@ func (s *multipliers) step(ctx context.Context, gap float64) bool {
 	lack := max(1-minOf(s.m), 0)
 	if off <= size*size*max(min(gradientMost, gradientShare*lack), gradientGap*gap) {
 		for i, m := range s.m {
-			s.a[i] = max(s.a[i]+s.c*(1-m), 0)
+			s.a[i] = max(s.a[i]+s.c*s.even[i]*(1-m), 0)
 		}
 		if lack > infeasible*s.before {
 			s.c *= penaltyGrowth
@@ -295,12 +315,12 @@ func (s *multipliers) equations(size float64) {
 		if s.at == nil {
 			i = k
 		}
-		c[i] = s.c
+		c[i] = s.c * s.even[s.rows[k]]
 	}
 	matrix.AddSquaresT(s.scale, s.of, c)
 }
 
-// multiply sets dst = (P + (2−p)ĝĝᵀ + C·BᵀB)·x.
+// multiply sets dst = (P + (2−p)ĝĝᵀ + BᵀCB)·x.
 func (s *multipliers) multiply(dst, x []float64) {
 	times(dst, s.curve, x)
 	if s.p != 2 {
@@ -309,7 +329,7 @@ func (s *multipliers) multiply(dst, x []float64) {
 	prod, c := s.s, s.x[:len(s.rows)]
 	s.of.MulAddT(dst, s.at, prod, c, x, func(lo, hi int) {
 		for k := lo; k < hi; k++ {
-			c[k] = s.c * prod[k] // the labels are ±1
+			c[k] = s.c * s.even[s.rows[k]] * prod[k] // the labels are ±1
 		}
 	})
 	s.t++
@@ -353,7 +373,8 @@ func (s *multipliers) solve(ctx context.Context) (k int) {
 func (s *multipliers) search() float64 {
 	s.near, s.x, s.y = s.near[:0], s.x[:0], s.y[:0]
 	for i, m := range s.m {
-		z, dz := s.a[i]+s.c*(1-m), s.c*s.dm[i]
+		c := s.c * s.even[i]
+		z, dz := s.a[i]+c*(1-m), c*s.dm[i]
 		if z > 0 || z > dz { // zᵢ(t) = z − t·dz is positive at 0 or at 1, and else nowhere between
 			s.near, s.x, s.y = append(s.near, i), append(s.x, z), append(s.y, dz)
 		}
@@ -390,17 +411,20 @@ func (s *multipliers) search() float64 {
 	return t
 }
 
-// failing reports whether another method should take over: numbers are not finite, or the gap hardly shrinks.
+// failing reports whether another method should take over: numbers are not finite, no margin is in sight after the
+// passes of the first check, or the gap hardly shrinks.
 func (s *multipliers) failing() bool {
-	if math.IsNaN(s.cert.Lower) || math.IsNaN(s.cert.Upper) || math.IsInf(s.c, 1) {
+	size := mirror.Norm(s.w, s.p)
+	if !(size > 0) || math.IsInf(size, 1) || !(s.c > 0) || math.IsInf(s.c, 1) || math.IsNaN(s.cert.Lower) ||
+		math.IsNaN(s.cert.Upper) || s.idle >= mostIdle {
 		return true
 	}
-	if s.work < s.check || !(s.cert.Lower > 0) {
+	if s.work < s.check {
 		return false
 	}
 	before := s.last.Gap()
 	for s.last = s.cert; s.check <= s.work; {
 		s.check *= 2
 	}
-	return s.cert.Gap() > multiplierClose && !(s.cert.Gap() <= multiplierShrink*before)
+	return s.cert.Gap() > multiplierClose && !(s.cert.Gap() <= multiplierShrink*before) || !(s.cert.Lower > 0)
 }

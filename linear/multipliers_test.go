@@ -97,7 +97,7 @@ func TestAStepSolvesItsEquations(t *testing.T) {
 				dot += row[j] * x[j]
 			}
 			for j := range row {
-				want[j] += s.c * dot * row[j]
+				want[j] += s.c * s.even[i] * dot * row[j]
 			}
 		}
 		for j := range want {
@@ -115,8 +115,9 @@ func TestAStepSolvesItsEquations(t *testing.T) {
 			norm := mirror.Norm(w, p)
 			sum := norm * norm / 2
 			for i, v := range m {
-				z := max(s.a[i]+s.c*(1-v), 0)
-				sum += z * z / (2 * s.c)
+				c := s.c * s.even[i]
+				z := max(s.a[i]+c*(1-v), 0)
+				sum += z * z / (2 * c)
 			}
 			return sum
 		}
@@ -154,6 +155,45 @@ func TestMultipliersSeeSoonThatNoWeightsSeparate(t *testing.T) {
 	none := Problem{X: matrix.FromRows([][]float64{{1, 0}, {-1, 0}})}
 	if s := newMultipliers(none, 2); s != nil {
 		t.Error("the sum of the examples is 0, and the method began")
+	}
+}
+
+// Examples that are a hundred times as long as others are not support vectors, and would decide where the fit begins.
+func TestALargeSparseFitOfExamplesOfDifferentLength(t *testing.T) {
+	even := sparseProblem(t, 9000, 1000, 20)
+	var x matrix.Builder
+	matrix.Rows(even.X, func(i int, idx []int32, val []float64) {
+		for k, v := range val {
+			if i%97 == 0 {
+				v *= 100
+			}
+			x.Add(idx[k], v)
+		}
+		x.EndRow()
+	})
+	prob := Problem{X: x.Build(1000), Y: even.Y}
+	for _, p := range []float64{1.2, 2, 3} {
+		r, err := Accelerated{P: p}.Fit(context.Background(), prob, Hooks{})
+		if err != nil || !(r.Gap() <= 1e-3) || r.Steps > 3000 {
+			t.Errorf("p = %v: gap %v after %d products, %v", p, r.Gap(), r.Steps, err)
+		}
+	}
+}
+
+// A gap that rounding does not allow: the fit ends, with what it has.
+func TestALargeSparseFitEndsIfNothingIsLeftToImprove(t *testing.T) {
+	var b matrix.Builder
+	for i := range multiplierEntries + 10 {
+		v := 1e7 - float64(i%40)
+		if i == 0 {
+			v = 1
+		}
+		b.Add(3, v)
+		b.EndRow()
+	}
+	r, err := Accelerated{Gap: 1e-9, Steps: 2000}.Fit(context.Background(), Problem{X: b.Build(10)}, Hooks{})
+	if err != nil || math.Abs(r.Lower-1) > 1e-5 || math.Abs(r.Upper-1) > 1e-5 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -28,11 +28,12 @@ func fitMultipliers(ctx context.Context, r *run, patience int, rounding float64)
 		err := ctx.Err()
 		done := err != nil || s.t >= r.steps || s.cert.widened(rounding).Gap() <= r.gap ||
 			s.cert.Upper <= hopeless*size || patience > 0 && s.work >= float64(patience) && !(s.cert.Lower > 0)
+		done = done || s.idle >= mostIdle && s.cert.Lower > 0
 		if !done && s.failing() {
 			return nil, nil, false
 		}
 		if done || r.due(s.t) {
-			r.record(s.point(), s.best)
+			r.record(s.point(r.steps), s.best)
 		}
 		if done {
 			err = r.saveLast(err, s.checkpoint)
@@ -50,9 +51,13 @@ func fitMultipliers(ctx context.Context, r *run, patience int, rounding float64)
 	}
 }
 
-// point returns the point of the current state. Its loss is that of the weights of margin 1, as of the result.
-func (s *multipliers) point() Point {
-	pt := Point{Step: s.t, Loss: math.NaN(), Margin: s.cert.Lower, Norm: mirror.Norm(s.best, s.p),
+// mostIdle is after how many steps that make no product a fit ends: the gradient is 0 to rounding.
+const mostIdle = 20
+
+// point returns the point of the current state, at most at so many steps. Its loss is that of the weights of margin 1,
+// as of the result.
+func (s *multipliers) point(steps int) Point {
+	pt := Point{Step: min(s.t, steps), Loss: math.NaN(), Margin: s.cert.Lower, Norm: mirror.Norm(s.best, s.p),
 		Gap: s.cert.Gap(), Divergence: math.NaN(), Angle: math.NaN()}
 	scale := 1 / pt.Norm
 	if s.cert.Lower > 0 {
@@ -86,7 +91,8 @@ func (s *multipliers) finish(r *run, rounding float64) {
 // multipliersEntries are the entries of a checkpoint. The method is the accelerated one: multiplierVector tells them
 // apart.
 var multipliersEntries = entries{
-	scalars: []string{"penalty", "most", "before", "passes", "check", "lower", "upper", "last_lower", "last_upper"},
+	scalars: []string{"penalty", "most", "before", "idle", "passes", "check", "lower", "upper", "last_lower",
+		"last_upper"},
 	vectors: []string{"weights", "margins", "best_weights", "best_margins", multiplierVector},
 }
 
@@ -106,6 +112,7 @@ func (s *multipliers) checkpoint() Checkpoint {
 			"penalty":    s.c,
 			"most":       float64(s.most),
 			"before":     s.before,
+			"idle":       float64(s.idle),
 			"passes":     s.work,
 			"check":      s.check,
 			"lower":      s.cert.Lower,
@@ -136,6 +143,7 @@ func (s *multipliers) restore(c Checkpoint) error {
 		copy(to, v[name])
 	}
 	s.c, s.most, s.before, s.check = x["penalty"], int(x["most"]), x["before"], x["check"]
+	s.idle = int(x["idle"])
 	s.cert = Certificate{Lower: x["lower"], Upper: x["upper"]}
 	s.last = Certificate{Lower: x["last_lower"], Upper: x["last_upper"]}
 	s.choose()

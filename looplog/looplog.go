@@ -147,7 +147,8 @@ func (r *Run) step(loop *train.Loop, metrics []*tensors.Tensor) error {
 	done := loop.LoopStep + 1
 	loss := number(metrics[0])
 	r.finite = loss-loss == 0
-	last := done == loop.EndStep || !r.finite || r.ctx.Err() != nil
+	stopped := context.Cause(r.ctx) // asked once: who stops from here on is heard at the next step, with a checkpoint
+	last := done == loop.EndStep || !r.finite || stopped != nil
 	if r.s.Weights > 0 && r.finite && (last || done%r.s.Weights == 0) {
 		if err := r.weights(done); err != nil {
 			return err
@@ -166,7 +167,7 @@ func (r *Run) step(loop *train.Loop, metrics []*tensors.Tensor) error {
 			return err
 		}
 	}
-	return context.Cause(r.ctx)
+	return stopped
 }
 
 // line appends the metrics of a step.

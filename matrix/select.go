@@ -113,12 +113,13 @@ func (m *CSR) copyRows(to *block, rows []int) {
 		lo, hi := at.find(i)
 		entries += int(hi - lo)
 	}
-	short := len(m.blocks) > 0 && m.blocks[0].val32 != nil
+	// A block of empty rows has neither kind of values.
+	short := slices.ContainsFunc(m.blocks, func(b block) bool { return b.val32 != nil })
 	to.ptr, to.idx = append(slices.Grow(to.ptr[:0], len(rows)+1), 0), slices.Grow(to.idx[:0], entries)
 	if short {
-		to.val32 = slices.Grow(to.val32[:0], entries)
+		to.val, to.val32 = nil, slices.Grow(to.val32[:0], entries)
 	} else {
-		to.val = slices.Grow(to.val[:0], entries)
+		to.val, to.val32 = slices.Grow(to.val[:0], entries), nil
 	}
 	for _, i := range rows {
 		lo, hi := at.find(i)

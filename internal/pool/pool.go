@@ -77,7 +77,8 @@ func (p *Pool) run(tasks int, body func(worker, task int)) {
 var Shared = sync.OnceValue(func() *Pool { return New(0) })
 
 // Loop calls body once for every task below tasks, on all cores, and returns when all are done. While the shared pool
-// is busy, as in the body of another Loop, it runs on this goroutine alone. A panic in a body is raised here.
+// is busy, as in the body of another Loop, it runs on this goroutine alone. A body must not call Each of the shared
+// pool, as large products of package matrix do. A panic in a body is raised here.
 func Loop(tasks int, body func(task int)) {
 	p := Shared()
 	if tasks <= 1 || !p.mu.TryLock() {
