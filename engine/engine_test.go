@@ -47,7 +47,11 @@ func TestTheListIsWhatIsLookedFor(t *testing.T) {
 
 func TestEnginesThatAreNotThereAreRefusedInOneLine(t *testing.T) {
 	for name, want := range map[string]string{"tpu": "choose auto", "/nowhere/plugin.so": "plugin"} {
-		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		_, err := Open(name)
+		if err != nil && want == "plugin" && strings.Contains(err.Error(), "without cgo") {
+			want = "without cgo" // no C compiler when this was built
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
